@@ -1,0 +1,65 @@
+"""What every test lives with: both event loops, no blocking call on them, reproducible random data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from blockbuster import BlockBuster
+from hypothesis import HealthCheck, settings
+
+# The same examples in every run: a failure belongs to a change, not to the day. `nox -s faults` looks further
+# (--hypothesis-profile=faults), with new examples each time.
+settings.register_profile("every-commit", derandomize=True, database=None, deadline=None, max_examples=50)
+settings.register_profile(
+    "faults",
+    deadline=None,
+    max_examples=2_000,
+    print_blob=True,
+    # Many examples of a whole conversation are slow to make; the session has the time.
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("every-commit")
+
+
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    """Run every async test on both event loops."""
+    backend: str = request.param
+    return backend
+
+
+@pytest.fixture(scope="session")
+def _blockbuster() -> BlockBuster:
+    """Watch what runs under a frame of ours; what a test does for itself (reading a file to check it) may block."""
+    return BlockBuster(["agentcore", "agentcore_tools", "agentcore_sandbox", "agentcore_serve"])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_blocks_the_event_loop(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Make a blocking call on the event loop's thread raise `BlockingError`.
+
+    On asyncio only: blockbuster asks asyncio whether a loop runs. The trio run of the same test has the same code.
+    """
+    if "anyio_backend" not in request.fixturenames or request.getfixturevalue("anyio_backend") != "asyncio":
+        yield
+        return
+    watch: BlockBuster = request.getfixturevalue("_blockbuster")
+    watch.activate()
+    try:
+        yield
+    finally:
+        watch.deactivate()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a live test that nobody asked for, or that has no key."""
+    marker = item.get_closest_marker("live")
+    if marker is None:
+        return
+    if "live" not in str(item.config.option.markexpr).split():
+        pytest.skip("a real model costs money: ask for it with -m live")
+    missing = [key for key in marker.args if not os.environ.get(key)]
+    if missing:
+        pytest.skip(f"not in the environment: {', '.join(missing)}")
