@@ -1,0 +1,36 @@
+"""The base of every value that is said, sent or stored.
+
+Below: pydantic. Above: everything. A `Value` never changes; changing one means making another with `model_copy`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, final
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["VERBATIM", "Recorded", "Value", "Verbatim"]
+
+
+class Value(BaseModel):
+    """A frozen model that refuses fields it does not know."""
+
+    # defer_build: a schema is built when a class is first used, so that importing agentcore stays cheap.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, use_attribute_docstrings=True)
+
+
+class Recorded(Value):
+    """A value that is kept on disk: fields that a newer version wrote are kept as they are, and written back."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@final
+class _VerbatimMark:
+    """Marks a field in which secrets are never looked for."""
+
+
+VERBATIM: Final = _VerbatimMark()
+
+Verbatim = Annotated[str, VERBATIM]
+"""A string that is stored as it is: an id, a kind, a signature, base64 media. Masking never touches it."""

@@ -1,0 +1,266 @@
+"""Every exception that agentcore raises on purpose.
+
+    AgentcoreError
+    ├── StoreError                     the log could not be read or written; the conversation is over
+    │   ├── ConversationNotFound
+    │   ├── ConversationExists
+    │   ├── ConversationLocked         another process or handle writes it
+    │   ├── LogDamaged                 damage in the middle of a log; `agentcore log repair` salvages
+    │   ├── LogReadOnly                written by a newer version, in a way this one must not continue
+    │   └── SeqConflict                an append came after somebody else's
+    ├── ConversationError
+    │   ├── ConversationClosed
+    │   ├── RunError                   a step raised; `.result` says how far the run came
+    │   ├── InsideConversation         run() or close() from a tool, hook or callback: it would wait for itself
+    │   ├── NothingPending             approve() or reject() with no such action waiting
+    │   ├── RewindRefused              that seq is not a settled point
+    │   └── NotRecorded                resuming needs a part that could not be recorded
+    ├── ModelError                     what a model call can end in, `.retryable` or not
+    │   ├── AuthenticationError, RateLimited, ContextWindowExceeded, ContentPolicy, BadRequest,
+    │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
+    │   └── ScriptExhausted            a scripted model was asked more often than it has replies
+    ├── ToolError                      raised by a tool: its text is the answer the model reads
+    ├── WorkspaceError
+    ├── SecretError
+    ├── MissingExtra                   (also an ImportError) an optional part is not installed
+    └── UnsupportedPlatform
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AgentcoreError",
+    "AuthenticationError",
+    "BadRequest",
+    "ContentPolicy",
+    "ContextWindowExceeded",
+    "ConversationClosed",
+    "ConversationError",
+    "ConversationExists",
+    "ConversationLocked",
+    "ConversationNotFound",
+    "InsideConversation",
+    "LogDamaged",
+    "LogReadOnly",
+    "MalformedHistory",
+    "MissingExtra",
+    "ModelConnectionError",
+    "ModelError",
+    "ModelTimeout",
+    "ModelUnavailable",
+    "NotRecorded",
+    "NothingPending",
+    "RateLimited",
+    "RewindRefused",
+    "RunError",
+    "ScriptExhausted",
+    "SecretError",
+    "SeqConflict",
+    "StoreError",
+    "ToolError",
+    "UnsupportedPlatform",
+    "WorkspaceError",
+]
+
+
+class AgentcoreError(Exception):
+    """The root of the tree."""
+
+
+class StoreError(AgentcoreError):
+    """The log could not be read or written. Nothing that was acknowledged is lost; open the conversation again."""
+
+
+class ConversationNotFound(StoreError):
+    def __init__(self, conversation_id: str, where: str) -> None:
+        super().__init__(f"There is no conversation {conversation_id!r} in {where}.")
+        self.conversation_id = conversation_id
+
+
+class ConversationExists(StoreError):
+    def __init__(self, conversation_id: str, where: str) -> None:
+        super().__init__(f"There is a conversation {conversation_id!r} in {where} already.")
+        self.conversation_id = conversation_id
+
+
+class ConversationLocked(StoreError):
+    def __init__(self, conversation_id: str, holder: str) -> None:
+        super().__init__(
+            f"Conversation {conversation_id!r} is being written by {holder}. "
+            "Close it there, or read it without opening it (`agentcore log show`)."
+        )
+        self.conversation_id = conversation_id
+        self.holder = holder
+
+
+class LogDamaged(StoreError):
+    def __init__(self, path: str, line: int, reason: str, repair: str) -> None:
+        super().__init__(f"{path}, line {line}: {reason}. Lines 1 to {line - 1} are sound. To salvage them: {repair}")
+        self.path = path
+        self.line = line
+        self.reason = reason
+
+
+class LogReadOnly(StoreError):
+    def __init__(self, conversation_id: str, reason: str) -> None:
+        super().__init__(
+            f"Conversation {conversation_id!r} can be read but not continued: {reason}. "
+            "Continue it with the version of agentcore that wrote it, or a newer one."
+        )
+        self.conversation_id = conversation_id
+
+
+class SeqConflict(StoreError):
+    def __init__(self, conversation_id: str, expected: int, found: int) -> None:
+        super().__init__(
+            f"Conversation {conversation_id!r} was to be continued at event {expected}, but its log goes on at "
+            f"{found}: somebody else wrote to it. Open it again."
+        )
+        self.expected = expected
+        self.found = found
+
+
+class ConversationError(AgentcoreError):
+    """A conversation was asked for something it can't do now."""
+
+
+class ConversationClosed(ConversationError):
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(
+            f"Conversation {conversation_id!r} is closed. Its state and events can still be read; "
+            "to go on, open it again with the same store and id."
+        )
+
+
+class RunError(ConversationError):
+    """A step raised. The log has it as a conversation_error event; `__cause__` is what was raised."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result: Any = result
+        """The `RunResult` of the run that failed: status, text so far, usage, error."""
+
+
+class InsideConversation(ConversationError):
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}() was called from inside the conversation (a tool, hook or callback): it would wait for itself. "
+            "There, use `ctx.send(...)` to add a message, `ctx.interrupt()` to stop the turn, "
+            "or `ctx.ask(...)` for a side question."
+        )
+
+
+class NothingPending(ConversationError):
+    def __init__(self, ids: Sequence[str], pending: Sequence[str]) -> None:
+        what = f"No action {', '.join(map(repr, ids))} is" if ids else "No action is"
+        waiting = f" Waiting: {', '.join(map(repr, pending))}." if pending else ""
+        super().__init__(f"{what} waiting for approval.{waiting}")
+
+
+class RewindRefused(ConversationError):
+    def __init__(self, reason: str, nearest: int | None) -> None:
+        hint = f" The nearest point that can be returned to is {nearest}." if nearest is not None else ""
+        super().__init__(f"{reason}{hint}")
+        self.nearest = nearest
+        """The nearest seq that is a settled point, if there is one."""
+
+
+class NotRecorded(ConversationError):
+    def __init__(self, conversation_id: str, missing: Sequence[str]) -> None:
+        super().__init__(
+            f"Conversation {conversation_id!r} can't go on with agent=None: {', '.join(missing)} could not be "
+            "recorded. Pass the agent that it was started with."
+        )
+        self.missing = tuple(missing)
+
+
+class ModelError(AgentcoreError):
+    """A model call ended without a reply."""
+
+    retryable = False
+    """Whether the same request may go through later."""
+
+    def __init__(
+        self, message: str, *, model: str | None = None, status: int | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.model = model
+        self.status = status
+        self.retry_after = retry_after
+        """Seconds after which the provider asked to be tried again, where it did."""
+
+
+class AuthenticationError(ModelError):
+    """The provider did not accept the key, or there is none."""
+
+
+class RateLimited(ModelError):
+    retryable = True
+
+
+class ContextWindowExceeded(ModelError):
+    """The request is larger than what the model can read."""
+
+
+class ContentPolicy(ModelError):
+    """The provider refused the content."""
+
+
+class BadRequest(ModelError):
+    """The provider did not understand the request. Compare `MalformedHistory`, which is about the messages' order."""
+
+
+class MalformedHistory(ModelError):
+    """The provider refused the order of the messages. Compare `BadRequest`, which is about anything else."""
+
+
+class ModelTimeout(ModelError):
+    retryable = True
+
+
+class ModelUnavailable(ModelError):
+    """The provider answered that it can't answer now (5xx, overloaded)."""
+
+    retryable = True
+
+
+class ModelConnectionError(ModelError):
+    """No answer came: the address is wrong, nothing listens there, or the connection broke."""
+
+    retryable = True
+
+
+class ScriptExhausted(ModelError):
+    def __init__(self, replies: int) -> None:
+        super().__init__(f"The scripted model has {replies} replies and was asked once more. Add a reply to the script.")
+
+
+class ToolError(AgentcoreError):
+    """Raise it in a tool to give the model an answer that says what went wrong and what to do."""
+
+
+class WorkspaceError(AgentcoreError):
+    """Something could not be done in the workspace."""
+
+
+class SecretError(AgentcoreError):
+    """A secret can't be registered or found."""
+
+
+class MissingExtra(AgentcoreError, ImportError):
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs a part that is not installed: pip install 'agentcore-runtime[{extra}]'")
+        self.extra = extra
+
+
+class UnsupportedPlatform(AgentcoreError):
+    def __init__(self, platform: str) -> None:
+        super().__init__(
+            f"agentcore does not run on {platform}: it needs POSIX processes, terminals and file locks. "
+            "Use Linux or macOS, or WSL on Windows."
+        )

@@ -1,0 +1,68 @@
+"""The answers to actions: every action that started or was decided on gets exactly one.
+
+The outcomes: completed (`ObservationEvent`), rejected (`UserRejectObservation`), and failed, interrupted, not run and
+unknown (`AgentErrorEvent`). `cause` is the action's event id.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from agentcore._value import VERBATIM, Verbatim
+from agentcore.events.base import EventBase
+from agentcore.messages import ResultBlock, TextBlock
+
+__all__ = ["AgentErrorEvent", "AnswerEvent", "ErrorOutcome", "ObservationEvent", "UserRejectObservation"]
+
+ErrorOutcome = Literal["failed", "interrupted", "not_run", "unknown"]
+
+
+class ObservationEvent(EventBase):
+    """The tool did what was asked; this is what came of it."""
+
+    kind: Annotated[Literal["observation"], VERBATIM] = "observation"
+    tool_name: str
+    call_id: Verbatim
+    content: tuple[Annotated[ResultBlock, Field(discriminator="type")], ...]
+    """What the model is shown."""
+    data: dict[str, JsonValue] = {}
+    """The observation's fields, for programs: an exit code, a diff, a path."""
+    is_error: bool = False
+    """The tool worked, and what it found is an error (a command that exited with 1, say)."""
+
+    @property
+    def text(self) -> str:
+        """The words of the answer."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+
+class UserRejectObservation(EventBase):
+    """A person (or a policy in their name) said no."""
+
+    kind: Annotated[Literal["user_reject"], VERBATIM] = "user_reject"
+    tool_name: str
+    call_id: Verbatim
+    reason: str
+    by: str | None = None
+    """Who said so, where that is known."""
+
+
+class AgentErrorEvent(EventBase):
+    """The action came to nothing, or nobody knows to what.
+
+    Outcomes: "failed" (unknown tool, bad arguments, the tool raised), "interrupted" (stopped before its end),
+    "not_run" (never started), "unknown" (it had started when the process died, and may have happened).
+    """
+
+    kind: Annotated[Literal["agent_error"], VERBATIM] = "agent_error"
+    tool_name: str
+    call_id: Verbatim
+    error: str
+    outcome: Annotated[ErrorOutcome, VERBATIM] = "failed"
+    code: Verbatim | None = None
+    """What went wrong, for programs: "unknown_tool", "bad_arguments", or the exception's class name."""
+
+
+AnswerEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent

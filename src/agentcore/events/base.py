@@ -1,0 +1,37 @@
+"""What all events have in common."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentcore._value import VERBATIM, Recorded, Verbatim
+from agentcore.ids import new_id
+
+__all__ = ["EventBase", "Source"]
+
+Source = Literal["user", "agent", "environment"]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _event_id() -> str:
+    return new_id("ev")
+
+
+class EventBase(Recorded):
+    """Something that happened in a conversation. Events never change."""
+
+    seq: int = 0
+    """The line of its log, from 1. Zero until the event is kept."""
+    id: Verbatim = Field(default_factory=_event_id)
+    """Unique everywhere; it survives a fork."""
+    timestamp: datetime = Field(default_factory=_now)
+    """When it happened, in UTC."""
+    source: Annotated[Source, VERBATIM] = "environment"
+    cause: Verbatim | None = None
+    """The id of the event that caused this one: for an answer, its action."""

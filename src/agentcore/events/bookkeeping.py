@@ -1,0 +1,134 @@
+"""The events that a model is not shown: decisions, control, and what a call used."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import JsonValue
+
+from agentcore._value import VERBATIM, Verbatim
+from agentcore.events.base import EventBase
+from agentcore.usage import Usage
+
+__all__ = [
+    "ActionApproved",
+    "ActionStarted",
+    "AgentConfigured",
+    "Condensation",
+    "CondensationRequest",
+    "ConversationErrorEvent",
+    "HeadMoved",
+    "HookEvent",
+    "InterruptEvent",
+    "PauseEvent",
+    "RetryEvent",
+    "UsageEvent",
+]
+
+
+class AgentConfigured(EventBase):
+    """The agent that works from here on. Never holds a key."""
+
+    kind: Annotated[Literal["agent_configured"], VERBATIM] = "agent_configured"
+    agent: dict[str, JsonValue]
+    missing: tuple[str, ...] = ()
+    """The parts that could not be recorded; resuming without them needs the agent passed again."""
+
+
+class ActionStarted(EventBase):
+    """The tool is about to run: durable before it does. `cause` is the action."""
+
+    kind: Annotated[Literal["action_started"], VERBATIM] = "action_started"
+
+
+class ActionApproved(EventBase):
+    """Somebody said yes. `cause` is the action."""
+
+    kind: Annotated[Literal["action_approved"], VERBATIM] = "action_approved"
+    by: str | None = None
+    """Who said so, where that is known."""
+    arguments: dict[str, JsonValue] | None = None
+    """The arguments as that person changed them, or None where they were left as they are."""
+
+
+class CondensationRequest(EventBase):
+    """The history should be made shorter before the next step."""
+
+    kind: Annotated[Literal["condensation_request"], VERBATIM] = "condensation_request"
+
+
+class Condensation(EventBase):
+    """From here on the model is not shown these events, and reads a summary in place of the first of them."""
+
+    kind: Annotated[Literal["condensation"], VERBATIM] = "condensation"
+    forgotten: tuple[Verbatim, ...]
+    """Ids of events of the active branch."""
+    summary: str | None = None
+
+
+class PauseEvent(EventBase):
+    """Somebody asked the agent to stop at the end of its step."""
+
+    kind: Annotated[Literal["pause"], VERBATIM] = "pause"
+
+
+class InterruptEvent(EventBase):
+    """The turn was stopped where it was."""
+
+    kind: Annotated[Literal["interrupt"], VERBATIM] = "interrupt"
+    partial_text: str | None = None
+    """What the model had said of its reply when it was stopped; the model does not see it again."""
+    reason: str | None = None
+
+
+class HeadMoved(EventBase):
+    """The conversation goes on from an earlier point: what came after it is off the active branch."""
+
+    kind: Annotated[Literal["head_moved"], VERBATIM] = "head_moved"
+    to: int
+    """The seq of the last event of the branch; 0 is before the first one."""
+
+
+class RetryEvent(EventBase):
+    """A model call failed and is tried again."""
+
+    kind: Annotated[Literal["retry"], VERBATIM] = "retry"
+    attempt: int
+    """The attempt that failed, from 1."""
+    error: str
+    delay: float
+    """Seconds until the next attempt."""
+
+
+class ConversationErrorEvent(EventBase):
+    """The run ended in an error: a limit, or a step that raised."""
+
+    kind: Annotated[Literal["conversation_error"], VERBATIM] = "conversation_error"
+    code: Verbatim
+    """The limit's name ("steps", "cost", ...) or the exception's class name."""
+    detail: str
+
+
+class HookEvent(EventBase):
+    """A hook ran."""
+
+    kind: Annotated[Literal["hook"], VERBATIM] = "hook"
+    hook: str
+    outcome: Verbatim
+    output: str | None = None
+
+
+class UsageEvent(EventBase):
+    """One model call: what it read up to, and what it used."""
+
+    kind: Annotated[Literal["usage"], VERBATIM] = "usage"
+    reply_id: Verbatim | None = None
+    """The reply, or None for a call that left nothing in the history (a side question)."""
+    purpose: Verbatim = "step"
+    """What the call was for: "step", "ask", ..."""
+    model: Verbatim
+    usage: Usage
+    view_seq: int | None = None
+    """The head that the request of a step saw: the request can be rebuilt from the log up to there."""
+    stop_reason: Verbatim | None = None
+    seconds: float | None = None

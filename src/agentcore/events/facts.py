@@ -1,0 +1,126 @@
+"""The facts of a conversation that are not messages: each is one `ConversationStateUpdateEvent`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal, cast
+
+from pydantic import Field, JsonValue, field_validator
+
+from agentcore._value import VERBATIM, Recorded, Verbatim
+from agentcore.events.base import EventBase
+from agentcore.usage import Limits
+
+__all__ = [
+    "ConversationStateUpdateEvent",
+    "ConversationStatus",
+    "Fact",
+    "Forked",
+    "LimitsSet",
+    "PolicySet",
+    "SecretsRegistered",
+    "StatusChanged",
+    "TagsSet",
+    "TitleSet",
+    "UnknownFact",
+]
+
+
+class ConversationStatus(StrEnum):
+    """Where a conversation stands."""
+
+    IDLE = "idle"
+    RUNNING = "running"
+    PAUSED = "paused"
+    WAITING_FOR_CONFIRMATION = "waiting_for_confirmation"
+    FINISHED = "finished"
+    STUCK = "stuck"
+    ERROR = "error"
+
+
+class StatusChanged(Recorded):
+    """The conversation's status is another one from here on."""
+
+    fact: Annotated[Literal["status"], VERBATIM] = "status"
+    status: Annotated[ConversationStatus, VERBATIM]
+    code: Verbatim | None = None
+    """Why, for programs: "recovered", "closed", "repeated_action", ..."""
+    detail: str | None = None
+    """Why, for people."""
+
+
+class TitleSet(Recorded):
+    """The conversation has a (new) title."""
+
+    fact: Annotated[Literal["title"], VERBATIM] = "title"
+    title: str
+
+
+class TagsSet(Recorded):
+    """The conversation has these tags, and no others."""
+
+    fact: Annotated[Literal["tags"], VERBATIM] = "tags"
+    tags: dict[str, str]
+
+
+class LimitsSet(Recorded):
+    """These limits hold from here on."""
+
+    fact: Annotated[Literal["limits"], VERBATIM] = "limits"
+    limits: Limits
+
+
+class PolicySet(Recorded):
+    """This confirmation policy holds from here on."""
+
+    fact: Annotated[Literal["policy"], VERBATIM] = "policy"
+    policy: Annotated[dict[str, JsonValue], VERBATIM]
+    """The policy's name and parameters; "custom" where it is the program's own."""
+
+
+class SecretsRegistered(Recorded):
+    """Secrets of these names can be used, and are masked, from here on. Their values are nowhere in the log."""
+
+    fact: Annotated[Literal["secrets"], VERBATIM] = "secrets"
+    names: tuple[Verbatim, ...]
+
+
+class Forked(Recorded):
+    """This log began as a copy of a branch of another one."""
+
+    fact: Annotated[Literal["forked"], VERBATIM] = "forked"
+    conversation_id: Verbatim
+    at: int
+    """The seq, in the other log, of the last event that was copied."""
+
+
+class UnknownFact(Recorded):
+    """A fact that only a newer version knows: kept as it is."""
+
+    fact: Verbatim
+
+    @field_validator("fact")
+    @classmethod
+    def _not_a_known_fact(cls, value: str) -> str:
+        if value in _KNOWN_FACTS:
+            # Without this, a damaged fact of a known name would pass for an unknown one.
+            raise ValueError(f"a fact {value!r} with wrong fields")
+        return value
+
+
+KnownFact = StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked
+
+_CLASSES: tuple[type[Recorded], ...] = KnownFact.__args__
+_KNOWN_FACTS = frozenset(cast("str", cls.model_fields["fact"].default) for cls in _CLASSES)
+
+Fact = Annotated[
+    Annotated[KnownFact, Field(discriminator="fact")] | UnknownFact,
+    Field(union_mode="left_to_right"),
+]
+
+
+class ConversationStateUpdateEvent(EventBase):
+    """One fact of the conversation changed."""
+
+    kind: Annotated[Literal["conversation_state_update"], VERBATIM] = "conversation_state_update"
+    update: Fact

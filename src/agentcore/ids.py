@@ -1,0 +1,31 @@
+"""Where ids come from: one place, so that their shapes can be relied on."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from datetime import UTC, datetime
+
+__all__ = ["check_conversation_id", "new_conversation_id", "new_id"]
+
+_CONVERSATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def new_id(prefix: str) -> str:
+    """Mint an id that no other log will hold: the prefix, then 80 random bits in hexadecimal."""
+    return f"{prefix}_{secrets.token_hex(10)}"
+
+
+def new_conversation_id() -> str:
+    """Mint a conversation id that sorts by the time it was made and is short enough to type (`20261121-093000-…`)."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
+
+
+def check_conversation_id(conversation_id: str) -> str:
+    """Give the id back, or raise `ValueError` where it could not be the name of a folder on every system."""
+    if not _CONVERSATION_ID.fullmatch(conversation_id):
+        raise ValueError(
+            f"{conversation_id!r} can't be a conversation id: use 1 to 128 letters, digits, '.', '_' or '-', "
+            "the first one a letter or a digit."
+        )
+    return conversation_id

@@ -1,0 +1,135 @@
+"""The pieces a message is made of."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, cast
+
+from pydantic import Field, JsonValue, field_validator
+
+from agentcore._value import VERBATIM, Recorded, Verbatim
+
+__all__ = [
+    "Block",
+    "ImageBlock",
+    "ProviderBlock",
+    "ReasoningBlock",
+    "RedactedThinkingBlock",
+    "ResultBlock",
+    "TextBlock",
+    "ThinkingBlock",
+    "ToolCallBlock",
+    "ToolResultBlock",
+    "UnknownBlock",
+]
+
+
+class TextBlock(Recorded):
+    """Words."""
+
+    type: Annotated[Literal["text"], VERBATIM] = "text"
+    text: str
+
+
+class ImageBlock(Recorded):
+    """A picture, by value (base64) or by address: exactly one of `data` and `url`."""
+
+    type: Annotated[Literal["image"], VERBATIM] = "image"
+    data: Verbatim | None = None
+    """Base64 text, without a `data:` prefix."""
+    media_type: Verbatim | None = None
+    """As in "image/png"; needed with `data`."""
+    url: str | None = None
+
+
+class ThinkingBlock(Recorded):
+    """What the model thought, in words; signed where the provider wants it back untouched."""
+
+    type: Annotated[Literal["thinking"], VERBATIM] = "thinking"
+    text: str
+    signature: Verbatim | None = None
+
+
+class RedactedThinkingBlock(Recorded):
+    """Thinking that only the provider can read, to be sent back as it came."""
+
+    type: Annotated[Literal["redacted_thinking"], VERBATIM] = "redacted_thinking"
+    data: Verbatim
+
+
+class ReasoningBlock(Recorded):
+    """A reasoning item of the Responses wire."""
+
+    type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
+    id: Verbatim
+    summary: tuple[str, ...] = ()
+    encrypted_content: Verbatim | None = None
+
+
+class ToolCallBlock(Recorded):
+    """The model asks for a tool."""
+
+    type: Annotated[Literal["tool_call"], VERBATIM] = "tool_call"
+    id: Verbatim
+    """The provider's id of the call. Some providers use one twice: never key on it beyond one reply."""
+    name: str
+    arguments: dict[str, JsonValue] | str
+    """The arguments; text only where what the model sent is not a JSON object."""
+
+
+class ProviderBlock(Recorded):
+    """Anything of one provider's own (a server-side tool, a citation): kept, and sent back to that provider as it came."""
+
+    type: Annotated[Literal["provider"], VERBATIM] = "provider"
+    provider: Verbatim
+    data: Annotated[JsonValue, VERBATIM]
+
+
+class UnknownBlock(Recorded):
+    """A block of a type that only a newer version knows: kept as it is, never sent to a model."""
+
+    type: Verbatim
+
+    @field_validator("type")
+    @classmethod
+    def _not_a_known_type(cls, value: str) -> str:
+        if value in _KNOWN_TYPES:
+            # Without this, a damaged block of a known type would pass for an unknown one.
+            raise ValueError(f"a block of type {value!r} with wrong fields")
+        return value
+
+
+ResultBlock = TextBlock | ImageBlock
+"""What a tool may show to a model."""
+
+
+class ToolResultBlock(Recorded):
+    """The answer to one tool call."""
+
+    type: Annotated[Literal["tool_result"], VERBATIM] = "tool_result"
+    call_id: Verbatim
+    name: str
+    content: tuple[Annotated[ResultBlock, Field(discriminator="type")], ...]
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """All the words of the answer."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+
+_AnyKnown = (
+    TextBlock
+    | ImageBlock
+    | ThinkingBlock
+    | RedactedThinkingBlock
+    | ReasoningBlock
+    | ToolCallBlock
+    | ToolResultBlock
+    | ProviderBlock
+)
+
+Block = Annotated[Annotated[_AnyKnown, Field(discriminator="type")] | UnknownBlock, Field(union_mode="left_to_right")]
+"""Any block, one of an unknown type included."""
+
+_CLASSES: tuple[type[Recorded], ...] = _AnyKnown.__args__
+_KNOWN_TYPES = frozenset(cast("str", cls.model_fields["type"].default) for cls in _CLASSES)

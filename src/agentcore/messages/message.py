@@ -1,0 +1,59 @@
+"""One message, as a model reads or writes it, whichever provider it goes to."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import JsonValue
+
+from agentcore._value import VERBATIM, Recorded, Value, Verbatim
+from agentcore.messages.blocks import Block, TextBlock, ToolCallBlock
+
+__all__ = ["Message", "Role", "ToolSchema"]
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class Message(Recorded):
+    """One message: a role and its blocks in order. Tool results travel in messages of role "tool"."""
+
+    role: Annotated[Role, VERBATIM]
+    content: tuple[Block, ...]
+
+    @classmethod
+    def system(cls, *content: str | Block) -> Self:
+        """Make a system message of words and blocks."""
+        return cls(role="system", content=_blocks(content))
+
+    @classmethod
+    def user(cls, *content: str | Block) -> Self:
+        """Make a user message of words and blocks."""
+        return cls(role="user", content=_blocks(content))
+
+    @classmethod
+    def assistant(cls, *content: str | Block) -> Self:
+        """Make an assistant message of words and blocks."""
+        return cls(role="assistant", content=_blocks(content))
+
+    @property
+    def text(self) -> str:
+        """All the words of the message, without thinking, calls and results."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallBlock, ...]:
+        """The calls of the message, in order."""
+        return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
+
+
+def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
+    return tuple(TextBlock(text=piece) if isinstance(piece, str) else piece for piece in content)
+
+
+class ToolSchema(Value):
+    """What a model is told of a tool."""
+
+    name: Verbatim
+    description: str
+    parameters: dict[str, JsonValue]
+    """A JSON Schema of type "object"."""

@@ -1,0 +1,86 @@
+"""The file operations a log stands on, as a seam: tests put a disk here that is slow, full, or loses what was not synced.
+
+All of them block: they are called in worker threads.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import Protocol
+
+__all__ = ["Disk", "RealDisk"]
+
+
+class Disk(Protocol):
+    """What a file store asks of the operating system."""
+
+    def open_append(self, path: str) -> int:
+        """Open a file for appending, made if missing, readable by its owner alone."""
+        ...
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        """Append all of it."""
+        ...
+
+    def sync(self, descriptor: int) -> None:
+        """Return when all that was written to the file would survive a loss of power."""
+        ...
+
+    def truncate(self, descriptor: int, length: int) -> None:
+        """Cut the file."""
+        ...
+
+    def replace(self, source: str, target: str) -> None:
+        """Give a file its final name, in one step."""
+        ...
+
+    def sync_folder(self, path: str) -> None:
+        """Return when the names in the folder would survive a loss of power."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Give all bytes of a file."""
+        ...
+
+
+class RealDisk:
+    """The operating system's own files."""
+
+    def open_append(self, path: str) -> int:
+        """Open a file for appending."""
+        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def write(self, descriptor: int, data: bytes) -> None:
+        """Append all of it."""
+        written = os.write(descriptor, data)
+        while written < len(data):
+            written += os.write(descriptor, data[written:])
+
+    def sync(self, descriptor: int) -> None:
+        """Sync the file's data."""
+        if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync leaves the data in the drive's own cache
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        else:
+            os.fdatasync(descriptor)
+
+    def truncate(self, descriptor: int, length: int) -> None:
+        """Cut the file."""
+        os.ftruncate(descriptor, length)
+
+    def replace(self, source: str, target: str) -> None:
+        """Rename over whatever has the name."""
+        os.replace(source, target)
+
+    def sync_folder(self, path: str) -> None:
+        """Sync the folder's entries."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self, path: str) -> bytes:
+        """Give all bytes of a file."""
+        with open(path, "rb") as file:
+            return file.read()

@@ -1,0 +1,102 @@
+"""The line format of `events.jsonl`, settled with the first log ever written.
+
+A line is the event's JSON object with two members behind it: `group`, the seq of the last line of its group, and `crc`,
+the CRC-32 (zlib's, eight hexadecimal digits) of all bytes of the line before `,"crc"`. The object begins with `seq`, the
+number of the line. A group whose last line is missing was never acknowledged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+from agentcore.record.store import Record
+
+__all__ = ["Scan", "decode_line", "encode_line", "scan"]
+
+_CRC = b',"crc":"'
+_CRC_LENGTH = len(_CRC) + 8 + 2
+_GROUP = b',"group":'
+
+
+def encode_line(record: Record) -> bytes:
+    """Make the line of a record, its newline included."""
+    covered = b'%b,"group":%d' % (record.body[:-1], record.group)
+    return b'%b,"crc":"%08x"}\n' % (covered, crc32(covered))
+
+
+def decode_line(line: bytes, seq: int) -> Record:
+    """Read the line (without its newline) that should hold this seq.
+
+    Raises:
+        ValueError: it does not; the text says why.
+    """
+    covered = line[:-_CRC_LENGTH]
+    if line[-_CRC_LENGTH:-10] != _CRC or line[-2:] != b'"}':
+        raise ValueError("the line does not end in a checksum")
+    if b"%08x" % crc32(covered) != line[-10:-2]:
+        raise ValueError("the checksum does not fit the line")
+    if not covered.startswith(b'{"seq":%d,' % seq):
+        raise ValueError(f"this is not event {seq}: lines are missing, or in another order")
+    cut = covered.rfind(_GROUP)
+    group = int(covered[cut + len(_GROUP) :])
+    if group < seq:
+        raise ValueError(f"event {seq} claims to belong to the group that ended at {group}")
+    return Record(seq, group, covered[:cut] + b"}")
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """What a file of lines holds."""
+
+    records: Sequence[Record]
+    """The records of all complete groups before the first unsound line."""
+    length: int
+    """How many bytes of the file those are."""
+    torn: str | None
+    """What follows them, where that is an end that was never acknowledged."""
+    damage: tuple[int, str] | None
+    """The line and what is wrong with it, where sound lines follow an unsound one."""
+
+
+def scan(data: bytes) -> Scan:
+    """Read all lines; tell an unfinished end from damage."""
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    records: list[Record] = []
+    open_group = 0
+    damage: tuple[int, str] | None = None
+    torn: str | None = f"an unfinished line of {len(tail)} bytes" if tail else None
+    for number, line in enumerate(lines, 1):
+        try:
+            record = decode_line(line, number)
+            if open_group >= number and record.group != open_group:
+                raise ValueError(f"the group of event {number - 1} should go on to {open_group}")  # noqa: TRY301
+        except ValueError as error:
+            if any(_is_whole(later) for later in lines[number:]):
+                damage = (number, str(error))
+            else:
+                torn = f"{len(lines) - number + 1} unsound lines at the end ({error})"
+            break
+        records.append(record)
+        open_group = record.group
+    kept = _complete(records)
+    if len(kept) < len(records) and damage is None:
+        torn = f"{len(records) - len(kept)} events of an unfinished group" + (f", and {torn}" if torn else "")
+    length = sum(len(line) + 1 for line in lines[: len(kept)])
+    return Scan(kept, length, torn, damage)
+
+
+def _complete(records: list[Record]) -> list[Record]:
+    if not records or records[-1].group == len(records):
+        return records
+    unfinished = records[-1].group
+    end = len(records)
+    while end and records[end - 1].group == unfinished:
+        end -= 1
+    return records[:end]
+
+
+def _is_whole(line: bytes) -> bool:
+    return line[-_CRC_LENGTH:-10] == _CRC and b"%08x" % crc32(line[:-_CRC_LENGTH]) == line[-10:-2]

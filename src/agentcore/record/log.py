@@ -1,0 +1,141 @@
+"""The log of one conversation: events in, events and state out.
+
+Above: the recorder, its only writer. Below: a store, which knows bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+from anyio.to_thread import run_sync
+from pydantic import ValidationError
+
+from agentcore.errors import LogDamaged, LogReadOnly
+from agentcore.events import Event
+from agentcore.record.codec import decode, encode, find_blobs
+from agentcore.record.state import ConversationState
+from agentcore.record.store import Record, Store, StoredLog
+from agentcore.record.upgrade import FORMAT_VERSION, upgrade
+
+__all__ = ["EventLog", "read_log"]
+
+_FEW = 64
+"""Up to so many records are read on the event loop: a thread would cost more than they do."""
+
+
+class EventLog:
+    """An open log and the state that its events fold to."""
+
+    def __init__(self, stored: StoredLog, state: ConversationState) -> None:
+        self._stored = stored
+        self.state = state
+
+    @classmethod
+    async def create(cls, store: Store, conversation_id: str) -> Self:
+        """Begin a log.
+
+        Raises:
+            ConversationExists: the store has one of that id.
+        """
+        stored = await store.create(conversation_id, format_version=FORMAT_VERSION)
+        return cls(stored, ConversationState(conversation_id))
+
+    @classmethod
+    async def open(cls, store: Store, conversation_id: str) -> Self:
+        """Open a log to go on with it.
+
+        Raises:
+            ConversationNotFound: the store has none of that id.
+            ConversationLocked: somebody else writes it.
+            LogDamaged: it can't be read to its end.
+            LogReadOnly: a newer version wrote what this one must not continue.
+        """
+        stored = await store.open(conversation_id)
+        try:
+            state = await _load(store, stored)
+            if state.read_only is not None:
+                raise LogReadOnly(conversation_id, state.read_only)
+        except BaseException:
+            await stored.close()
+            raise
+        return cls(stored, state)
+
+    @property
+    def repaired(self) -> str | None:
+        """What was cut off an unfinished end when the log was opened, or None."""
+        return self._stored.repaired
+
+    async def append(self, groups: Sequence[Sequence[Event]]) -> list[list[Event]]:
+        """Keep groups of events, each whole or not at all, in one write; give them back with their seqs.
+
+        Raises:
+            StoreError: they were not kept, or nobody knows; the state is as before and the log takes no more.
+        """
+        seq = self.state.head
+        records: list[Record] = []
+        kept: list[list[Event]] = []
+        for group in groups:
+            last = seq + len(group)
+            stamped: list[Event] = []
+            for event in group:
+                seq += 1
+                numbered = event.model_copy(update={"seq": seq})
+                records.append(Record(seq, last, await encode(numbered, self._stored.write_blob)))
+                stamped.append(numbered)
+            kept.append(stamped)
+        await self._stored.append(records)
+        for group in kept:
+            for event in group:
+                self.state.apply(event, group_ends=event is group[-1])
+        return kept
+
+    async def close(self) -> None:
+        """Let go of the log."""
+        await self._stored.close()
+
+
+async def read_log(store: Store, conversation_id: str) -> ConversationState:
+    """Read a log beside its writer, if it has one: its state and, in `state.events`, its events.
+
+    Raises:
+        ConversationNotFound: the store has none of that id.
+        LogDamaged: it can't be read to its end.
+    """
+    stored = await store.open(conversation_id, write=False)
+    try:
+        return await _load(store, stored)
+    finally:
+        await stored.close()
+
+
+async def _load(store: Store, stored: StoredLog) -> ConversationState:
+    records = await stored.read()
+    version = stored.format_version
+    blobs: dict[str, str] = {}
+    for record in records:
+        for digest in find_blobs(record.body):
+            if digest not in blobs:
+                blobs[digest] = (await stored.read_blob(digest)).decode()
+    where = f"{store.location}/{stored.conversation_id}"
+    if len(records) <= _FEW:
+        state = _fold(stored.conversation_id, where, version, records, blobs)
+    else:
+        state = await run_sync(_fold, stored.conversation_id, where, version, records, blobs)
+    if version > FORMAT_VERSION:
+        state.read_only = f"it is in format {version}, and this version writes {FORMAT_VERSION}"
+    return state
+
+
+def _fold(
+    conversation_id: str, where: str, version: int, records: Sequence[Record], blobs: Mapping[str, str]
+) -> ConversationState:
+    state = ConversationState(conversation_id)
+    for record in records:
+        body = record.body if version >= FORMAT_VERSION else upgrade(record.body, version)
+        try:
+            event = decode(body, blobs)
+        except ValidationError as error:
+            raise LogDamaged(where, record.seq, str(error), f"agentcore log repair {conversation_id}") from error
+        state.apply(event, group_ends=record.group == record.seq)
+    return state

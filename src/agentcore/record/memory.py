@@ -1,0 +1,147 @@
+"""A store that lasts as long as the process: nothing is written anywhere, nothing is ever evicted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from anyio.lowlevel import checkpoint
+
+from agentcore.errors import (
+    ConversationExists,
+    ConversationLocked,
+    ConversationNotFound,
+    SeqConflict,
+    StoreError,
+)
+from agentcore.ids import check_conversation_id
+from agentcore.record.store import LogInfo, Record
+
+__all__ = ["MemoryStore"]
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """What is kept of one conversation, open or not."""
+
+    conversation_id: str
+    format_version: int
+    created: datetime
+    modified: datetime
+    records: list[Record] = field(default_factory=list[Record])
+    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    held: bool = False
+
+
+class _MemoryLog:
+    def __init__(self, shelf: _Shelf, *, write: bool) -> None:
+        self._shelf = shelf
+        self._write = write
+        self._open = True
+        if write:
+            shelf.held = True
+
+    @property
+    def conversation_id(self) -> str:
+        return self._shelf.conversation_id
+
+    @property
+    def format_version(self) -> int:
+        return self._shelf.format_version
+
+    @property
+    def repaired(self) -> str | None:
+        return None
+
+    async def read(self) -> Sequence[Record]:
+        await checkpoint()
+        return tuple(self._shelf.records)
+
+    async def append(self, records: Sequence[Record]) -> None:
+        await checkpoint()
+        shelf = self._writable()
+        expected = len(shelf.records) + 1
+        if records and records[0].seq != expected:
+            raise SeqConflict(shelf.conversation_id, records[0].seq, expected)
+        shelf.records.extend(records)
+        shelf.modified = datetime.now(UTC)
+
+    async def write_blob(self, data: bytes) -> str:
+        await checkpoint()
+        digest = hashlib.sha256(data).hexdigest()
+        self._writable().blobs[digest] = data
+        return digest
+
+    async def read_blob(self, digest: str) -> bytes:
+        await checkpoint()
+        try:
+            return self._shelf.blobs[digest]
+        except KeyError:
+            raise StoreError(f"Conversation {self.conversation_id!r} has no blob {digest!r}.") from None
+
+    async def close(self) -> None:
+        await checkpoint()
+        if self._open and self._write:
+            self._shelf.held = False
+        self._open = False
+
+    def _writable(self) -> _Shelf:
+        if not (self._open and self._write):
+            raise StoreError(f"The log of conversation {self.conversation_id!r} is not open for writing.")
+        return self._shelf
+
+
+class MemoryStore:
+    """Keeps logs in memory, encoded as they would be on disk, until the store itself is gone."""
+
+    location = "memory"
+
+    def __init__(self) -> None:
+        self._shelves: dict[str, _Shelf] = {}
+
+    async def create(self, conversation_id: str, *, format_version: int) -> _MemoryLog:
+        """Begin a log and hold it for writing."""
+        check_conversation_id(conversation_id)
+        await checkpoint()
+        if conversation_id in self._shelves:
+            raise ConversationExists(conversation_id, self.location)
+        now = datetime.now(UTC)
+        shelf = self._shelves[conversation_id] = _Shelf(conversation_id, format_version, now, now)
+        return _MemoryLog(shelf, write=True)
+
+    async def open(self, conversation_id: str, *, write: bool = True) -> _MemoryLog:
+        """Hold a log, for writing or for reading."""
+        await checkpoint()
+        shelf = self._find(conversation_id)
+        if write and shelf.held:
+            raise ConversationLocked(conversation_id, "another handle of this process")
+        return _MemoryLog(shelf, write=write)
+
+    async def list(self) -> Sequence[LogInfo]:
+        """Tell of all logs, the newest first."""
+        await checkpoint()
+        shelves = sorted(self._shelves.values(), key=lambda shelf: shelf.created, reverse=True)
+        return [
+            LogInfo(
+                conversation_id=shelf.conversation_id,
+                created=shelf.created,
+                modified=shelf.modified,
+                format_version=shelf.format_version,
+            )
+            for shelf in shelves
+        ]
+
+    async def delete(self, conversation_id: str) -> None:
+        """Remove a log and its blobs."""
+        await checkpoint()
+        if self._find(conversation_id).held:
+            raise ConversationLocked(conversation_id, "another handle of this process")
+        del self._shelves[conversation_id]
+
+    def _find(self, conversation_id: str) -> _Shelf:
+        try:
+            return self._shelves[conversation_id]
+        except KeyError:
+            raise ConversationNotFound(conversation_id, self.location) from None

@@ -1,0 +1,321 @@
+"""What is true of a conversation, as a fold over its log: no second record disagrees with it.
+
+Two parts: what the whole log says (usage, limits, policy, title ...: a rewind refunds nothing and loosens nothing), and
+what the active branch says (what the model is shown, which actions are open).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import JsonValue
+
+from agentcore.events import (
+    ActionApproved,
+    ActionEvent,
+    ActionStarted,
+    AgentConfigured,
+    AgentErrorEvent,
+    Condensation,
+    CondensationSummaryEvent,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    Forked,
+    HeadMoved,
+    InterruptEvent,
+    LimitsSet,
+    MessageEvent,
+    ObservationEvent,
+    PauseEvent,
+    PolicySet,
+    SecretsRegistered,
+    StatusChanged,
+    SystemPromptEvent,
+    TagsSet,
+    TitleSet,
+    UnknownEvent,
+    UsageEvent,
+    UserRejectObservation,
+)
+from agentcore.record.branch import events_of_branch
+from agentcore.record.status import next_status
+from agentcore.usage import Limits, Usage
+
+__all__ = ["ConversationState", "OpenAction", "ShownEvent"]
+
+ShownEvent = (
+    SystemPromptEvent
+    | MessageEvent
+    | ActionEvent
+    | CondensationSummaryEvent
+    | ObservationEvent
+    | UserRejectObservation
+    | AgentErrorEvent
+    | Condensation
+)
+"""What the model's view is made of."""
+
+
+@dataclass(slots=True)
+class OpenAction:
+    """An action without an answer."""
+
+    event: ActionEvent
+    approval: ActionApproved | None = None
+    started: bool = False
+
+    @property
+    def arguments(self) -> dict[str, JsonValue]:
+        """The arguments as approved: a person may have changed them."""
+        if self.approval is not None and self.approval.arguments is not None:
+            return self.approval.arguments
+        return self.event.arguments
+
+
+@dataclass(slots=True)
+class _Branch:
+    """The part of the state that follows the active branch."""
+
+    shown: list[ShownEvent] = field(default_factory=list[ShownEvent])
+    open_actions: dict[str, OpenAction] = field(default_factory=dict[str, OpenAction])
+    prompt: SystemPromptEvent | None = None
+    last_user_seq: int = 0
+
+    def fold(self, event: Event) -> None:
+        match event:
+            case MessageEvent():
+                self.shown.append(event)
+                if event.source == "user":
+                    self.last_user_seq = event.seq
+            case ActionEvent():
+                self.shown.append(event)
+                self.open_actions[event.id] = OpenAction(event)
+            case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
+                self.shown.append(event)
+                # A log with two answers to one action is read as its first one: never raise on odd history.
+                self.open_actions.pop(event.cause or "", None)
+            case ActionStarted():
+                if (action := self.open_actions.get(event.cause or "")) is not None:
+                    action.started = True
+            case ActionApproved():
+                if (action := self.open_actions.get(event.cause or "")) is not None:
+                    action.approval = event
+            case SystemPromptEvent():
+                self.shown.append(event)
+                self.prompt = event
+            case CondensationSummaryEvent() | Condensation():
+                self.shown.append(event)
+            case _:
+                pass
+
+
+class ConversationState:
+    """Read it freely, from any task; only the log's owner changes it, by folding the next event."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self.conversation_id = conversation_id
+        self.status = ConversationStatus.IDLE
+        self.status_code: str | None = None
+        """Why the status is what it is: "steps", "repeated_action", "recovered", ..."""
+        self.status_detail: str | None = None
+        self.usage = Usage()
+        """Over all runs, branches and side questions."""
+        self.limits = Limits()
+        self.policy: dict[str, JsonValue] | None = None
+        self.secret_names: tuple[str, ...] = ()
+        self.title: str | None = None
+        self.agent: AgentConfigured | None = None
+        self.forked_from: Forked | None = None
+        self.pause_requested = False
+        self.run_seq = 0
+        """The seq at which the newest run began; 0 before the first one."""
+        self.run_steps = 0
+        """Model calls of the newest run."""
+        self.worked_seconds = 0.0
+        """Wall time of all finished stretches of work; waiting for a person is not one."""
+        self.working_since: datetime | None = None
+        self.view_epoch = 0
+        """Goes up when `shown` was made anew rather than added to."""
+        self.read_only: str | None = None
+        """Why this version must not continue the log, if it must not."""
+        self._usage_by_model: dict[str, Usage] = {}
+        self._tags: dict[str, str] = {}
+        self._events: list[Event] = []
+        self._moves: list[int] = []
+        self._settled: list[bool] = []
+        self._branch = _Branch()
+        self._last_time: datetime | None = None
+
+    @property
+    def head(self) -> int:
+        """The seq of the newest event, whichever branch it is on."""
+        return len(self._events)
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The whole log in order, other branches included. Do not change it."""
+        return self._events
+
+    @property
+    def shown(self) -> Sequence[ShownEvent]:
+        """The events of the active branch that make the model's view. Do not change it."""
+        return self._branch.shown
+
+    @property
+    def open_actions(self) -> Mapping[str, OpenAction]:
+        """Actions of the active branch without an answer, by event id, in order."""
+        return MappingProxyType(self._branch.open_actions)
+
+    @property
+    def pending(self) -> tuple[ActionEvent, ...]:
+        """The actions that wait for a person's yes or no."""
+        return tuple(
+            action.event
+            for action in self._branch.open_actions.values()
+            if action.approval is None and not action.started
+        )
+
+    @property
+    def prompt(self) -> SystemPromptEvent | None:
+        """The system prompt in force on the active branch."""
+        return self._branch.prompt
+
+    @property
+    def last_user_seq(self) -> int:
+        """The seq of the newest message by a person on the active branch; 0 where there is none."""
+        return self._branch.last_user_seq
+
+    @property
+    def usage_by_model(self) -> Mapping[str, Usage]:
+        """The usage of each model."""
+        return MappingProxyType(self._usage_by_model)
+
+    @property
+    def tags(self) -> Mapping[str, str]:
+        """The conversation's tags."""
+        return MappingProxyType(self._tags)
+
+    @property
+    def answer(self) -> str | None:
+        """The agent's last words on the active branch."""
+        for event in reversed(self._branch.shown):
+            if isinstance(event, MessageEvent) and event.source == "agent":
+                return event.text
+        return None
+
+    def is_settled(self, seq: int) -> bool:
+        """Say whether the conversation can return to this point: a group's end with every action answered."""
+        return seq == 0 or (0 < seq <= len(self._settled) and self._settled[seq - 1])
+
+    def nearest_settled(self, seq: int) -> int:
+        """Give the settled point nearest to `seq`, the earlier one of two."""
+        return min((point for point in range(self.head + 1) if self.is_settled(point)), key=lambda p: (abs(p - seq), p))
+
+    def branch_events(self, head: int | None = None) -> list[Event]:
+        """Give the events of the branch that ends at `head` (by default the active one), in order."""
+        return list(events_of_branch(self._events, self._moves, self.head if head is None else head))
+
+    def apply(self, event: Event, *, group_ends: bool = True) -> None:
+        """Fold the next event in. For the log's owner alone."""
+        assert event.seq == len(self._events) + 1, (event.seq, len(self._events))
+        self._events.append(event)
+        self._fold_log(event)
+        if isinstance(event, HeadMoved):
+            self._moves.append(event.seq)
+            self._branch = _Branch()
+            for earlier in events_of_branch(self._events, self._moves, event.to):
+                self._branch.fold(earlier)
+            self.view_epoch += 1
+        else:
+            self._branch.fold(event)
+        self._settled.append(group_ends and not self._branch.open_actions)
+        self._last_time = event.timestamp
+
+    def snapshot(self) -> dict[str, Any]:
+        """Give everything the fold says as plain values, for comparing two states."""
+        branch = self._branch
+        whole = {name: value for name, value in vars(self).items() if name != "_branch"}
+        return {
+            **whole,
+            "_events": list(self._events),
+            "shown": list(branch.shown),
+            "open": {key: (a.event, a.approval, a.started) for key, a in branch.open_actions.items()},
+            "prompt": branch.prompt,
+            "last_user_seq": branch.last_user_seq,
+        }
+
+    def _fold_log(self, event: Event) -> None:
+        match event:
+            case MessageEvent():
+                if event.source == "user":
+                    self._set_status(event, next_status(self.status, "send"))
+            case ConversationStateUpdateEvent():
+                self._fold_fact(event)
+            case UsageEvent():
+                self.usage += event.usage
+                self._usage_by_model[event.model] = self._usage_by_model.get(event.model, Usage()) + event.usage
+                if event.purpose == "step":
+                    self.run_steps += 1
+            case AgentConfigured():
+                self.agent = event
+            case PauseEvent():
+                if self.status is ConversationStatus.RUNNING:
+                    self.pause_requested = True
+                self._set_status(event, next_status(self.status, "pause"))
+            case InterruptEvent():
+                self._set_status(event, next_status(self.status, "interrupt"), "interrupt", event.reason)
+            case ConversationErrorEvent():
+                self._set_status(event, ConversationStatus.ERROR, event.code, event.detail)
+            case HeadMoved():
+                self._set_status(event, ConversationStatus.IDLE)
+            case UnknownEvent():
+                if event.critical:
+                    self.read_only = f"it holds an event of kind {event.kind!r}, which this version does not know"
+            case _:
+                pass
+
+    def _fold_fact(self, event: ConversationStateUpdateEvent) -> None:
+        match event.update:
+            case StatusChanged() as change:
+                if change.status is ConversationStatus.RUNNING and change.code == "run":
+                    self.run_seq = event.seq
+                    self.run_steps = 0
+                self._set_status(event, change.status, change.code, change.detail)
+            case LimitsSet() as change:
+                self.limits = change.limits
+            case PolicySet() as change:
+                self.policy = change.policy
+            case SecretsRegistered() as change:
+                self.secret_names = tuple(dict.fromkeys((*self.secret_names, *change.names)))
+            case TitleSet() as change:
+                self.title = change.title
+            case TagsSet() as change:
+                self._tags = dict(change.tags)
+            case Forked() as change:
+                self.forked_from = change
+            case _:
+                pass
+
+    def _set_status(
+        self, event: Event, status: ConversationStatus, code: str | None = None, detail: str | None = None
+    ) -> None:
+        if status is self.status and code is None:
+            return
+        if status is ConversationStatus.RUNNING:
+            if self.working_since is None:
+                self.working_since = event.timestamp
+        elif self.working_since is not None:
+            # What a crash cut off lasted until its last event, not until somebody opened the log again.
+            end = self._last_time if code == "recovered" and self._last_time is not None else event.timestamp
+            self.worked_seconds += max(0.0, (end - self.working_since).total_seconds())
+            self.working_since = None
+        self.status = status
+        self.status_code = code
+        self.status_detail = detail
+        self.pause_requested = False
