@@ -19,7 +19,10 @@
     │   ├── AuthenticationError, RateLimited, ContextWindowExceeded, ContentPolicy, BadRequest,
     │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
     │   └── ScriptExhausted            a scripted model was asked more often than it has replies
+    ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
     ├── ToolError                      raised by a tool: its text is the answer the model reads
+    │   └── ToolArgumentsError         the arguments do not fit the tool
+    ├── ToolNotFound                   (also a LookupError) a recorded tool that this program does not have
     ├── WorkspaceError
     ├── SecretError
     ├── MissingExtra                   (also an ImportError) an optional part is not installed
@@ -58,11 +61,14 @@ __all__ = [
     "RateLimited",
     "RewindRefused",
     "RunError",
+    "SchemaError",
     "ScriptExhausted",
     "SecretError",
     "SeqConflict",
     "StoreError",
+    "ToolArgumentsError",
     "ToolError",
+    "ToolNotFound",
     "UnsupportedPlatform",
     "WorkspaceError",
 ]
@@ -240,8 +246,29 @@ class ScriptExhausted(ModelError):
         super().__init__(f"The scripted model has {replies} replies and was asked once more. Add a reply to the script.")
 
 
+class SchemaError(AgentcoreError, TypeError):
+    """A function's signature, or a model, can't be described to a language model."""
+
+
 class ToolError(AgentcoreError):
     """Raise it in a tool to give the model an answer that says what went wrong and what to do."""
+
+
+class ToolArgumentsError(ToolError):
+    def __init__(self, tool_name: str, problems: Sequence[str], given: str, wanted: str) -> None:
+        lines = "\n".join(f"- {problem}" for problem in problems)
+        super().__init__(f"The arguments do not fit {tool_name!r}:\n{lines}\nGiven: {given}\nWanted: {wanted}")
+        self.tool_name = tool_name
+        self.problems = tuple(problems)
+        """One sentence per argument that is wrong."""
+
+
+class ToolNotFound(AgentcoreError, LookupError):
+    """A recorded tool can't be made again here. Compare `NotRecorded`, which is about what a log does not hold."""
+
+    def __init__(self, tool_name: str, reason: str) -> None:
+        super().__init__(f"The recorded tool {tool_name!r} can't be made again: {reason}")
+        self.tool_name = tool_name
 
 
 class WorkspaceError(AgentcoreError):
