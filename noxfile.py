@@ -1,0 +1,127 @@
+"""What a change has to pass, each part in an environment of its own. `nox -l` lists them.
+
+`nox --no-venv --no-install -s lint types` runs parts in the environment that is active, where all is installed already.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import nox
+from packaging.requirements import Requirement
+
+nox.options.sessions = ["tests", "lint", "types", "floors", "docs"]
+nox.options.error_on_missing_interpreters = False
+nox.options.reuse_venv = "yes"
+
+PYTHONS = ["3.11", "3.12", "3.13"]
+HERE = Path(__file__).parent
+PROJECT: dict[str, Any] = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def install(session: nox.Session, extras: str) -> None:
+    """Install the project with extras, at the versions that were tested."""
+    session.install("-e", f".[{extras}]", "-c", "constraints.txt")
+
+
+@nox.session(python=PYTHONS)
+def tests(session: nox.Session) -> None:
+    """Run the tests, or those that are named after `--`."""
+    install(session, "all,test")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Run the tests and say which lines they never reach."""
+    install(session, "all,test")
+    session.run("pytest", "--cov", "--cov-report=term-missing:skip-covered", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check the rules and the format."""
+    install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    # Beyond its defaults: a loop or a cancel scope that cancellation can't end (912, 913). Not 109, as in ruff's list.
+    session.run(
+        "flake8-async", "--anyio", "--enable=ASYNC1,ASYNC2,ASYNC3,ASYNC4,ASYNC912,ASYNC913", "--disable=ASYNC109"
+    )
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check the types of the code and of the tests."""
+    install(session, "all,dev")
+    session.run("pyright")
+
+
+@nox.session
+def floors(session: nox.Session) -> None:
+    """Check who imports whom."""
+    install(session, "all,lint")
+    session.run("lint-imports")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation; `nox -s docs -- serve` shows it."""
+    install(session, "all,docs")
+    session.run("mkdocs", *(session.posargs or ["build", "--strict"]))
+
+
+@nox.session
+def faults(session: nox.Session) -> None:
+    """Do the long runs: what is marked slow, and the properties with many fresh examples."""
+    install(session, "all,test")
+    session.run("pytest", "-m", "slow or hypothesis", "--hypothesis-profile=faults", *session.posargs)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Run the benchmarks, or those that are named after `--`; each prints JSON."""
+    install(session, "all,test")
+    scripts = session.posargs or sorted(str(path) for path in (HERE / "benchmarks").glob("[!_]*.py"))
+    if not scripts:
+        session.error("There is no benchmark in benchmarks/.")
+    for script in scripts:
+        session.run("python", script)
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session: nox.Session) -> None:
+    """Run the tests with the lowest versions that pyproject.toml allows."""
+    session.install("-e", ".[all,test]", *sorted(lowest_versions("litellm", "mcp", "docker", "serve")))
+    session.run("pytest", *session.posargs)
+
+
+def lowest_versions(*extras: str) -> set[str]:
+    """Turn each `name>=version` into `name==version`."""
+    named = [*PROJECT["dependencies"], *(each for extra in extras for each in PROJECT["optional-dependencies"][extra])]
+    return {
+        f"{requirement.name}=={specifier.version}"
+        for requirement in map(Requirement, named)
+        for specifier in requirement.specifier
+        if specifier.operator == ">="
+    }
+
+
+@nox.session(reuse_venv=False)
+def constraints(session: nox.Session) -> None:
+    """Renew constraints.txt: what a plain install brings on each Python."""
+    pins: set[str] = set()
+    for python in PYTHONS:
+        place = Path(session.create_tmp()) / python
+        session.run(f"python{python}", "-m", "venv", "--clear", str(place), external=True)
+        session.run(str(place / "bin/pip"), "install", "-e", ".[all,dev]", external=True)
+        listed = session.run(str(place / "bin/pip"), "list", "--format=freeze", external=True, silent=True)
+        pins |= {line for line in str(listed).splitlines() if re.fullmatch(r"[\w.-]+==[\w.+!]+", line)}
+    own = {"pip", "setuptools", PROJECT["name"]}
+    file = HERE / "constraints.txt"
+    head = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
+    kept = sorted((pin for pin in pins if pin.split("==")[0] not in own), key=str.lower)
+    file.write_text("\n".join([*head, *kept, ""]), encoding="utf-8")
