@@ -1,0 +1,15 @@
+"""Models: the protocol they share, what they say, and `LLM`, which speaks to providers."""
+
+from agentcore.llm.deltas import Delta as Delta
+from agentcore.llm.deltas import ReasoningDelta as ReasoningDelta
+from agentcore.llm.deltas import ResetDelta as ResetDelta
+from agentcore.llm.deltas import TextDelta as TextDelta
+from agentcore.llm.deltas import ToolCallDelta as ToolCallDelta
+from agentcore.llm.model import UNFINISHED as UNFINISHED
+from agentcore.llm.model import CallContext as CallContext
+from agentcore.llm.model import DeltaStream as DeltaStream
+from agentcore.llm.model import Model as Model
+from agentcore.llm.model import RetryReport as RetryReport
+from agentcore.llm.reply import Reply as Reply
+from agentcore.llm.retry import RetryingModel as RetryingModel
+from agentcore.llm.retry import RetryPolicy as RetryPolicy

@@ -1,0 +1,51 @@
+"""What a model says, piece by piece, while it says it.
+
+Deltas are for those who watch. What counts is the `Reply` at the end: it is assembled apart, and complete.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from agentcore._value import VERBATIM, Value, Verbatim
+
+__all__ = ["Delta", "ReasoningDelta", "ResetDelta", "TextDelta", "ToolCallDelta"]
+
+
+class TextDelta(Value):
+    """More words."""
+
+    type: Annotated[Literal["text"], VERBATIM] = "text"
+    text: str
+
+
+class ReasoningDelta(Value):
+    """More thinking, in words."""
+
+    type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
+    text: str
+
+
+class ToolCallDelta(Value):
+    """More of a tool call: its name comes once, its arguments in fragments of JSON text."""
+
+    type: Annotated[Literal["tool_call"], VERBATIM] = "tool_call"
+    index: int
+    """Which call of the reply this belongs to, from 0."""
+    id: Verbatim | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+class ResetDelta(Value):
+    """The call starts over: everything said so far is void."""
+
+    type: Annotated[Literal["reset"], VERBATIM] = "reset"
+    reason: str
+    """What went wrong, for a person to read."""
+
+
+Delta = Annotated[TextDelta | ReasoningDelta | ToolCallDelta | ResetDelta, Field(discriminator="type")]
+"""One piece of a reply that is being said."""

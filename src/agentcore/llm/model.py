@@ -1,0 +1,95 @@
+"""The seam between agentcore and anything that can answer a conversation.
+
+Above: an agent's step, which knows only `Model`. Below: `LLM` and its routes, the scripted model of
+`agentcore.testing`, and wrappers: a class that holds a `Model`, is one, and changes one thing (see `RetryingModel`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from agentcore.llm.deltas import Delta
+from agentcore.llm.reply import Reply
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["UNFINISHED", "CallContext", "DeltaStream", "Model", "RetryReport"]
+
+UNFINISHED = "The stream has not ended yet: read all of its deltas before asking for the reply."
+"""What `DeltaStream.reply` says when it is asked too early."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryReport:
+    """An attempt failed and another one follows."""
+
+    attempt: int
+    """The attempt that failed, from 1."""
+    error: Exception
+    delay: float
+    """Seconds until the next attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallContext:
+    """What a model may know of the call besides the messages. How long it may take is the caller's cancel scope."""
+
+    conversation_id: str | None = None
+    """The conversation the call belongs to: a model may keep what it encoded for the next call of the same one."""
+    prompt_cache_key: str | None = None
+    """Calls with the same key share a prefix; sent to providers that route by it, so that their caches are hit."""
+    on_retry: Callable[[RetryReport], Awaitable[None]] | None = None
+    """Awaited before each wait for another attempt."""
+
+
+class DeltaStream(Protocol):
+    """The deltas of one reply, to be iterated in the task that opened it. After the last one there is a `reply`."""
+
+    def __aiter__(self) -> Self: ...
+
+    async def __anext__(self) -> Delta: ...
+
+    @property
+    def reply(self) -> Reply:
+        """The whole reply.
+
+        Raises:
+            RuntimeError: The stream has not ended yet.
+        """
+        ...
+
+
+class Model(Protocol):
+    """Anything that answers messages.
+
+    Both methods read `messages` only while they run, and take any sequence. A stream holds no cancel scope and no task
+    group between two deltas, so that a caller may put a deadline around any part of reading it; leaving it early ends
+    the call at the provider.
+    """
+
+    @property
+    def name(self) -> str:
+        """The model's name, as in "anthropic/claude-sonnet-4-5"."""
+        ...
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once.
+
+        Raises:
+            ModelError: There is no reply; its class says why.
+        """
+        ...
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AbstractAsyncContextManager[DeltaStream]:
+        """Answer, piece by piece.
+
+        Raises:
+            ModelError: There is no reply; raised when the stream is entered or while it is read.
+        """
+        ...

@@ -1,0 +1,23 @@
+"""What a model call ends in."""
+
+from __future__ import annotations
+
+from agentcore._value import Value, Verbatim
+from agentcore.messages import Message
+from agentcore.usage import Usage
+
+__all__ = ["Reply"]
+
+
+class Reply(Value):
+    """A whole reply: what the model said, what it used, and why it stopped."""
+
+    message: Message
+    usage: Usage
+    stop_reason: Verbatim
+    """Why the model stopped: "end", "tool_calls", "length" (cut off at its output limit), "content_filter", "pause" (a
+    provider's own tool wants another request), "stop_sequence", or a word of the provider's own."""
+    model: Verbatim
+    """The model that answered, as in "openai/gpt-5-2025-08-07": a provider may answer with another than was asked."""
+    provider_id: Verbatim | None = None
+    """The provider's id of the reply, to name when asking its support."""

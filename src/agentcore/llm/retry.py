@@ -1,0 +1,173 @@
+"""Trying again, around any model."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Self
+
+import anyio
+from pydantic import Field
+
+from agentcore._value import Value
+from agentcore.errors import ModelError
+from agentcore.llm.deltas import Delta, ResetDelta
+from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.reply import Reply
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["RetryPolicy", "RetryingModel"]
+
+_Seconds = Annotated[float, Field(ge=0)]
+
+_CLOSE_SECONDS = 5.0
+
+
+class RetryPolicy(Value):
+    """How often and after how long a failed model call is tried again."""
+
+    retries: Annotated[int, Field(ge=0)] = 5
+    """Attempts after the first one."""
+    min_wait: _Seconds = 8.0
+    """Seconds before the second attempt."""
+    max_wait: _Seconds = 64.0
+    """No wait grows past this; one that the provider asks for may be longer, up to `max_retry_after`."""
+    multiplier: Annotated[float, Field(ge=1)] = 2.0
+    """How much longer each wait is than the one before."""
+    jitter: Annotated[float, Field(ge=0, le=1)] = 0.25
+    """The part of a wait that is random, so that many callers who failed together do not come back together."""
+    max_retry_after: _Seconds = 300.0
+    """A provider that asks for a longer wait than this is not waited for: its error is raised at once."""
+
+    def delay(self, attempt: int, error: ModelError, draw: float) -> float | None:
+        """Say how many seconds to wait after attempt number `attempt`, or None to give up; `draw` is from 0 to 1."""
+        if not error.retryable or attempt > self.retries:
+            return None
+        if error.retry_after is not None:
+            if error.retry_after > self.max_retry_after:
+                return None
+            # Later than asked, never earlier.
+            return error.retry_after * (1 + self.jitter * draw)
+        # The exponent is bounded because a float is not: 2.0**1024 raises.
+        wait = min(self.max_wait, self.min_wait * self.multiplier ** min(attempt - 1, 64))
+        return wait * (1 - self.jitter * draw)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryingModel:
+    """A model that tries again when the error says that it may help, and tells `CallContext.on_retry` each time.
+
+    When deltas were shown already, the next one is a `ResetDelta`.
+    """
+
+    model: Model
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once."""
+        attempt = 1
+        while True:
+            try:
+                return await self.model.complete(messages, tools, context=context)
+            except ModelError as error:
+                delay = await _next_delay(self.policy, attempt, error, context)
+            await anyio.sleep(delay)
+            attempt += 1
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AsyncGenerator[DeltaStream]:
+        """Answer, piece by piece."""
+        stream = _RetryingStream(self, messages, tools, context)
+        try:
+            await stream.start()
+            yield stream
+        finally:
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await stream.aclose()
+
+
+class _RetryingStream:
+    """One attempt after the other; `_open` holds what the present one has to close."""
+
+    def __init__(
+        self,
+        outer: RetryingModel,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        context: CallContext | None,
+    ) -> None:
+        self._outer = outer
+        self._messages = messages
+        self._tools = tools
+        self._context = context
+        self._attempt = 1
+        self._delay = 0.0
+        self._shown = False
+        self._open = AsyncExitStack()
+        self._inner: DeltaStream | None = None
+
+    async def start(self) -> DeltaStream:
+        """Open attempts until one is open."""
+        while True:
+            if self._delay:
+                await anyio.sleep(self._delay)
+            stream = self._outer.model.stream(self._messages, self._tools, context=self._context)
+            try:
+                self._inner = await self._open.enter_async_context(stream)
+                return self._inner
+            except ModelError as error:
+                await self._failed(error)
+
+    async def _failed(self, error: ModelError) -> None:
+        await self.aclose()
+        self._delay = await _next_delay(self._outer.policy, self._attempt, error, self._context)
+        self._attempt += 1
+
+    async def aclose(self) -> None:
+        self._inner = None
+        await self._open.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        while True:
+            inner = self._inner or await self.start()
+            try:
+                delta = await anext(inner)
+            except ModelError as error:
+                await self._failed(error)
+                if self._shown:
+                    # Told before the wait: who watches should not look at void words for a minute.
+                    self._shown = False
+                    return ResetDelta(reason=str(error))
+            else:
+                self._shown = True
+                return delta
+
+    @property
+    def reply(self) -> Reply:
+        if self._inner is None:
+            raise RuntimeError(UNFINISHED)
+        return self._inner.reply
+
+
+async def _next_delay(policy: RetryPolicy, attempt: int, error: ModelError, context: CallContext | None) -> float:
+    """Report the failed attempt and give the seconds to wait, or raise the error where it is the last one."""
+    delay = policy.delay(attempt, error, random.random())  # noqa: S311 - spreads waits; nothing depends on it
+    if delay is None:
+        raise error
+    if context is not None and context.on_retry is not None:
+        await context.on_retry(RetryReport(attempt, error, delay))
+    return delay

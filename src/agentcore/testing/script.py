@@ -1,0 +1,303 @@
+"""What a scripted model is told to answer: the words in which tests and demos write its part.
+
+    ScriptedLLM([
+        call("terminal", command="ls"),                        # one tool call
+        calls(call("read", path="a"), call("read", path="b")),  # several at once
+        RateLimited("slow down", retry_after=2),               # an error
+        lambda request: say(f"{len(request.messages)} messages"),
+        "Done.",                                               # the same as say("Done.")
+    ])
+
+The same script plays in the process (`ScriptedLLM`) and over HTTP (`serve_provider`).
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.lowlevel
+from pydantic import JsonValue
+
+from agentcore.errors import ModelConnectionError, ScriptExhausted
+from agentcore.llm import CallContext, Delta, ReasoningDelta, Reply, TextDelta, ToolCallDelta
+from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
+from agentcore.usage import Usage
+
+__all__ = ["Gate", "Request", "Said", "Script", "ScriptLine", "call", "calls", "cut", "hang", "say"]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the model was asked."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSchema, ...] = ()
+    context: CallContext | None = None
+
+    @property
+    def last(self) -> Message:
+        """The last message."""
+        return self.messages[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Interlude:
+    """Something that happens in the middle of a reply, before the delta of this index."""
+
+    index: int
+    act: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A scripted reply. Made by `say`, `call` and `calls`."""
+
+    content: tuple[Block, ...]
+    usage: Usage | None = None
+    stop_reason: str | None = None
+    interludes: tuple[_Interlude, ...] = ()
+    just_ends: bool = False
+    """Whether, where it breaks off, it looks like one that ended (over HTTP: a sound response, without a last word)."""
+
+    def reply(self, name: str, number: int) -> Reply:
+        """Make it the reply number `number` of the model `name`."""
+        reason = "tool_calls" if any(isinstance(block, ToolCallBlock) for block in self.content) else "end"
+        return Reply(
+            message=Message(role="assistant", content=_with_call_ids(self.content, number)),
+            usage=(self.usage or Usage()).model_copy(update={"requests": 1}),
+            stop_reason=self.stop_reason or reason,
+            model=name,
+            provider_id=f"reply_{number}",
+        )
+
+
+ScriptLine = str | Said | Message | BaseException | Callable[["Request"], "ScriptLine | Awaitable[ScriptLine]"]
+"""Anything that a script may hold: words, a reply, an error to raise, or a (possibly async) function of the request
+that gives any of these."""
+
+
+def say(text: str, *, thinking: str | None = None, usage: Usage | None = None, stop_reason: str | None = None) -> Said:
+    """Answer in words."""
+    return Said(_spoken(text, thinking), usage, stop_reason)
+
+
+def call(name: str, /, **arguments: JsonValue) -> Said:
+    """Ask for one tool."""
+    return Said((ToolCallBlock(id="", name=name, arguments=arguments),))
+
+
+def calls(
+    *calls: Said | ToolCallBlock,
+    text: str | None = None,
+    thinking: str | None = None,
+    usage: Usage | None = None,
+    stop_reason: str | None = None,
+) -> Said:
+    """Ask for several tools at once, or for one with words, thinking or usage besides.
+
+    A `ToolCallBlock` in place of a `call` says everything itself: its id, or text that is not JSON as its arguments.
+    """
+    blocks = [block for one in calls for block in (one.content if isinstance(one, Said) else (one,))]
+    return Said((*_spoken(text, thinking), *blocks), usage, stop_reason)
+
+
+def cut(line: str | Said, *, after: int = 1, error: BaseException | None = None) -> Said:
+    """Break a reply off after so many deltas: with this error, or (by default) just ending, as if it were whole."""
+    said = _said(line)
+    raised = error or ModelConnectionError("The stream ended before the reply was complete.")
+
+    async def fail() -> None:
+        await anyio.lowlevel.checkpoint()
+        raise raised
+
+    return replace(said, interludes=(*said.interludes, _Interlude(after, fail)), just_ends=error is None)
+
+
+async def hang(request: Request) -> ScriptLine:
+    """Never answer: a script line for a model that takes the request and says nothing until it is cancelled."""
+    del request
+    await anyio.sleep_forever()
+    raise AssertionError("sleep_forever returned")
+
+
+class Gate:
+    """Holds replies back until it is opened, so that a test can look at a conversation while its model thinks.
+
+    gate = Gate()
+    model = ScriptedLLM([gate.hold(say("Hello there"), after=1)])
+    ...
+    await gate.arrived()  # the model has said its first delta and waits
+    gate.open()
+    """
+
+    def __init__(self) -> None:
+        self._opened = anyio.Event()
+        self._waiting = 0
+        self._moved = anyio.Event()
+
+    def hold(self, line: ScriptLine, *, after: int = 0) -> ScriptLine:
+        """Make a line that waits at the gate; with `after`, once it has said so many deltas."""
+        if after:
+            if not isinstance(line, str | Said):
+                raise TypeError(f"Only words and calls can be held in their middle, not {line!r}.")
+            said = _said(line)
+            return replace(said, interludes=(*said.interludes, _Interlude(after, self._pass)))
+
+        async def held(request: Request) -> ScriptLine:
+            del request
+            await self._pass()
+            return line
+
+        return held
+
+    async def _pass(self) -> None:
+        self._waiting += 1
+        self._tell()
+        try:
+            await self._opened.wait()
+        finally:
+            self._waiting -= 1
+            self._tell()
+
+    def _tell(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()
+
+    async def arrived(self, count: int = 1) -> None:
+        """Wait until so many replies stand at the gate."""
+        while self._waiting < count:
+            await self._moved.wait()
+
+    async def left(self) -> None:
+        """Wait until nobody stands at the gate any more."""
+        while self._waiting:
+            await self._moved.wait()
+
+    def open(self) -> None:
+        """Let everybody pass, now and later."""
+        self._opened.set()
+
+
+class Performance:
+    """One reply being said, delta by delta, with what happens in between."""
+
+    def __init__(self, said: Said, reply: Reply) -> None:
+        self.said = said
+        self.reply = reply
+        self._deltas = _deltas(reply.message)
+        self._index = 0
+
+    async def next(self) -> Delta | None:
+        """Give the next delta, or None after the last one.
+
+        Raises:
+            BaseException: The script breaks the reply off here.
+        """
+        await self._interludes(self._index)
+        delta = next(self._deltas, None)
+        self._index += 1
+        if delta is None:
+            # What was to happen later than the reply is long happens at its end.
+            await self._interludes(self._index, last=True)
+        return delta
+
+    async def _interludes(self, index: int, *, last: bool = False) -> None:
+        for interlude in self.said.interludes:
+            if interlude.index == index or (last and interlude.index > index):
+                await interlude.act()
+
+
+class Script:
+    """The lines in order, each played once. One script is one model's part: share it and the lines are shared too."""
+
+    def __init__(
+        self, lines: Iterable[ScriptLine] | Callable[[Request], ScriptLine], *, name: str, repeat: bool = False
+    ) -> None:
+        if callable(lines):
+            lines, repeat = [lines], True
+        self._lines: Iterator[ScriptLine] = itertools.cycle(lines) if repeat else iter(lines)
+        self._name = name
+        self.played = 0
+        """Lines played so far."""
+
+    async def next(self, request: Callable[[], Request]) -> Performance:
+        """Play the next line; the request is only made for a line that is a function of it.
+
+        Raises:
+            ScriptExhausted: There is none.
+            BaseException: The line is an error.
+        """
+        try:
+            line = next(self._lines)
+        except StopIteration:
+            raise ScriptExhausted(self.played) from None
+        self.played += 1
+        number = self.played
+        while not isinstance(line, str | Said | Message | BaseException):
+            answer = line(request())
+            line = await answer if inspect.isawaitable(answer) else answer
+        if isinstance(line, BaseException):
+            raise line
+        said = _said(line)
+        return Performance(said, said.reply(self._name, number))
+
+
+def _said(line: str | Said | Message) -> Said:
+    if isinstance(line, str):
+        return say(line)
+    if isinstance(line, Message):
+        return Said(line.content)
+    return line
+
+
+def _spoken(text: str | None, thinking: str | None) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    if thinking is not None:
+        blocks.append(ThinkingBlock(text=thinking))
+    if text is not None:
+        blocks.append(TextBlock(text=text))
+    return tuple(blocks)
+
+
+def _with_call_ids(content: tuple[Block, ...], number: int) -> tuple[Block, ...]:
+    return tuple(
+        block.model_copy(update={"id": f"call_{number}_{position}"})
+        if isinstance(block, ToolCallBlock) and not block.id
+        else block
+        for position, block in enumerate(content)
+    )
+
+
+def _deltas(message: Message) -> Iterator[Delta]:
+    index = 0
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            yield from (TextDelta(text=piece) for piece in _pieces(block.text))
+        elif isinstance(block, ThinkingBlock):
+            yield from (ReasoningDelta(text=piece) for piece in _pieces(block.text))
+        elif isinstance(block, ToolCallBlock):
+            yield ToolCallDelta(index=index, id=block.id, name=block.name)
+            for piece in _pieces(arguments_text(block)):
+                yield ToolCallDelta(index=index, arguments=piece)
+            index += 1
+
+
+def arguments_text(block: ToolCallBlock) -> str:
+    """The arguments as a model would write them."""
+    return block.arguments if isinstance(block.arguments, str) else json.dumps(block.arguments)
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut text before each of its words, the way models cut theirs."""
+    start = 0
+    for end in range(1, len(text)):
+        if text[end].isspace() and not text[end - 1].isspace():
+            yield text[start:end]
+            start = end
+    if text:
+        yield text[start:]

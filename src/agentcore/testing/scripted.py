@@ -1,0 +1,101 @@
+"""A model that plays a script, in the process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Self
+
+import anyio.lowlevel
+
+from agentcore.llm import UNFINISHED, CallContext, Delta, DeltaStream, Reply
+from agentcore.messages import Message, ToolSchema
+from agentcore.testing.script import Performance, Request, Script, ScriptLine
+
+__all__ = ["ScriptedLLM"]
+
+
+class ScriptedLLM:
+    """A `Model` that answers what it was told to answer, at once and at no cost.
+
+    `replies` are played in order, or are one function that answers every request. One `ScriptedLLM` in several
+    conversations is one script that they share: give each conversation its own where the order matters.
+    """
+
+    def __init__(
+        self,
+        replies: Iterable[ScriptLine] | Callable[[Request], ScriptLine],
+        *,
+        name: str = "scripted",
+        record: bool = True,
+        repeat: bool = False,
+    ) -> None:
+        """Make a model of a script.
+
+        Args:
+            replies: See `agentcore.testing.script`.
+            name: What the model calls itself.
+            record: Whether to keep the requests; a long run would hold every request's messages.
+            repeat: Whether the script starts over after its last line.
+        """
+        self.name = name
+        self.requests: list[Request] = []
+        """What it was asked, in order."""
+        self._script = Script(replies, name=name, repeat=repeat)
+        self._record = record
+
+    def __repr__(self) -> str:
+        return f"ScriptedLLM(name={self.name!r}, replies played: {self._script.played})"
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once."""
+        await anyio.lowlevel.checkpoint()
+        performance = await self._next(messages, tools, context)
+        while await performance.next() is not None:
+            pass
+        return performance.reply
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AsyncGenerator[DeltaStream]:
+        """Answer, a word at a time."""
+        await anyio.lowlevel.checkpoint()
+        yield _ScriptedStream(await self._next(messages, tools, context))
+
+    async def _next(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
+    ) -> Performance:
+        def request() -> Request:
+            return Request(tuple(messages), tuple(tools), context)
+
+        if not self._record:
+            return await self._script.next(request)
+        asked = request()
+        self.requests.append(asked)
+        return await self._script.next(lambda: asked)
+
+
+class _ScriptedStream:
+    def __init__(self, performance: Performance) -> None:
+        self._performance = performance
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        await anyio.lowlevel.checkpoint()
+        delta = None if self._ended else await self._performance.next()
+        if delta is None:
+            self._ended = True
+            raise StopAsyncIteration
+        return delta
+
+    @property
+    def reply(self) -> Reply:
+        if not self._ended:
+            raise RuntimeError(UNFINISHED)
+        return self._performance.reply
