@@ -1,32 +1,35 @@
 """Every exception that agentcore raises on purpose.
 
-    AgentcoreError
-    ├── StoreError                     the log could not be read or written; the conversation is over
-    │   ├── ConversationNotFound
-    │   ├── ConversationExists
-    │   ├── ConversationLocked         another process or handle writes it
-    │   ├── LogDamaged                 damage in the middle of a log; `agentcore log repair` salvages
-    │   ├── LogReadOnly                written by a newer version, in a way this one must not continue
-    │   └── SeqConflict                an append came after somebody else's
-    ├── ConversationError
-    │   ├── ConversationClosed
-    │   ├── RunError                   a step raised; `.result` says how far the run came
-    │   ├── InsideConversation         run() or close() from a tool, hook or callback: it would wait for itself
-    │   ├── NothingPending             approve() or reject() with no such action waiting
-    │   ├── RewindRefused              that seq is not a settled point
-    │   └── NotRecorded                resuming needs a part that could not be recorded
-    ├── ModelError                     what a model call can end in, `.retryable` or not
-    │   ├── AuthenticationError, RateLimited, ContextWindowExceeded, ContentPolicy, BadRequest,
-    │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
-    │   └── ScriptExhausted            a scripted model was asked more often than it has replies
-    ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
-    ├── ToolError                      raised by a tool: its text is the answer the model reads
-    │   └── ToolArgumentsError         the arguments do not fit the tool
-    ├── ToolNotFound                   (also a LookupError) a recorded tool that this program does not have
-    ├── WorkspaceError
-    ├── SecretError
-    ├── MissingExtra                   (also an ImportError) an optional part is not installed
-    └── UnsupportedPlatform
+AgentcoreError
+├── StoreError                     the log could not be read or written; the conversation is over
+│   ├── ConversationNotFound
+│   ├── ConversationExists
+│   ├── ConversationLocked         another process or handle writes it
+│   ├── LogDamaged                 damage in the middle of a log; `agentcore log repair` salvages
+│   ├── LogReadOnly                written by a newer version, in a way this one must not continue
+│   └── SeqConflict                an append came after somebody else's
+├── ConversationError
+│   ├── ConversationClosed
+│   ├── RunError                   a step raised; `.result` says how far the run came
+│   ├── InsideConversation         run() or close() from a tool, hook or callback: it would wait for itself
+│   ├── NothingPending             approve() or reject() with no such action waiting
+│   ├── RewindRefused              that seq is not a settled point
+│   └── NotRecorded                resuming needs a part that could not be recorded
+├── ModelError                     what a model call can end in, `.retryable` or not
+│   ├── AuthenticationError, RateLimited, ContextWindowExceeded, ContentPolicy, BadRequest,
+│   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
+│   └── ScriptExhausted            a scripted model was asked more often than it has replies
+├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
+├── ToolError                      raised by a tool: its text is the answer the model reads
+│   └── ToolArgumentsError         the arguments do not fit the tool
+├── ToolNotFound                   (also a LookupError) a recorded tool that this program does not have
+├── WorkspaceError
+│   ├── WorkspaceNotOpen           used before it was entered, or after it was left
+│   ├── PathError                  that path can't be used so; `.reason` says why in a word
+│   └── NotARepository             changes were asked for where git keeps none
+├── SecretError
+├── MissingExtra                   (also an ImportError) an optional part is not installed
+└── UnsupportedPlatform
 """
 
 from __future__ import annotations
@@ -56,8 +59,10 @@ __all__ = [
     "ModelError",
     "ModelTimeout",
     "ModelUnavailable",
+    "NotARepository",
     "NotRecorded",
     "NothingPending",
+    "PathError",
     "RateLimited",
     "RewindRefused",
     "RunError",
@@ -71,6 +76,7 @@ __all__ = [
     "ToolNotFound",
     "UnsupportedPlatform",
     "WorkspaceError",
+    "WorkspaceNotOpen",
 ]
 
 
@@ -243,7 +249,9 @@ class ModelConnectionError(ModelError):
 
 class ScriptExhausted(ModelError):
     def __init__(self, replies: int) -> None:
-        super().__init__(f"The scripted model has {replies} replies and was asked once more. Add a reply to the script.")
+        super().__init__(
+            f"The scripted model has {replies} replies and was asked once more. Add a reply to the script."
+        )
 
 
 class SchemaError(AgentcoreError, TypeError):
@@ -273,6 +281,30 @@ class ToolNotFound(AgentcoreError, LookupError):
 
 class WorkspaceError(AgentcoreError):
     """Something could not be done in the workspace."""
+
+
+class WorkspaceNotOpen(WorkspaceError):
+    def __init__(self, workspace: str) -> None:
+        super().__init__(f"{workspace} is not open. Use it inside `async with workspace:`.")
+
+
+class PathError(WorkspaceError):
+    """A path of the workspace can't be used in the way that was asked."""
+
+    def __init__(self, path: str, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+        """As it was given."""
+        self.reason = reason
+        """One of "missing", "is_a_folder", "not_a_folder", "not_a_file" (a device, a pipe, a socket), "denied",
+        "too_large", "invalid" and "failed" (anything else, as a full disk)."""
+
+
+class NotARepository(WorkspaceError):
+    def __init__(self, root: str) -> None:
+        super().__init__(
+            f"{root!r} is not inside a git repository, so there are no changes to tell. Run `git init` there."
+        )
 
 
 class SecretError(AgentcoreError):
