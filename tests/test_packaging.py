@@ -1,0 +1,143 @@
+"""What is shipped: that it is whole, and that it says what it needs."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("agentcore", "agentcore_tools", "agentcore_sandbox", "agentcore_serve")
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
+
+
+def requirements(*extras: str) -> Iterator[Requirement]:
+    """Give the requirements of the project and of extras, extras of extras included."""
+    for line in [*PROJECT["dependencies"], *(line for extra in extras for line in EXTRAS[extra])]:
+        requirement = Requirement(line)
+        if requirement.name == PROJECT["name"]:
+            yield from requirements(*requirement.extras)
+        else:
+            yield requirement
+
+
+def pins() -> dict[str, Version]:
+    """Read constraints.txt."""
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    named = [line.partition("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): Version(version) for name, _, version in named}
+
+
+def tracked_texts() -> Iterator[tuple[str, str]]:
+    """Give path and text of each file in version control."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git repository, so nobody can say which files are tracked")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if path.is_file() and b"\0" not in (content := path.read_bytes()):
+            yield name, content.decode("utf-8")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_each_package_says_that_it_is_typed(package: str) -> None:
+    module = importlib.import_module(package)
+    assert (Path(module.__path__[0]) / "py.typed").is_file()
+
+
+def test_the_version_is_the_same_wherever_it_is_said() -> None:
+    agentcore = importlib.import_module("agentcore")
+    assert agentcore.__version__ == importlib.metadata.version(PROJECT["name"]) == PROJECT["version"]
+
+
+def test_every_constraint_is_a_plain_pin() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    odd = [line for line in lines if line and not re.fullmatch(r"#.*|[A-Za-z0-9][\w.-]*==[0-9][\w.!+]*", line)]
+    assert odd == []
+
+
+def test_every_dependency_is_pinned_to_a_version_that_it_allows() -> None:
+    pinned = pins()
+    wrong = [
+        str(requirement)
+        for requirement in requirements("all", "dev")
+        if (version := pinned.get(canonicalize_name(requirement.name))) is None or version not in requirement.specifier
+    ]
+    assert wrong == []
+
+
+def test_what_the_dependencies_need_is_pinned_too() -> None:
+    reached: set[str] = set()
+    waiting = [(requirement, "") for requirement in requirements("all", "test")]
+    while waiting:
+        requirement, extra = waiting.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        name = canonicalize_name(requirement.name)
+        if name in reached:
+            continue
+        reached.add(name)
+        needs = [Requirement(line) for line in importlib.metadata.requires(name) or []]
+        waiting += [(need, each) for need in needs for each in ("", *requirement.extras)]
+    assert sorted(reached - pins().keys()) == []
+
+
+def third_party_imports(folder: Path) -> dict[str, set[str]]:
+    """Give the top-level modules that a folder's files import and that are not its own, each with the files."""
+    found: dict[str, set[str]] = {}
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                names = [node.module]
+            else:
+                continue
+            for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - set(PACKAGES):
+                found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+@pytest.mark.parametrize(("folder", "extras"), [("src", ["all"]), ("tests", ["all", "test"])])
+def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
+    declared = {canonicalize_name(requirement.name) for requirement in requirements(*extras)}
+    declared.add(canonicalize_name("pydantic-core"))  # a part of pydantic, which asks for exactly one version of it
+    distributions = importlib.metadata.packages_distributions()
+    undeclared = {
+        module: files
+        for module, files in third_party_imports(ROOT / folder).items()
+        if declared.isdisjoint(canonicalize_name(name) for name in distributions.get(module, [module]))
+    }
+    assert undeclared == {}
+
+
+# Spelt with a gap, so that this file does not hold what it looks for.
+_REGISTRIES = ["py pi.org", "python hosted.org", "registry. npmjs", "--index -url", "--extra -index"]
+_MACHINES = [r"/ro ot\b", r"/ho me/\w", r"/Us ers/\w", r"/wo rk\b", r"/tm p/w\b"]
+
+
+@pytest.mark.parametrize("spelt", _REGISTRIES)
+def test_no_file_names_a_package_registry(spelt: str) -> None:
+    registry = spelt.replace(" ", "")
+    assert [name for name, text in tracked_texts() if registry in text] == []
+
+
+@pytest.mark.parametrize("spelt", _MACHINES)
+def test_no_file_names_a_place_on_somebodys_machine(spelt: str) -> None:
+    pattern = spelt.replace(" ", "")
+    # A path starts where no word, dot or slash goes on into it: "src/work" and "https://x.org/home/a" are none.
+    assert [name for name, text in tracked_texts() if re.search(rf"(?<![\w./~-]){pattern}", text)] == []

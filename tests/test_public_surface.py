@@ -1,0 +1,168 @@
+"""Each public name has one address, a docstring, and a place in the reference.
+
+The root package holds the names that a user types; the index of a folder (its `__init__.py`) holds the rest. An index
+may give on what the index of a folder inside it holds.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from collections import Counter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("agentcore", "agentcore_tools", "agentcore_sandbox", "agentcore_serve")
+
+
+def root() -> ModuleType:
+    """Import the root package; not at the top, so that one error does not hide the other tests."""
+    return importlib.import_module("agentcore")
+
+
+def public_names() -> list[str]:
+    """Give what the root package lists."""
+    names: list[str] = root().__all__
+    return names
+
+
+def indexes() -> dict[str, dict[str, str]]:
+    """Give each public folder's index: name -> the module that it comes from."""
+    found: dict[str, dict[str, str]] = {}
+    for package in PACKAGES:
+        for path in sorted((ROOT / "src" / package).rglob("__init__.py")):
+            parts = path.parent.relative_to(ROOT / "src").parts
+            # The command line is a program, not a library; the root package is looked at by tests of its own.
+            if (
+                any(part.startswith("_") for part in parts)
+                or parts[:2] == ("agentcore", "cli")
+                or parts == ("agentcore",)
+            ):
+                continue
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            found[".".join(parts)] = {
+                alias.asname or alias.name: str(node.module)
+                for node in ast.walk(tree)
+                if isinstance(node, ast.ImportFrom)
+                for alias in node.names
+                if not (alias.asname or alias.name).startswith("_")
+            }
+    return found
+
+
+def directives() -> set[str]:
+    """Give what the reference documents: the targets of its `:::` lines."""
+    pages = sorted((ROOT / "docs" / "reference").glob("*.md"))
+    return {target for page in pages for target in re.findall(r"^::: ([\w.]+)", page.read_text("utf-8"), re.MULTILINE)}
+
+
+def test_the_root_lists_each_name_once() -> None:
+    assert [name for name, times in Counter(public_names()).items() if times > 1] == []
+
+
+def test_every_name_of_the_root_resolves() -> None:
+    assert [name for name in public_names() if not hasattr(root(), name)] == []
+
+
+def test_dir_shows_every_name_of_the_root() -> None:
+    assert sorted(set(public_names()) - set(dir(root()))) == []
+
+
+def test_a_name_that_the_root_does_not_have_is_an_attribute_error_that_says_so() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = root().no_such_name
+
+
+def test_every_class_and_function_of_the_root_has_a_docstring_of_its_own() -> None:
+    def says_something(thing: Any) -> bool:
+        # Its own: not inherited. A dataclass without one is given its signature, which says nothing.
+        own: object = vars(thing).get("__doc__") if isinstance(thing, type) else thing.__doc__
+        return isinstance(own, str) and bool(own.strip()) and not own.startswith(f"{thing.__name__}(")
+
+    things = {name: getattr(root(), name) for name in public_names() if not name.startswith("__")}
+    documented = {name: thing for name, thing in things.items() if isinstance(thing, type) or callable(thing)}
+    assert [name for name, thing in documented.items() if not says_something(thing)] == []
+
+
+def test_every_name_of_the_root_comes_from_one_index() -> None:
+    """So that `agentcore.X` and the `X` of a folder are the same thing."""
+    homes: dict[str, set[int]] = {}
+    for index, names in indexes().items():
+        for name in names:
+            homes.setdefault(name, set()).add(id(getattr(importlib.import_module(index), name)))
+    things = {name: getattr(root(), name) for name in public_names() if not name.startswith("__")}
+    # A module that is no folder (agentcore.errors, agentcore.risk) is its own index.
+    strays = [name for name, thing in things.items() if homes.get(name, {id(thing)}) != {id(thing)}]
+    assert strays == []
+
+
+def test_no_name_is_in_two_indexes() -> None:
+    def one_is_inside_the_other(first: str, second: str) -> bool:
+        return first.startswith(f"{second}.") or second.startswith(f"{first}.")
+
+    homes: dict[str, list[str]] = {}
+    for index, names in indexes().items():
+        for name in names:
+            homes.setdefault(name, []).append(index)
+    twice = {
+        name: places
+        for name, places in homes.items()
+        if any(
+            not one_is_inside_the_other(first, second)
+            for number, first in enumerate(places)
+            for second in places[number + 1 :]
+        )
+    }
+    assert twice == {}
+
+
+def test_an_index_holds_only_what_its_own_folder_makes() -> None:
+    borrowed = {
+        f"{index}.{name}": module
+        for index, names in indexes().items()
+        for name, module in names.items()
+        if module != "__future__" and not module.startswith(f"{index}.")
+    }
+    assert borrowed == {}
+
+
+def test_an_index_is_an_index() -> None:
+    """A docstring and imports; a list of names, where there is one."""
+    running: dict[str, list[str]] = {}
+    for index in indexes():
+        path = ROOT / "src" / Path(*index.split(".")) / "__init__.py"
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        odd = [
+            ast.unparse(node)
+            for node in body
+            if not isinstance(node, ast.ImportFrom)
+            and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+            and not (isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+        ]
+        if odd or ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) is None:
+            running[index] = odd
+    assert running == {}
+
+
+def test_the_reference_has_every_index() -> None:
+    named = directives()
+    top = {index for index, names in indexes().items() if names and index.count(".") <= 1}
+    wanted = {"agentcore", *top}
+    assert sorted(wanted - named) == []
+
+
+def test_the_reference_names_only_what_exists() -> None:
+    missing: list[str] = []
+    for target in sorted(directives()):
+        try:
+            importlib.import_module(target)
+        except ImportError:
+            module, _, name = target.rpartition(".")
+            if not hasattr(importlib.import_module(module), name):
+                missing.append(target)
+    assert missing == []
