@@ -13,7 +13,7 @@ import griffe
 class Indexes(griffe.Extension):
     """Fill in the exports of each folder's index."""
 
-    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:  # noqa: ARG002 griffe passes more
         """Do so once a package is read."""
         at_the_root = {str(name) for name in pkg.exports or ()}
         for module in _modules(pkg):

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -96,30 +96,47 @@ def test_what_the_dependencies_need_is_pinned_too() -> None:
     assert sorted(reached - pins().keys()) == []
 
 
-def third_party_imports(folder: Path) -> dict[str, set[str]]:
-    """Give the top-level modules that a folder's files import and that are not its own, each with the files."""
+def third_party_imports(files: Iterable[Path]) -> dict[str, set[str]]:
+    """Give the top-level modules that files import and that are not the project's own, each with the files."""
     found: dict[str, set[str]] = {}
-    for path in sorted(folder.rglob("*.py")):
+    for path in files:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module is not None:
-                names = [node.module]
-            else:
-                continue
+            match node:
+                case ast.Import():
+                    names = [alias.name for alias in node.names]
+                case ast.ImportFrom(module=str() as name):
+                    names = [name]
+                case ast.Call(
+                    func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                    args=[ast.Constant(value=str() as name), *_],
+                ):
+                    names = [name]
+                case _:
+                    continue
             for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - set(PACKAGES):
                 found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
     return found
 
 
-@pytest.mark.parametrize(("folder", "extras"), [("src", ["all"]), ("tests", ["all", "test"])])
+@pytest.mark.parametrize(
+    ("folder", "extras"),
+    [
+        ("src", ["all"]),
+        # The doubles may need what tests need: who uses them has tests.
+        ("src/agentcore/testing", ["all", "test"]),
+        ("tests", ["all", "test"]),
+    ],
+)
 def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
+    files = sorted((ROOT / folder).rglob("*.py"))
+    if folder == "src":
+        files = [path for path in files if not path.is_relative_to(ROOT / "src" / "agentcore" / "testing")]
     declared = {canonicalize_name(requirement.name) for requirement in requirements(*extras)}
     declared.add(canonicalize_name("pydantic-core"))  # a part of pydantic, which asks for exactly one version of it
     distributions = importlib.metadata.packages_distributions()
     undeclared = {
-        module: files
-        for module, files in third_party_imports(ROOT / folder).items()
+        module: places
+        for module, places in third_party_imports(files).items()
         if declared.isdisjoint(canonicalize_name(name) for name in distributions.get(module, [module]))
     }
     assert undeclared == {}

@@ -1,9 +1,11 @@
 """Every Python program in the README and in the docs is run, in a folder of its own, as a reader would run it.
 
-A fenced `python` block is a program. The line above it may say something about it:
+A fenced `python` block is a program. A comment above it may say something about it:
 
-    <!-- continued -->         it goes on from the block before it, on the same page
-    <!-- not run: reason -->   it is only compiled
+    <!-- continued -->               it goes on from the block before it, on the same page
+    <!-- replies: say("Done.") -->   a model answers so: agentcore.testing's provider plays this script on the loopback, and
+                                     OPENAI_BASE_URL leads to it, as for any client of an OpenAI-compatible server
+    <!-- not run: reason -->         it is only compiled
 """
 
 from __future__ import annotations
@@ -13,23 +15,30 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import CompletedProcess
+from typing import cast
 
+import anyio
 import pytest
+from anyio import Path as AsyncPath
+
+from agentcore.testing import ScriptLine, call, calls, say, serve_provider
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if path.is_file())
 
 _FENCE = re.compile(
-    r"(?P<above>(?:^[ ]*<!--[^\n]*-->[ ]*\n+)*)"
+    r"(?P<above>(?:^[ ]*<!--(?:(?!-->).)*-->[ ]*\n+)*)"
     r"^(?P<indent>[ ]*)(?P<fence>```+|~~~+)[ ]*(?P<language>[\w.+-]*)(?P<rest>[^\n]*)\n"
     r"(?P<code>.*?)"
     r"^(?P=indent)(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
-_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->")
+_COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,8 @@ class Program:
     """Padded with empty lines, so that a traceback's line numbers are the page's."""
     not_run: str | None = None
     """Why not."""
+    replies: str | None = None
+    """What a model answers: one script line or several, as Python."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -68,24 +79,28 @@ def programs_of(page: str, text: str) -> Iterator[Program]:
             if current is None:
                 raise ValueError(f"{page}:{line}: there is no program to continue.")
             gap = line - 1 - current.code.count("\n")
-            current = Program(page, current.line, current.code + "\n" * gap + code, current.not_run)
+            current = replace(current, code=current.code + "\n" * gap + code)
             continue
         if current is not None:
             yield current
-        current = Program(page, line, "\n" * (line - 1) + code, _reason(f"{page}:{line}", mark))
+        current = _marked(Program(page, line, "\n" * (line - 1) + code), mark)
     if current is not None:
         yield current
 
 
-def _reason(where: str, mark: str | None) -> str | None:
+def _marked(program: Program, mark: str | None) -> Program:
     if mark is None:
-        return None
-    name, colon, reason = mark.partition(":")
-    if name != "not run":
-        raise ValueError(f"{where}: {mark!r} is neither 'continued' nor 'not run: reason'.")
-    if not colon or len(reason.split()) < 3:
-        raise ValueError(f"{where}: say in a few words why it is not run.")
-    return reason.strip()
+        return program
+    name, _, said = (part.strip() for part in mark.partition(":"))
+    match name:
+        case "not run" if len(said.split()) >= 3:
+            return replace(program, not_run=said)
+        case "not run":
+            raise ValueError(f"{program}: say in a few words why it is not run.")
+        case "replies":
+            return replace(program, replies=said)
+        case _:
+            raise ValueError(f"{program}: {mark!r} is none of 'continued', 'replies: ...' and 'not run: reason'.")
 
 
 def _all_programs() -> list[Program]:
@@ -99,27 +114,37 @@ def _all_programs() -> list[Program]:
 ALL = _all_programs()
 
 
+async def run(program: Program, folder: Path) -> CompletedProcess[bytes]:
+    """Run a program as a reader would, in a new folder and with a home of its own."""
+    place, home = AsyncPath(folder / "project"), AsyncPath(folder / "home")
+    await place.mkdir()
+    await home.mkdir()
+    file = AsyncPath(folder / f"{Path(program.page).stem}.py")
+    await file.write_text(program.code, encoding="utf-8")
+    # The reader's own settings and keys must not decide whether a program runs.
+    environment = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
+    environment |= {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    async with AsyncExitStack() as stack:
+        if program.replies is not None:
+            provider = await stack.enter_async_context(serve_provider(_script(program.replies)))
+            environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "not-a-key"}
+        with anyio.fail_after(60):
+            return await anyio.run_process(
+                [sys.executable, str(file)], cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False
+            )
+
+
+def _script(replies: str) -> Sequence[ScriptLine]:
+    script: object = eval(replies, {"call": call, "calls": calls, "say": say})
+    return cast("Sequence[ScriptLine]", script if isinstance(script, tuple) else (script,))
+
+
 @pytest.mark.parametrize("program", [each for each in ALL if each.not_run is None], ids=str)
 def test_the_program_runs(program: Program, tmp_path: Path) -> None:
-    place = tmp_path / "project"
-    place.mkdir()
-    home = tmp_path / "home"
-    home.mkdir()
-    file = tmp_path / f"{Path(program.page).stem}.py"
-    file.write_text(program.code, encoding="utf-8")
-    # The reader's own settings and keys must not decide whether a program runs.
-    inherited = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
-    ended = subprocess.run(
-        [sys.executable, str(file)],
-        cwd=place,
-        env={**inherited, "HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 0, f"{program} ended with {ended.returncode}:\n{ended.stdout}{ended.stderr}"
+    # Once, not on both event loops: the program brings its own.
+    ended = anyio.run(run, program, tmp_path)
+    output = (ended.stdout + ended.stderr).decode(errors="replace")
+    assert ended.returncode == 0, f"{program} ended with {ended.returncode}:\n{output}"
 
 
 @pytest.mark.parametrize("program", [each for each in ALL if each.not_run is not None], ids=str)
@@ -152,7 +177,7 @@ def test_the_reason_for_not_running_a_block_is_kept() -> None:
     [
         ("<!-- not run -->\n```python\nx\n```\n", "in a few words"),
         ("<!-- not run: no -->\n```python\nx\n```\n", "in a few words"),
-        ("<!-- skip: because it is long -->\n```python\nx\n```\n", "is neither"),
+        ("<!-- skip: because it is long -->\n```python\nx\n```\n", "is none of"),
         ("<!-- continued -->\n```python\nx\n```\n", "no program to continue"),
         ("```py\nx\n```\n", "call the block `python`"),
     ],
@@ -160,3 +185,28 @@ def test_the_reason_for_not_running_a_block_is_kept() -> None:
 def test_a_block_that_would_escape_is_an_error(page: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         list(programs_of("page.md", page))
+
+
+async def test_a_program_that_fails_is_told_with_the_pages_line(tmp_path: Path) -> None:
+    (program,) = programs_of("page.md", "# T\n\n```python\nassert False\n```\n")
+    ended = await run(program, tmp_path)
+    assert ended.returncode == 1
+    assert b'page.py", line 4' in ended.stderr
+
+
+async def test_a_program_with_replies_talks_to_a_model_that_gives_them(tmp_path: Path) -> None:
+    page = """
+<!-- replies: say("One."), say("Two.") -->
+
+```python
+import json, os, urllib.request
+
+body = json.dumps({"model": "any", "messages": [{"role": "user", "content": "?"}]}).encode()
+for _ in range(2):
+    request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body)
+    print(json.load(urllib.request.urlopen(request))["choices"][0]["message"]["content"])
+```
+"""
+    (program,) = programs_of("page.md", page)
+    ended = await run(program, tmp_path)
+    assert ended.stdout.split() == [b"One.", b"Two."], ended.stderr.decode()
