@@ -1,0 +1,8 @@
+"""JSON Schema that every provider takes, from a model, from a function, or from somebody else's schema."""
+
+from agentcore.schema.docstring import Described as Described
+from agentcore.schema.docstring import read_docstring as read_docstring
+from agentcore.schema.model import schema_of as schema_of
+from agentcore.schema.plain import plain_schema as plain_schema
+from agentcore.schema.signature import Signature as Signature
+from agentcore.schema.signature import read_signature as read_signature
