@@ -45,7 +45,7 @@ def coverage(session: nox.Session) -> None:
 def lint(session: nox.Session) -> None:
     """Check the rules and the format."""
     install(session, "lint")
-    session.run("ruff", "check")
+    session.run("ruff", "check", "--output-format=concise")
     session.run("ruff", "format", "--check")
     # Beyond its defaults: a loop or a cancel scope that cancellation can't end (912, 913). Not 109, as in ruff's list.
     session.run(
