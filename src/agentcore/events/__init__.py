@@ -34,8 +34,8 @@ from agentcore.events.shown import ActionEvent as ActionEvent
 from agentcore.events.shown import CondensationSummaryEvent as CondensationSummaryEvent
 from agentcore.events.shown import MessageEvent as MessageEvent
 from agentcore.events.shown import SystemPromptEvent as SystemPromptEvent
-from agentcore.events.union import Event as Event
 from agentcore.events.union import KNOWN_KINDS as KNOWN_KINDS
+from agentcore.events.union import Event as Event
 from agentcore.events.union import KnownEvent as KnownEvent
 from agentcore.events.union import UnknownEvent as UnknownEvent
 from agentcore.events.union import parse_event as parse_event

@@ -56,6 +56,8 @@ class ActionEvent(EventBase):
     after: tuple[Block, ...] = ()
     """What the reply said after its last call."""
     risk: Annotated[SecurityRisk, VERBATIM] = SecurityRisk.UNKNOWN
+    confirm: bool = False
+    """Whether a person must say yes before it starts."""
 
     @property
     def thought(self) -> str:

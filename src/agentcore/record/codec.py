@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
@@ -56,28 +56,23 @@ def decode(body: bytes, blobs: Mapping[str, str]) -> Event:
 
 def _strings(value: Any) -> list[str]:
     found: list[str] = []
-    stack = [value]
+    stack: list[Any] = [value]
     while stack:
         item = stack.pop()
-        match item:
-            case str():
-                found.append(item)
-            case list():
-                stack.extend(item)
-            case dict():
-                stack.extend(item.values())
-            case _:
-                pass
+        if isinstance(item, str):
+            found.append(item)
+        elif isinstance(item, list):
+            stack.extend(cast("list[Any]", item))
+        elif isinstance(item, dict):
+            stack.extend(cast("dict[str, Any]", item).values())
     return found
 
 
 def _replace(value: Any, replacements: dict[str, str]) -> Any:
-    match value:
-        case str():
-            return replacements.get(value, value)
-        case list():
-            return [_replace(item, replacements) for item in value]
-        case dict():
-            return {key: _replace(item, replacements) for key, item in value.items()}
-        case _:
-            return value
+    if isinstance(value, str):
+        return replacements.get(value, value)
+    if isinstance(value, list):
+        return [_replace(item, replacements) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {key: _replace(item, replacements) for key, item in cast("dict[str, Any]", value).items()}
+    return value

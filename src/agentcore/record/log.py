@@ -54,8 +54,7 @@ class EventLog:
         stored = await store.open(conversation_id)
         try:
             state = await _load(store, stored)
-            if state.read_only is not None:
-                raise LogReadOnly(conversation_id, state.read_only)
+            _refuse_newer(state)
         except BaseException:
             await stored.close()
             raise
@@ -107,6 +106,11 @@ async def read_log(store: Store, conversation_id: str) -> ConversationState:
         return await _load(store, stored)
     finally:
         await stored.close()
+
+
+def _refuse_newer(state: ConversationState) -> None:
+    if state.read_only is not None:
+        raise LogReadOnly(state.conversation_id, state.read_only)
 
 
 async def _load(store: Store, stored: StoredLog) -> ConversationState:

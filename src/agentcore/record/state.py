@@ -21,6 +21,7 @@ from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
     Condensation,
+    CondensationRequest,
     CondensationSummaryEvent,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -58,8 +59,9 @@ ShownEvent = (
     | UserRejectObservation
     | AgentErrorEvent
     | Condensation
+    | CondensationRequest
 )
-"""What the model's view is made of."""
+"""What the model's view is made of, and what asks for it to be shorter."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,11 @@ class OpenAction:
     event: ActionEvent
     approval: ActionApproved | None = None
     started: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a person's yes or no."""
+        return self.event.confirm and self.approval is None and not self.started
 
     @property
     def arguments(self) -> dict[str, JsonValue]:
@@ -109,7 +116,7 @@ class _Branch:
             case SystemPromptEvent():
                 self.shown.append(event)
                 self.prompt = event
-            case CondensationSummaryEvent() | Condensation():
+            case CondensationSummaryEvent() | Condensation() | CondensationRequest():
                 self.shown.append(event)
             case _:
                 pass
@@ -175,11 +182,7 @@ class ConversationState:
     @property
     def pending(self) -> tuple[ActionEvent, ...]:
         """The actions that wait for a person's yes or no."""
-        return tuple(
-            action.event
-            for action in self._branch.open_actions.values()
-            if action.approval is None and not action.started
-        )
+        return tuple(action.event for action in self._branch.open_actions.values() if action.waits)
 
     @property
     def prompt(self) -> SystemPromptEvent | None:
@@ -203,8 +206,10 @@ class ConversationState:
 
     @property
     def answer(self) -> str | None:
-        """The agent's last words on the active branch."""
+        """The agent's last words on the active branch: what it finished with, or its last message."""
         for event in reversed(self._branch.shown):
+            if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+                return str(event.data.get("message") or event.text)
             if isinstance(event, MessageEvent) and event.source == "agent":
                 return event.text
         return None
@@ -258,12 +263,25 @@ class ConversationState:
             case ConversationStateUpdateEvent():
                 self._fold_fact(event)
             case UsageEvent():
-                self.usage += event.usage
-                self._usage_by_model[event.model] = self._usage_by_model.get(event.model, Usage()) + event.usage
-                if event.purpose == "step":
-                    self.run_steps += 1
+                self._count(event)
             case AgentConfigured():
                 self.agent = event
+            case UnknownEvent():
+                if event.critical:
+                    self.read_only = f"it holds an event of kind {event.kind!r}, which this version does not know"
+            case PauseEvent() | InterruptEvent() | ConversationErrorEvent() | HeadMoved():
+                self._fold_control(event)
+            case _:
+                pass
+
+    def _count(self, event: UsageEvent) -> None:
+        self.usage += event.usage
+        self._usage_by_model[event.model] = self._usage_by_model.get(event.model, Usage()) + event.usage
+        if event.purpose == "step":
+            self.run_steps += 1
+
+    def _fold_control(self, event: PauseEvent | InterruptEvent | ConversationErrorEvent | HeadMoved) -> None:
+        match event:
             case PauseEvent():
                 if self.status is ConversationStatus.RUNNING:
                     self.pause_requested = True
@@ -274,11 +292,6 @@ class ConversationState:
                 self._set_status(event, ConversationStatus.ERROR, event.code, event.detail)
             case HeadMoved():
                 self._set_status(event, ConversationStatus.IDLE)
-            case UnknownEvent():
-                if event.critical:
-                    self.read_only = f"it holds an event of kind {event.kind!r}, which this version does not know"
-            case _:
-                pass
 
     def _fold_fact(self, event: ConversationStateUpdateEvent) -> None:
         match event.update:

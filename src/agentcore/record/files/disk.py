@@ -12,6 +12,10 @@ from typing import Protocol
 __all__ = ["Disk", "RealDisk"]
 
 
+# On macOS, fsync leaves the data in the drive's own cache.
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+
+
 class Disk(Protocol):
     """What a file store asks of the operating system."""
 
@@ -59,8 +63,8 @@ class RealDisk:
 
     def sync(self, descriptor: int) -> None:
         """Sync the file's data."""
-        if hasattr(fcntl, "F_FULLFSYNC"):  # macOS: fsync leaves the data in the drive's own cache
-            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+        if _FULL_SYNC is not None:
+            fcntl.fcntl(descriptor, _FULL_SYNC)
         else:
             os.fdatasync(descriptor)
 

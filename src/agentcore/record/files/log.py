@@ -138,7 +138,7 @@ class FileLog:
                 return
         await run_bounded(self._seconds, f"Closing {self._folder!r}", self._close_files)
 
-    async def _in_thread(self, what: str, function: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]) -> T:
+    async def _in_thread(self, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
         if self._poison is not None:
             raise StoreError(f"The log in {self._folder!r} takes no more events: {self._poison}")
         self._busy = True
@@ -149,7 +149,7 @@ class FileLog:
             self._poison = str(error)
             raise
 
-    def _guarded(self, function: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]) -> T:
+    def _guarded(self, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
         try:
             return function(*args)
         finally:

@@ -22,7 +22,7 @@ from agentcore.record.files.lock import lock_file
 from agentcore.record.files.log import Durability, FileLog, read_records
 from agentcore.record.files.repair import RepairReport, repair_log
 from agentcore.record.files.thread import run_bounded
-from agentcore.record.store import LogInfo, Record
+from agentcore.record.store import LogInfo
 
 __all__ = ["FileStore"]
 
@@ -110,14 +110,12 @@ class FileStore:
         return await run_bounded(self._seconds, f"{what} {path!r}", function, *args)
 
     def _create(self, folder: str, conversation_id: str, format_version: int) -> FileLog:
-        if os.path.exists(os.path.join(folder, "meta.json")):
-            raise ConversationExists(conversation_id, self._path)
+        self._refuse_existing(folder, conversation_id)
         os.makedirs(self._path, mode=0o700, exist_ok=True)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         lock = lock_file(os.path.join(folder, "lock"), conversation_id)
         try:
-            if os.path.exists(os.path.join(folder, "meta.json")):  # somebody was faster
-                raise ConversationExists(conversation_id, self._path)
+            self._refuse_existing(folder, conversation_id)  # somebody may have been faster
             descriptor = self._disk.open_append(os.path.join(folder, "events.jsonl"))
             try:
                 self._disk.truncate(descriptor, 0)  # a creation that was cut off before its meta.json
@@ -128,7 +126,22 @@ class FileStore:
         except BaseException:
             os.close(lock)
             raise
-        return self._hold(folder, conversation_id, format_version, lock, descriptor, (), None)
+        return FileLog(
+            disk=self._disk,
+            folder=folder,
+            conversation_id=conversation_id,
+            format_version=format_version,
+            durability=self._durability,
+            seconds=self._seconds,
+            lock=lock,
+            descriptor=descriptor,
+            records=(),
+            repaired=None,
+        )
+
+    def _refuse_existing(self, folder: str, conversation_id: str) -> None:
+        if os.path.exists(os.path.join(folder, "meta.json")):
+            raise ConversationExists(conversation_id, self._path)
 
     def _write_meta(self, folder: str, conversation_id: str, format_version: int) -> None:
         meta = {"id": conversation_id, "created": datetime.now(UTC).isoformat(), "format_version": format_version}
@@ -162,29 +175,17 @@ class FileStore:
                 if opened is not None:
                     os.close(opened)
             raise
-        return self._hold(folder, conversation_id, info.format_version, lock, descriptor, records, torn)
-
-    def _hold(
-        self,
-        folder: str,
-        conversation_id: str,
-        format_version: int,
-        lock: int | None,
-        descriptor: int | None,
-        records: Sequence[Record],
-        repaired: str | None,
-    ) -> FileLog:
         return FileLog(
             disk=self._disk,
             folder=folder,
             conversation_id=conversation_id,
-            format_version=format_version,
+            format_version=info.format_version,
             durability=self._durability,
             seconds=self._seconds,
             lock=lock,
             descriptor=descriptor,
             records=records,
-            repaired=repaired,
+            repaired=torn,
         )
 
     def _info(self, folder: str, conversation_id: str) -> LogInfo:

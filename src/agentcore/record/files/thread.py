@@ -30,9 +30,7 @@ def _store_limiter() -> anyio.CapacityLimiter:
         return limiter
 
 
-async def run_bounded(
-    seconds: float, what: str, function: Callable[[Unpack[Ts]], T], *args: Unpack[Ts]
-) -> T:
+async def run_bounded(seconds: float, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
     """Run blocking file work in a thread, shielded from cancellation: it ends by itself or by its bound.
 
     Raises:

@@ -1,0 +1,120 @@
+"""What an agent is: a model, its tools, and what it is told. A value: it holds nothing of any conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from pydantic import BaseModel, JsonValue
+
+from agentcore.context import AgentContext, Condenser
+from agentcore.llm import LLM, Model
+from agentcore.stuck import StuckThresholds
+from agentcore.tool import AnyTool, ToolSpec, finish_tool, resolve_tool, think_tool
+
+__all__ = ["Agent", "record_agent", "restore_agent"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """A model, its tools, and what it is told. One value serves any number of conversations at once.
+
+    Raises:
+        ValueError: two tools have one name, or `max_parallel_calls` is below 1.
+    """
+
+    llm: Model
+    """The model: `LLM(...)`, a wrapper around one, or a scripted one."""
+    tools: Sequence[AnyTool] = ()
+    """What it may do; `finish` and `think` are added."""
+    context: AgentContext | None = None
+    """What it is told beyond its prompt."""
+    condenser: Condenser | None = None
+    """Makes the history shorter when it decides to; None keeps all of it."""
+    output: type[BaseModel] | None = None
+    """The type of `RunResult.output`: the agent then has to finish with a value of it."""
+    system_prompt: str | None = None
+    """Replaces the prompt that agentcore brings."""
+    max_parallel_calls: int = 8
+    """How many calls of one reply run at once, where their resources allow."""
+    stuck: StuckThresholds | None = field(default_factory=StuckThresholds)
+    """When the agent counts as stuck; None never."""
+
+    def __post_init__(self) -> None:
+        if self.max_parallel_calls < 1:
+            raise ValueError(
+                f"max_parallel_calls is {self.max_parallel_calls}: at least one call has to run at a time."
+            )
+        names = [tool.name for tool in self.all_tools]
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(
+                f"Two tools are called {', '.join(map(repr, doubled))}: a model could not tell them apart."
+            )
+
+    @cached_property
+    def all_tools(self) -> tuple[AnyTool, ...]:
+        """The tools, the built-in ones included."""
+        names = {tool.name for tool in self.tools}
+        built_in = (finish_tool(self.output), think_tool())
+        return (*self.tools, *(tool for tool in built_in if tool.name not in names))
+
+
+def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    """Give what can be written down of an agent, never a key, and the names of the parts that can't be."""
+    missing: list[str] = []
+    recorded: dict[str, JsonValue] = {"max_parallel_calls": agent.max_parallel_calls}
+    if isinstance(agent.llm, LLM):
+        recorded["llm"] = agent.llm.record()
+    else:
+        missing.append(f"the model ({type(agent.llm).__name__} {agent.llm.name!r})")
+    tools: list[JsonValue] = []
+    for tool in agent.tools:
+        if tool.spec is None:
+            missing.append(f"the tool {tool.name!r}")
+        else:
+            tools.append(tool.spec.model_dump(mode="json"))
+    recorded["tools"] = tools
+    if agent.context is not None:
+        recorded["context"] = agent.context.model_dump(mode="json")
+    if agent.condenser is not None:
+        missing.append(f"the condenser ({type(agent.condenser).__name__})")
+    if agent.output is not None:
+        recorded["output"] = f"{agent.output.__module__}:{agent.output.__qualname__}"
+        if "<locals>" in agent.output.__qualname__ or agent.output.__module__ == "__main__":
+            missing.append(f"the output type {agent.output.__qualname__!r}")
+    recorded["system_prompt"] = agent.system_prompt
+    recorded["stuck"] = None if agent.stuck is None else agent.stuck.model_dump(mode="json")
+    return recorded, tuple(missing)
+
+
+def restore_agent(recorded: dict[str, Any]) -> Agent:
+    """Make the agent again that `record_agent` wrote down with nothing missing.
+
+    Raises:
+        AgentcoreError: a tool is not registered here.
+        ValueError: it does not describe an agent.
+        TypeError: what it names as the output is not a pydantic model.
+    """
+    output = recorded.get("output")
+    return Agent(
+        llm=LLM.model_validate(recorded["llm"]),
+        tools=tuple(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
+        context=None if recorded.get("context") is None else AgentContext.model_validate(recorded["context"]),
+        output=None if output is None else _find_output(output),
+        system_prompt=recorded.get("system_prompt"),
+        max_parallel_calls=recorded["max_parallel_calls"],
+        stuck=None if recorded.get("stuck") is None else StuckThresholds.model_validate(recorded["stuck"]),
+    )
+
+
+def _find_output(address: str) -> type[BaseModel]:
+    module, _, qualname = address.partition(":")
+    found: Any = import_module(module)
+    for name in qualname.split("."):
+        found = getattr(found, name)
+    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+        raise TypeError(f"{address!r} is not a pydantic model: it can't be the agent's output.")
+    return found

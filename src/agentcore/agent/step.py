@@ -1,0 +1,166 @@
+"""One step: the view goes to the model, and what the model said becomes what happened.
+
+A function of values, with no task and no state of its own: whoever calls it writes the events down and runs the calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from agentcore.agent.agent import Agent
+from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
+from agentcore.llm import CallContext, Delta, Reply
+from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
+from agentcore.tool import AnyTool, read_call
+
+__all__ = ["Call", "StepOutcome", "take_step"]
+
+Shape = Literal["calls", "content", "reasoning_only", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that can run."""
+
+    event: ActionEvent
+    tool: AnyTool
+    action: Any
+    """The tool's `Action`, made of the arguments as the model gave them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOutcome:
+    """What one reply came to."""
+
+    shape: Shape
+    reply: Reply
+    said: tuple[MessageEvent | ActionEvent, ...]
+    """The reply's message, or its actions."""
+    answers: tuple[AgentErrorEvent, ...]
+    """Answers to the actions that can't run: unknown tools, bad arguments, calls after `finish`."""
+    calls: tuple[Call, ...]
+    """The actions that can run, in order."""
+    usage: UsageEvent
+
+
+async def take_step(
+    agent: Agent,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    *,
+    reply_id: str,
+    view_seq: int,
+    clock: Callable[[], float],
+    context: CallContext,
+    on_delta: Callable[[Delta], Awaitable[None]],
+) -> StepOutcome:
+    """Ask the model once and read its reply.
+
+    Args:
+        agent: Whose model is asked, and whose tools the calls are read for.
+        messages: The view.
+        tools: The schemas the model is given.
+        reply_id: The id that the events of this reply share.
+        view_seq: The head that the view was made at.
+        clock: Seconds that only go up, for the length of the call.
+        context: Goes to the model as it is.
+        on_delta: Told every piece of the reply as it comes.
+
+    Raises:
+        ModelError: There is no reply.
+    """
+    began = clock()
+    async with agent.llm.stream(messages, tools, context=context) as deltas:
+        async for delta in deltas:
+            await on_delta(delta)
+        reply = deltas.reply
+    usage = UsageEvent(
+        reply_id=reply_id,
+        model=reply.model,
+        usage=reply.usage,
+        view_seq=view_seq,
+        stop_reason=reply.stop_reason,
+        seconds=round(clock() - began, 6),
+    )
+    if reply.message.tool_calls:
+        said, answers, calls = _read_calls(agent, reply, reply_id)
+        return StepOutcome("calls", reply, said, answers, calls, usage)
+    message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
+    return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
+
+
+def _shape(reply: Reply) -> Shape:
+    if reply.message.text.strip():
+        return "content"
+    return "reasoning_only" if any(not isinstance(block, TextBlock) for block in reply.message.content) else "empty"
+
+
+def _read_calls(
+    agent: Agent, reply: Reply, reply_id: str
+) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[Call, ...]]:
+    tools = agent.all_tools
+    events: list[ActionEvent] = []
+    answers: list[AgentErrorEvent] = []
+    calls: list[Call] = []
+    finish: str | None = None
+    for before, block, after in _split(reply.message.content):
+        read = read_call(block.name, block.arguments, tools)
+        event = ActionEvent(
+            reply_id=reply_id,
+            tool_name=read.name,
+            arguments=read.arguments,
+            malformed=read.malformed,
+            call_id=block.id,
+            before=before,
+            after=after,
+        )
+        if finish is not None:
+            events.append(event)
+            answers.append(_not_run(event, finish))
+        elif read.tool is None or read.action is None:
+            events.append(event)
+            answers.append(
+                AgentErrorEvent(
+                    cause=event.id,
+                    tool_name=event.tool_name,
+                    call_id=event.call_id,
+                    error=read.problem or "The call could not be read.",
+                    code=read.code,
+                )
+            )
+        else:
+            event = event.model_copy(update={"risk": read.tool.risk_of(read.action)})
+            events.append(event)
+            calls.append(Call(event, read.tool, read.action))
+            if read.tool.finishes:
+                finish = read.tool.name
+    return tuple(events), tuple(answers), tuple(calls)
+
+
+def _not_run(event: ActionEvent, finish: str) -> AgentErrorEvent:
+    return AgentErrorEvent(
+        cause=event.id,
+        tool_name=event.tool_name,
+        call_id=event.call_id,
+        error=f"Not run: {finish!r} was called before it in the same reply, and nothing is done after that.",
+        outcome="not_run",
+        code="after_finish",
+    )
+
+
+def _split(content: Sequence[Block]) -> list[tuple[tuple[Block, ...], ToolCallBlock, tuple[Block, ...]]]:
+    """Give each call with what stands before it; the last one also with what stands after it."""
+    split: list[tuple[tuple[Block, ...], ToolCallBlock, tuple[Block, ...]]] = []
+    before: list[Block] = []
+    for block in content:
+        if isinstance(block, ToolCallBlock):
+            split.append((tuple(before), block, ()))
+            before = []
+        else:
+            before.append(block)
+    if before:
+        first, call, _ = split[-1]
+        split[-1] = (first, call, tuple(before))
+    return split

@@ -1,0 +1,11 @@
+"""A conversation: a task group in which steps, calls and the log communicate over streams."""
+
+from agentcore.conversation.deltas import DeltaCursor as DeltaCursor
+from agentcore.conversation.deltas import StreamDelta as StreamDelta
+from agentcore.conversation.handle import Conversation as Conversation
+from agentcore.conversation.host import Host as Host
+from agentcore.conversation.result import RunFailure as RunFailure
+from agentcore.conversation.result import RunResult as RunResult
+from agentcore.conversation.run import RunStream as RunStream
+from agentcore.conversation.serve import serve_conversation as serve_conversation
+from agentcore.conversation.watch import EventCursor as EventCursor

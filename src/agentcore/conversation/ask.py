@@ -1,0 +1,38 @@
+"""Side questions: the model answers from what it knows of the conversation, and the history keeps no trace."""
+
+from __future__ import annotations
+
+from agentcore.conversation.core import Core
+from agentcore.events import UsageEvent
+from agentcore.llm import CallContext
+from agentcore.messages import Message
+
+__all__ = ["ask_aside"]
+
+
+async def ask_aside(core: Core, question: str) -> str:
+    """Ask the model and give its words; only the usage is kept.
+
+    Raises:
+        ModelError: There is no reply.
+    """
+    core.view.update(core.state)
+    prompt = core.state.prompt
+    words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"
+    began = core.clock()
+    reply = await core.agent.llm.complete(
+        [*core.view.messages, Message.user(core.secrets.masker.mask_text(words))],
+        # The same tools as in a step: they are part of the prefix that providers cache.
+        () if prompt is None else prompt.tools,
+        context=CallContext(conversation_id=core.state.conversation_id, prompt_cache_key=core.state.conversation_id),
+    )
+    await core.journal.write(
+        UsageEvent(
+            purpose="ask",
+            model=reply.model,
+            usage=reply.usage,
+            stop_reason=reply.stop_reason,
+            seconds=round(core.clock() - began, 6),
+        )
+    )
+    return core.secrets.masker.mask_text(reply.message.text)

@@ -1,0 +1,205 @@
+"""The commands: each is durable when it returns, whatever the driver is doing. Most only write, and wake the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextvars import Context
+from typing import cast
+
+from anyio.lowlevel import checkpoint
+from pydantic import JsonValue
+
+from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.pending import reject_event
+from agentcore.errors import NothingPending, RewindRefused
+from agentcore.events import (
+    ActionApproved,
+    ActionEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    Fact,
+    HeadMoved,
+    InterruptEvent,
+    LimitsSet,
+    MessageEvent,
+    PauseEvent,
+    PolicySet,
+    SecretsRegistered,
+    StatusChanged,
+    TagsSet,
+    TitleSet,
+)
+from agentcore.messages import Message
+from agentcore.secrets import SecretSource
+from agentcore.security import ConfirmationPolicy, record_policy
+from agentcore.tool import read_call
+from agentcore.usage import Limits
+
+__all__ = [
+    "add_secrets",
+    "approve",
+    "interrupt",
+    "interrupt_call",
+    "pause",
+    "reject",
+    "rewind",
+    "send",
+    "set_limits",
+    "set_policy",
+    "set_tags",
+    "set_title",
+]
+
+_REWOUND = (
+    "The conversation was taken back to this point. Files and everything else outside it were not: "
+    "they are as the steps that were taken back left them. Look before you rely on them."
+)
+
+
+async def send(core: Core, message: str | Message) -> int:
+    """Record a user's message and give its seq."""
+    if isinstance(message, str):
+        message = Message.user(message)
+    if message.role != "user":
+        raise ValueError(f"A message of role {message.role!r} can't be sent: make it with Message.user(...).")
+    kept = await core.journal.write(MessageEvent(source="user", message=message))
+    assert kept is not None
+    return kept[0].seq
+
+
+async def pause(core: Core) -> None:
+    """Ask the turn to stop at the end of its step; without a turn, pause at once."""
+    await core.journal.write(PauseEvent(source="user"))
+
+
+async def interrupt(core: Core, reason: str | None) -> None:
+    """Stop the turn and wait until that is recorded."""
+    if (turn := core.turn) is not None:
+        turn.interrupt(reason)
+        core.wake()
+        await turn.done.wait()
+        if turn.error is not None:
+            raise turn.error
+    elif core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
+        await core.journal.write(InterruptEvent(source="user", reason=reason))
+    else:
+        await checkpoint()
+
+
+async def interrupt_call(core: Core, action_id: str) -> bool:
+    """Stop one call."""
+    scope = core.calls.get(action_id)
+    if scope is not None:
+        scope.cancel()
+    await checkpoint()
+    return scope is not None
+
+
+async def approve(
+    core: Core,
+    ids: Sequence[str] | str | None,
+    arguments: Mapping[str, JsonValue] | None,
+    by: str | None,
+    context: Context,
+) -> None:
+    """Record yes for actions that wait, and let the work go on."""
+    events = _waiting(core, ids)
+    if arguments is not None:
+        if len(events) != 1:
+            raise ValueError(f"Arguments can be changed for one action at a time; {len(events)} are being approved.")
+        arguments = dict(arguments)
+        read = read_call(events[0].tool_name, arguments, core.agent.all_tools)
+        if read.tool is not None:
+            read.tool.parse(arguments)
+    approvals: list[Event] = [
+        ActionApproved(source="user", cause=event.id, by=by, arguments=cast("dict[str, JsonValue] | None", arguments))
+        for event in events
+    ]
+    if arguments is not None:
+        core.arguments[events[0].id] = dict(arguments)
+    if core.turn is None and core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
+        # The status goes over in the same group, so that a run() after this one joins.
+        core.turn = Turn(context, code="approved")
+        approvals.append(_fact(StatusChanged(status=ConversationStatus.RUNNING, code="approved")))
+    await core.journal.keep(*approvals)
+    core.wake()
+
+
+async def reject(core: Core, reason: str, ids: Sequence[str] | str | None, by: str | None) -> None:
+    """Record no for actions that wait; idle when none waits any more."""
+    events = _waiting(core, ids)
+    answers: list[Event] = [reject_event(event, reason, by) for event in events]
+    state = core.state
+    if (
+        core.turn is None
+        and state.status is ConversationStatus.WAITING_FOR_CONFIRMATION
+        and len(events) == len(state.pending)
+    ):
+        answers.append(_fact(StatusChanged(status=ConversationStatus.IDLE)))
+    await core.journal.write(*answers)
+    for event in events:
+        core.arguments.pop(event.id, None)
+
+
+async def rewind(core: Core, to: int) -> None:
+    """Move the head."""
+    state = core.state
+    if core.turn is not None or state.status is ConversationStatus.RUNNING:
+        raise RewindRefused("The agent works: pause or interrupt it first.", None)
+    if not state.is_settled(to):
+        what = "there is no such event" if not 0 <= to <= state.head else "it is inside a reply that is being answered"
+        raise RewindRefused(f"The conversation can't go back to {to}: {what}.", state.nearest_settled(to))
+    core.arguments.clear()
+    core.rerun.clear()
+    core.output = None
+    await core.journal.write(
+        HeadMoved(source="user", to=to),
+        MessageEvent(source="environment", message=Message.user(_REWOUND), code="rewound"),
+    )
+
+
+async def set_limits(core: Core, limits: Limits) -> None:
+    """Hold to these limits from now on."""
+    await core.journal.write(_fact(LimitsSet(limits=limits)))
+    if core.turn is not None and core.turn.clock is not None:
+        core.turn.clock.hold_to(limits)
+
+
+async def set_policy(core: Core, policy: ConfirmationPolicy) -> None:
+    """Let this policy decide from the next reply on."""
+    await core.journal.write(_fact(PolicySet(policy=record_policy(policy))))
+    core.policy = policy
+    core.confirm = None
+
+
+async def set_title(core: Core, title: str) -> None:
+    """Give the conversation a title."""
+    await core.journal.write(_fact(TitleSet(title=title)))
+
+
+async def set_tags(core: Core, tags: Mapping[str, str]) -> None:
+    """Give the conversation these tags."""
+    await core.journal.write(_fact(TagsSet(tags=dict(tags))))
+
+
+async def add_secrets(core: Core, secrets: Mapping[str, SecretSource]) -> None:
+    """Register more secrets."""
+    for name, source in secrets.items():
+        core.secrets.register(name, source)
+    await core.journal.write(_fact(SecretsRegistered(names=tuple(secrets))))
+
+
+def _fact(update: Fact) -> ConversationStateUpdateEvent:
+    return ConversationStateUpdateEvent(source="user", update=update)
+
+
+def _waiting(core: Core, ids: Sequence[str] | str | None) -> tuple[ActionEvent, ...]:
+    pending = {event.id: event for event in core.state.pending}
+    if isinstance(ids, str):
+        ids = (ids,)
+    wanted = tuple(pending) if ids is None else tuple(ids)
+    missing = [action_id for action_id in wanted if action_id not in pending]
+    if missing or not wanted:
+        raise NothingPending(missing, tuple(pending))
+    return tuple(pending[action_id] for action_id in wanted)

@@ -1,0 +1,103 @@
+"""What the tasks and the handle of one conversation share: ends of streams, and one owner for each thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import Context
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+from anyio.streams.memory import MemoryObjectSendStream
+from pydantic import JsonValue
+
+from agentcore.agent import Agent
+from agentcore.context import View
+from agentcore.conversation.deltas import DeltaHub
+from agentcore.conversation.journal import Journal
+from agentcore.conversation.limits import WorkClock
+from agentcore.conversation.result import RunResult
+from agentcore.conversation.tools import ToolBench
+from agentcore.conversation.watch import Bell
+from agentcore.errors import StoreError
+from agentcore.record import ConversationState, Store
+from agentcore.secrets import SecretRegistry
+from agentcore.security import Confirm, ConfirmationPolicy
+from agentcore.stuck import StuckDetector
+from agentcore.workspace import Workspace
+
+__all__ = ["Core", "Turn"]
+
+
+class Turn:
+    """One stretch of work, from a `run` (or an approval) until it settles."""
+
+    def __init__(self, context: Context, *, code: str) -> None:
+        self.context = context
+        self.code = code
+        """What began it: "run", or "approved"."""
+        self.done = anyio.Event()
+        self.begun = False
+        self.waiters = 0
+        self.scope = anyio.CancelScope()
+        """Cancelled by an interrupt."""
+        self.reason: str | None = None
+        """Of an interrupt."""
+        self.closing = False
+        self.clock: WorkClock | None = None
+        self.first_seq = 0
+        self.result: RunResult | None = None
+        self.error: Exception | None = None
+
+    def interrupt(self, reason: str | None) -> None:
+        """Stop it where it is, begun or not."""
+        self.reason = self.reason or reason
+        self.scope.cancel()
+
+
+@dataclass(kw_only=True, eq=False)
+class Core:
+    """One conversation while it is open."""
+
+    store: Store
+    state: ConversationState
+    agent: Agent
+    workspace: Workspace
+    journal: Journal
+    bell: Bell
+    deltas: DeltaHub
+    secrets: SecretRegistry
+    policy: ConfirmationPolicy
+    confirm: Confirm | None
+    bench: ToolBench
+    inbox: MemoryObjectSendStream[None]
+    stuck: StuckDetector | None
+    clock: Callable[[], float]
+    view: View = field(default_factory=View)
+    turn: Turn | None = None
+    """The turn under way, or about to begin."""
+    calls: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
+    """The calls that run now, by action id: each can be cancelled by itself."""
+    arguments: dict[str, dict[str, JsonValue]] = field(default_factory=dict[str, dict[str, JsonValue]])
+    """The arguments of open actions as they were given, where the log has them masked."""
+    rerun: set[str] = field(default_factory=set[str])
+    """Read-only actions that a crash cut off: to be run again with the next turn."""
+    stuck_seen: int = 0
+    """How many shown events the stuck detector has seen, and of which epoch."""
+    stuck_epoch: int = 0
+    output: Any = None
+    """The value that the agent finished with, where it has an output type."""
+    repaired: str | None = None
+    stop: anyio.Event = field(default_factory=anyio.Event)
+    """Set to end the conversation."""
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    """Set when nothing is left of it."""
+    closing: bool = False
+    failure: StoreError | None = None
+
+    def wake(self) -> None:
+        """Tell the driver that there may be something to do."""
+        # Full means that it is awake already; closed, that it never will be again.
+        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self.inbox.send_nowait(None)

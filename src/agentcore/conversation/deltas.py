@@ -1,0 +1,174 @@
+"""What is being said right now: pieces of replies and the progress of tools, for people who watch.
+
+Not events: nothing here is kept. A subscriber that does not keep up loses pieces and is told of the gap; what counts is
+in the log.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Annotated, Literal, Self
+from weakref import WeakSet
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore.secrets import SecretRegistry, StreamMasker
+
+__all__ = ["DeltaCursor", "DeltaHub", "ReplyVoice", "StreamDelta"]
+
+_ROOM = 1024
+"""Deltas that a subscriber may be behind before it loses the oldest."""
+
+
+class StreamDelta(Value):
+    """A piece of what is being said."""
+
+    type: Annotated[Literal["text", "reasoning", "tool_call", "progress", "reset", "gap"], VERBATIM]
+    """"progress" is the output of a tool that runs; "reset" voids the reply so far (a retry or an interrupt); "gap"
+    says that this subscriber was too slow and `text` pieces are missing before this point."""
+    reply_id: Verbatim | None = None
+    """The reply that this is a piece of."""
+    attempt: int = 1
+    """Which attempt at the reply, from 1."""
+    offset: int = 0
+    """Where the piece begins, in characters of its type, within its attempt."""
+    text: str = ""
+    tool_name: str | None = None
+    """Of a tool call that begins, or of progress."""
+    action_id: Verbatim | None = None
+    """Of progress: the action that runs."""
+    lost: int = 0
+    """Of a gap: how many pieces are missing."""
+
+
+class DeltaCursor:
+    """Deltas from now on. An object without a scope or a task; it ends when the conversation closes."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[StreamDelta] = deque()
+        self._lost = 0
+        self._news = anyio.Event()
+        self._closed = False
+
+    def push(self, delta: StreamDelta) -> None:
+        """Add a piece; the oldest goes when there is no room."""
+        if len(self._pieces) >= _ROOM:
+            self._pieces.popleft()
+            self._lost += 1
+        self._pieces.append(delta)
+        self._news.set()
+
+    def close(self) -> None:
+        """Add nothing more."""
+        self._closed = True
+        self._news.set()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> StreamDelta:
+        while not self._pieces:
+            if self._closed:
+                raise StopAsyncIteration
+            self._news = anyio.Event()
+            await self._news.wait()
+        await checkpoint()
+        if self._lost:
+            lost, self._lost = self._lost, 0
+            return StreamDelta(type="gap", lost=lost)
+        return self._pieces.popleft()
+
+
+class DeltaHub:
+    """Gives every piece to everybody who listens; never waits for anybody."""
+
+    def __init__(self) -> None:
+        # Weak: a cursor that was dropped without being closed takes no more pieces.
+        self._cursors: WeakSet[DeltaCursor] = WeakSet()
+        self._closed = False
+
+    def subscribe(self) -> DeltaCursor:
+        """Listen from now on."""
+        cursor = DeltaCursor()
+        if self._closed:
+            cursor.close()
+        self._cursors.add(cursor)
+        return cursor
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._cursors)
+
+    def publish(self, delta: StreamDelta) -> None:
+        """Give a piece to everybody who listens."""
+        for cursor in tuple(self._cursors):
+            cursor.push(delta)
+
+    def close(self) -> None:
+        """End all cursors after what they have."""
+        self._closed = True
+        for cursor in tuple(self._cursors):
+            cursor.close()
+
+
+class ReplyVoice:
+    """One reply as it is being said: masked across pieces, with offsets, starting over when the model does."""
+
+    def __init__(self, hub: DeltaHub, secrets: SecretRegistry, reply_id: str) -> None:
+        self._hub = hub
+        self._secrets = secrets
+        self._reply_id = reply_id
+        self._attempt = 1
+        self._begin()
+
+    def _begin(self) -> None:
+        self._streams: dict[str, StreamMasker[str]] = {}
+        self._offsets: dict[str, int] = {}
+        self._text: list[str] = []
+
+    @property
+    def text(self) -> str | None:
+        """The words said so far, masked; None where there are none."""
+        held = self._streams["text"].finish() if "text" in self._streams else ""
+        return "".join(self._text) + held or None
+
+    def say(self, kind: Literal["text", "reasoning", "tool_call"], text: str, tool_name: str | None = None) -> None:
+        """Say the next piece of its kind."""
+        stream = self._streams.get(kind)
+        if stream is None:
+            stream = self._streams[kind] = self._secrets.masker.stream()
+        self._publish(kind, stream.feed(text), tool_name)
+
+    def reset(self) -> None:
+        """Void what was said: another attempt begins, or the reply was given up."""
+        self._hub.publish(StreamDelta(type="reset", reply_id=self._reply_id, attempt=self._attempt))
+        self._attempt += 1
+        self._begin()
+
+    def finish(self) -> None:
+        """Say what masking still held back."""
+        for kind in ("text", "reasoning", "tool_call"):
+            if kind in self._streams:
+                self._publish(kind, self._streams[kind].finish(), None)
+
+    def _publish(self, kind: Literal["text", "reasoning", "tool_call"], text: str, tool_name: str | None) -> None:
+        if not text and tool_name is None:
+            return
+        if kind == "text":
+            self._text.append(text)
+        offset = self._offsets.get(kind, 0)
+        self._offsets[kind] = offset + len(text)
+        if self._hub.heard:
+            self._hub.publish(
+                StreamDelta(
+                    type=kind,
+                    reply_id=self._reply_id,
+                    attempt=self._attempt,
+                    offset=offset,
+                    text=text,
+                    tool_name=tool_name,
+                )
+            )

@@ -1,0 +1,252 @@
+"""Running the calls of a reply: at once where their resources allow, each in a task and a cancel scope of its own."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from anyio import get_cancelled_exc_class
+from anyio.lowlevel import checkpoint
+
+from agentcore.agent import Call
+from agentcore.conversation.ask import ask_aside
+from agentcore.conversation.core import Core
+from agentcore.conversation.deltas import StreamDelta
+from agentcore.conversation.groups import open_group
+from agentcore.conversation.inside import enter_inside
+from agentcore.errors import AgentcoreError, StoreError
+from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
+from agentcore.logs import get_logger
+from agentcore.messages import Message, ResultBlock, TextBlock
+from agentcore.tool import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, ToolContext, conflicts, cut
+
+__all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
+
+_log = get_logger(__name__)
+
+
+class CallHost:
+    """What a running call may ask of its conversation."""
+
+    def __init__(self, core: Core, event: ActionEvent) -> None:
+        self._core = core
+        self._event = event
+        self._masking = core.secrets.masker.stream()
+        self._offset = 0
+
+    async def progress(self, action_id: str, text: str) -> None:
+        """Show people what the tool is doing; nothing is kept."""
+        assert action_id == self._event.id
+        self._show(self._masking.feed(text))
+        await checkpoint()
+
+    def finish(self) -> None:
+        """Show what masking still held back."""
+        self._show(self._masking.finish())
+
+    def _show(self, shown: str) -> None:
+        if shown:
+            self._core.deltas.publish(
+                StreamDelta(
+                    type="progress",
+                    action_id=self._event.id,
+                    tool_name=self._event.tool_name,
+                    offset=self._offset,
+                    text=shown,
+                )
+            )
+            self._offset += len(shown)
+
+    async def send(self, text: str) -> None:
+        """Add a message that the model reads at its next step."""
+        await self._core.journal.write(MessageEvent(source="environment", message=Message.user(text), code="tool"))
+
+    async def interrupt(self) -> None:
+        """Stop the turn."""
+        if self._core.turn is not None:
+            self._core.turn.interrupt(f"the tool {self._event.tool_name!r} asked for it")
+        await checkpoint()
+
+    async def ask(self, question: str) -> str:
+        """Ask the model a side question."""
+        return await ask_aside(self._core, question)
+
+    async def spool(self, name: str, data: bytes) -> str:
+        """Keep a whole output in the workspace's private folder and give its path."""
+        return await spool(self._core, name, data)
+
+
+async def spool(core: Core, name: str, data: bytes) -> str:
+    """Keep an output, masked, where the model can read it and the project's git does not see it."""
+    folder = await core.workspace.private_folder(core.state.conversation_id)
+    path = f"{folder}/{name}"
+    await core.workspace.write(path, core.secrets.masker.mask_bytes(data))
+    return path
+
+
+def claims(core: Core, call: Call) -> Sequence[Resource]:
+    """Give the resources that a call uses."""
+    return call.tool.resources_of(call.action, core.workspace.root)
+
+
+def starts_at_once(core: Core, calls: Sequence[Call]) -> set[str]:
+    """Name the actions that wait for nothing: as many as may run at once, and none that conflicts with an earlier one."""
+    taken: list[Sequence[Resource]] = []
+    free: set[str] = set()
+    for call in calls:
+        wanted = claims(core, call)
+        if len(free) < core.agent.max_parallel_calls and not any(conflicts(wanted, earlier) for earlier in taken):
+            free.add(call.event.id)
+        taken.append(wanted)
+    return free
+
+
+async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) -> None:
+    """Run the calls and log each answer when it is there. Returns when all are answered.
+
+    Args:
+        core: The conversation.
+        calls: The calls, in the order the model made them.
+        started: The actions whose `ActionStarted` is in the log already.
+    """
+    limiter = anyio.CapacityLimiter(core.agent.max_parallel_calls)
+    queue: list[_Place] = []
+    with enter_inside(core.state.conversation_id):
+        async with open_group() as tasks:
+            for call in calls:
+                wanted = claims(core, call)
+                queue.append(_Place(wanted, [p.done for p in queue if conflicts(wanted, p.wanted)], anyio.Event()))
+                started_before = call.event.id in started
+                tasks.start_soon(
+                    _run_call, core, call, started_before, limiter, queue[-1], name=f"call {call.tool.name}"
+                )
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A call's place in the queue for what it uses."""
+
+    wanted: Sequence[Resource]
+    blockers: Sequence[anyio.Event]
+    """Done when the earlier calls that are in the way are answered."""
+    done: anyio.Event
+
+
+async def _run_call(core: Core, call: Call, started: bool, limiter: anyio.CapacityLimiter, place: _Place) -> None:
+    event, seconds = call.event, core.state.limits.call_seconds
+    try:
+        for blocker in place.blockers:
+            await blocker.wait()
+        async with limiter:
+            if not started:
+                await core.journal.write(ActionStarted(cause=event.id))
+            with anyio.CancelScope() as scope:
+                core.calls[event.id] = scope
+                if seconds is not None:
+                    scope.deadline = anyio.current_time() + seconds
+                # What a tool did is kept even if it was stopped just then.
+                await core.journal.keep(await _answer(core, call))
+            if scope.cancelled_caught:
+                late = seconds is not None and anyio.current_time() >= scope.deadline
+                why = f"it took longer than {seconds:g} s" if late else "it was cancelled"
+                await core.journal.keep(interrupted(event, why, call, "call_seconds" if late else "cancelled"))
+    except get_cancelled_exc_class():
+        open_action = core.state.open_actions.get(event.id)
+        if open_action is not None and open_action.started and core.failure is None:
+            await core.journal.keep(interrupted(event, "the turn was stopped", call, "interrupted"))
+        raise
+    finally:
+        core.calls.pop(event.id, None)
+        core.arguments.pop(event.id, None)
+        place.done.set()
+
+
+def interrupted(event: ActionEvent, why: str, call: Call | None, code: str) -> AgentErrorEvent:
+    """Make the answer of a call that was stopped before its end."""
+    text = f"Interrupted: {why}. What it had done by then stays done."
+    if call is not None and _runs_in_thread(call.tool):
+        text += " It runs in a thread, which can't be stopped: it may still be running."
+    return AgentErrorEvent(
+        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=text, outcome="interrupted", code=code
+    )
+
+
+async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
+    event = call.event
+    host = CallHost(core, event)
+    context = make_context(core, event, host)
+    try:
+        execute = await core.bench.executor(call.tool)
+        observation = await execute(call.action, context)
+        return await observe(core, call, observation)
+    except StoreError:
+        raise
+    except (Exception, SystemExit) as error:
+        _log.debug("tool raised", tool=event.tool_name, action=event.id, error=repr(error))
+        text = str(error) if isinstance(error, AgentcoreError) else _describe(error)
+        return AgentErrorEvent(
+            cause=event.id,
+            tool_name=event.tool_name,
+            call_id=event.call_id,
+            error=cut(text, OUTPUT_LIMIT, None),
+            code=type(error).__name__,
+        )
+    except BaseException:
+        context.request_cancel()
+        raise
+    finally:
+        host.finish()
+
+
+def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:
+    """Make what an executor is handed."""
+    return ToolContext(
+        workspace=core.workspace,
+        secrets=core.secrets,
+        conversation_id=core.state.conversation_id,
+        action_id=event.id,
+        call_id=event.call_id,
+        tool_name=event.tool_name,
+        host=host,
+    )
+
+
+async def observe(core: Core, call: Call, observation: Observation) -> ObservationEvent:
+    event = call.event
+    content: list[ResultBlock] = []
+    open_action = core.state.open_actions.get(event.id)
+    if open_action is not None and open_action.approval is not None and open_action.approval.arguments is not None:
+        content.append(TextBlock(text=f"The user changed the arguments before it ran, to: {open_action.arguments}"))
+    for number, piece in enumerate(observation.to_content()):
+        block = TextBlock(text=piece) if isinstance(piece, str) else piece
+        if isinstance(block, TextBlock) and len(block.text) > OUTPUT_LIMIT:
+            path = await spool(core, f"{event.id}-{number}.txt", block.text.encode(errors="replace"))
+            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, path))
+        content.append(block)
+    data: dict[str, Any] = observation.to_data()
+    if call.tool.finishes:
+        data["finished"] = True
+        core.output = getattr(call.action, "result", None) if core.agent.output is not None else None
+    return ObservationEvent(
+        cause=event.id,
+        tool_name=event.tool_name,
+        call_id=event.call_id,
+        content=tuple(content),
+        data=data,
+        is_error=observation.is_error,
+    )
+
+
+def _runs_in_thread(tool: AnyTool) -> bool:
+    return isinstance(tool, FunctionTool) and not inspect.iscoroutinefunction(tool.function)
+
+
+def _describe(error: BaseException) -> str:
+    """Say what was raised and where in the tool: the model may have written the code that raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" (at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+    return f"The tool raised {type(error).__name__}: {error}{where}"

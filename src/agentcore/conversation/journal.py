@@ -1,0 +1,76 @@
+"""The only way into the log: a draft is handed over, and the writer waits until the recorder says that it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import anyio
+from anyio.lowlevel import checkpoint_if_cancelled
+from anyio.streams.memory import MemoryObjectSendStream
+
+from agentcore.errors import ConversationClosed
+from agentcore.events import Event
+from agentcore.record import ConversationState
+from agentcore.secrets import SecretRegistry
+
+__all__ = ["Condition", "Draft", "Journal"]
+
+Condition = Callable[[ConversationState], bool]
+"""Asked by the recorder just before a draft is kept; agentcore's own functions only."""
+
+
+class Draft:
+    """A group of events on its way to the log."""
+
+    __slots__ = ("condition", "done", "error", "events", "kept")
+
+    def __init__(self, events: Sequence[Event], condition: Condition | None) -> None:
+        self.events = events
+        self.condition = condition
+        self.done = anyio.Event()
+        self.kept: Sequence[Event] | None = None
+        self.error: Exception | None = None
+
+
+class Journal:
+    """Writes groups of events, masked. Any task of the conversation may use it at any time."""
+
+    def __init__(self, conversation_id: str, drafts: MemoryObjectSendStream[Draft], secrets: SecretRegistry) -> None:
+        self._id = conversation_id
+        self._drafts = drafts
+        self._secrets = secrets
+
+    async def write(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
+        """Keep a group of events, all or nothing, and give them back as they are kept: masked, with their seqs.
+
+        Once begun, a write can't be cancelled: it takes no longer than the store allows, and so it is never in doubt
+        whether it happened.
+
+        Args:
+            events: The group.
+            condition: Keep nothing, and give None, unless it holds when the recorder gets there.
+
+        Raises:
+            StoreError: They are not kept, or nobody knows; the conversation is over.
+            ConversationClosed: The conversation has ended.
+        """
+        await checkpoint_if_cancelled()
+        return await self.keep(*events, condition=condition)
+
+    async def keep(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
+        """Write, even where the caller is cancelled already: for what has happened and must not be lost."""
+        masker = self._secrets.masker
+        draft = Draft([masker.mask_event(event) for event in events], condition)
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._drafts.send(draft)
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                raise ConversationClosed(self._id) from None
+            await draft.done.wait()
+        if draft.error is not None:
+            raise draft.error
+        return draft.kept
+
+    async def aclose(self) -> None:
+        """Close this end: when all ends are closed and the queue is empty, the recorder ends."""
+        await self._drafts.aclose()

@@ -1,0 +1,80 @@
+"""The recorder: the one task that appends to the log and folds it.
+
+It is never cancelled. It ends when every writer has closed its end, so that nothing that was handed over is lost; each of
+its appends is bounded by the store. No code of a user runs here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from agentcore.conversation.journal import Draft
+from agentcore.conversation.watch import Bell
+from agentcore.errors import StoreError
+from agentcore.record import EventLog
+
+__all__ = ["keep_record"]
+
+_MOST = 256
+"""Drafts in one write: a bound on how long the first one waits for the last."""
+
+
+async def keep_record(
+    drafts: MemoryObjectReceiveStream[Draft], log: EventLog, bell: Bell, on_failure: Callable[[StoreError], None]
+) -> None:
+    """Keep what comes, all that is waiting in one write, until the last writer has closed.
+
+    After a failed write nothing is tried again: everybody who waits, and whoever comes later, gets the error.
+    """
+    failure: StoreError | None = None
+    with anyio.CancelScope(shield=True):
+        async with drafts:
+            async for first in drafts:
+                for batch in _batches(_drain(first, drafts)):
+                    if failure is None:
+                        try:
+                            await _keep(batch, log)
+                        except StoreError as error:
+                            failure = error
+                            on_failure(error)
+                        except Exception as error:
+                            failure = StoreError(
+                                f"The log of {log.state.conversation_id!r} could not be kept: {error!r}"
+                            )
+                            failure.__cause__ = error
+                            on_failure(failure)
+                    for draft in batch:
+                        draft.error = failure
+                        draft.done.set()
+                    bell.ring()
+
+
+def _drain(first: Draft, drafts: MemoryObjectReceiveStream[Draft]) -> list[Draft]:
+    waiting = [first]
+    while len(waiting) < _MOST:
+        try:
+            waiting.append(drafts.receive_nowait())
+        except (anyio.WouldBlock, anyio.EndOfStream):
+            break
+    return waiting
+
+
+def _batches(drafts: Sequence[Draft]) -> list[list[Draft]]:
+    """Cut before each draft with a condition: it is decided on the state that the earlier ones made."""
+    batches: list[list[Draft]] = []
+    for draft in drafts:
+        if not batches or draft.condition is not None:
+            batches.append([])
+        batches[-1].append(draft)
+    return batches
+
+
+async def _keep(batch: list[Draft], log: EventLog) -> None:
+    if (condition := batch[0].condition) is not None and not condition(log.state):
+        batch = batch[1:]
+    if batch:
+        for draft, kept in zip(batch, await log.append([draft.events for draft in batch]), strict=True):
+            draft.kept = kept

@@ -1,0 +1,84 @@
+"""Going on after a crash: every action that was cut off gets exactly one answer, and nothing runs by itself."""
+
+from __future__ import annotations
+
+import anyio
+
+from agentcore.agent import Call
+from agentcore.conversation.core import Core
+from agentcore.conversation.execute import CallHost, interrupted, make_context, observe
+from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.pending import prepare
+from agentcore.events import (
+    AgentErrorEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    ObservationEvent,
+    StatusChanged,
+)
+from agentcore.logs import get_logger
+from agentcore.record import OpenAction
+
+__all__ = ["recover"]
+
+_log = get_logger(__name__)
+
+_RECONCILE_SECONDS = 30.0
+
+
+async def recover(core: Core) -> None:
+    """Answer what was cut off, and mark a conversation that was working as paused."""
+    state = core.state
+    answers: list[Event] = []
+    for action in tuple(state.open_actions.values()):
+        if action.waits:
+            continue
+        if not action.started:
+            answers.append(interrupted(action.event, "the process ended before it started", None, "recovered"))
+        elif (answer := await _outcome(core, action)) is not None:
+            answers.append(answer)
+    if state.status is ConversationStatus.RUNNING:
+        detail = "The process that ran this conversation ended while it worked."
+        answers.append(
+            ConversationStateUpdateEvent(
+                update=StatusChanged(status=ConversationStatus.PAUSED, code="recovered", detail=detail)
+            )
+        )
+    if answers:
+        _log.info("recovered", answers=len(answers))
+        await core.journal.write(*answers)
+
+
+async def _outcome(core: Core, action: OpenAction) -> ObservationEvent | AgentErrorEvent | None:
+    """Find out what became of an action that had started; None where it is read-only, and is run again."""
+    event = action.event
+    call = await prepare(core, action)
+    if isinstance(call, Call):
+        if call.tool.annotations.read_only:
+            core.rerun.add(event.id)
+            return None
+        if (known := await _reconcile(core, call)) is not None:
+            return known
+    return AgentErrorEvent(
+        cause=event.id,
+        tool_name=event.tool_name,
+        call_id=event.call_id,
+        error="The process ended while this ran: it may have happened, wholly, in part, or not at all. "
+        "Look before you do it again.",
+        outcome="unknown",
+        code="recovered",
+    )
+
+
+async def _reconcile(core: Core, call: Call) -> ObservationEvent | None:
+    if call.tool.reconcile is None:
+        return None
+    try:
+        with anyio.fail_after(_RECONCILE_SECONDS), enter_inside(core.state.conversation_id):
+            context = make_context(core, call.event, CallHost(core, call.event))
+            observation = await call.tool.reconcile(call.action, context)
+            return None if observation is None else await observe(core, call, observation)
+    except Exception as error:
+        _log.warning("reconcile failed", tool=call.tool.name, action=call.event.id, error=repr(error))
+        return None

@@ -1,0 +1,276 @@
+"""Taking one step in a conversation: the request, what came back, and what follows from it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import anyio
+
+from agentcore.agent import Call, StepOutcome, take_step
+from agentcore.context import system_prompt
+from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.deltas import ReplyVoice
+from agentcore.conversation.execute import execute_calls, starts_at_once
+from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
+from agentcore.events import (
+    ActionEvent,
+    ActionStarted,
+    CondensationRequest,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    MessageEvent,
+    ObservationEvent,
+    RetryEvent,
+    StatusChanged,
+    SystemPromptEvent,
+)
+from agentcore.ids import new_id
+from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
+from agentcore.messages import Message
+from agentcore.record import ConversationState
+from agentcore.tool import FinishAction, ThinkAction
+
+__all__ = ["Stepper"]
+
+_NUDGES = {
+    "empty_reply": "Your reply was empty. Call a tool, or call `finish` if the task is done.",
+    "reasoning_only": "You thought, but said and did nothing. Call a tool, or call `finish` if the task is done.",
+    "reply_cut": "Your reply was cut off at the output limit. Go on from where it ended, in smaller pieces.",
+    "output_missing": "This task ends with a `finish` call that carries a result. Call `finish` now.",
+    "content_policy": "The provider refused the last reply because of its content. Go on in another way.",
+}
+
+
+class Stepper:
+    """Takes the steps of one turn."""
+
+    def __init__(self, core: Core, turn: Turn) -> None:
+        self._core = core
+        self._turn = turn
+        self._voice: ReplyVoice | None = None
+        self._view_seq = 0
+        self._nudges: Counter[str] = Counter()
+
+    @property
+    def partial_text(self) -> str | None:
+        """What the model has said of a reply that is not complete."""
+        return None if self._voice is None else self._voice.text
+
+    def give_up(self) -> None:
+        """Tell those who watch that the reply they saw begin is void."""
+        if self._voice is not None and self._voice.text:
+            self._voice.reset()
+
+    async def step(self) -> bool:
+        """Ask the model, record and do what it said; say whether the conversation has settled."""
+        core = self._core
+        await self._prompt()
+        if core.agent.condenser is not None and await self._condense(requested=False):
+            return False
+        try:
+            outcome = await self._ask_model()
+        except (ContextWindowExceeded, MalformedHistory) as error:
+            if core.agent.condenser is None or core.state.status is not ConversationStatus.RUNNING:
+                raise
+            await core.journal.write(CondensationRequest())
+            if await self._stuck():
+                return True
+            if not await self._condense(requested=True):
+                raise error from None
+            return False
+        except ContentPolicy:
+            if not await self._nudge("content_policy"):
+                raise
+            return False
+        if outcome is None:
+            return True
+        if outcome.shape == "calls":
+            await self._record_calls(outcome)
+            return await self.settle_after_calls()
+        return await self._record_words(outcome)
+
+    async def settle_after_calls(self) -> bool:
+        """After calls were answered: end the run where a finishing one succeeded, or the agent is stuck."""
+        core = self._core
+        finished = _finishing_answer(core.state)
+        if finished is not None and await self._finish():
+            return True
+        return await self._stuck()
+
+    async def _prompt(self) -> None:
+        """Record the prompt and the tools' schemas where they are not those in force."""
+        core = self._core
+        prompt = SystemPromptEvent(
+            prompt=core.secrets.masker.mask_text(
+                system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root)
+            ),
+            tools=tuple(tool.schema for tool in core.agent.all_tools),
+        )
+        current = core.state.prompt
+        if current is None or current.prompt != prompt.prompt or current.tools != prompt.tools:
+            await core.journal.write(prompt)
+
+    async def _condense(self, *, requested: bool) -> bool:
+        core = self._core
+        assert core.agent.condenser is not None
+        condensation = await core.agent.condenser.condense(core.state.shown, requested=requested)
+        if condensation is None:
+            return False
+        await core.journal.write(condensation)
+        return True
+
+    async def _ask_model(self) -> StepOutcome | None:
+        """Ask, within the time of a step; None where that was too short, which is recorded."""
+        core, limits = self._core, self._core.state.limits
+        core.view.update(core.state)
+        self._view_seq = core.state.head
+        reply_id = new_id("re")
+        voice = self._voice = ReplyVoice(core.deltas, core.secrets, reply_id)
+        prompt = core.state.prompt
+        assert prompt is not None
+        with anyio.move_on_after(limits.step_seconds):
+            outcome = await take_step(
+                core.agent,
+                core.view.messages,
+                prompt.tools,
+                reply_id=reply_id,
+                view_seq=self._view_seq,
+                clock=core.clock,
+                context=CallContext(
+                    conversation_id=core.state.conversation_id,
+                    prompt_cache_key=core.state.conversation_id,
+                    on_retry=self._on_retry,
+                ),
+                on_delta=self._on_delta,
+            )
+            voice.finish()
+            return outcome
+        voice.reset()
+        detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
+        await core.journal.write(ConversationErrorEvent(code="step_seconds", detail=detail))
+        return None
+
+    async def _on_retry(self, report: RetryReport) -> None:
+        await self._core.journal.write(RetryEvent(attempt=report.attempt, error=str(report.error), delay=report.delay))
+
+    async def _on_delta(self, delta: Delta) -> None:
+        voice = self._voice
+        assert voice is not None
+        match delta:
+            case TextDelta():
+                voice.say("text", delta.text)
+            case ReasoningDelta():
+                voice.say("reasoning", delta.text)
+            case ResetDelta():
+                voice.reset()
+            case _:
+                voice.say("tool_call", delta.arguments, delta.name)
+
+    async def _record_calls(self, outcome: StepOutcome) -> None:
+        """Keep the reply's actions and what it used as one group, then run them or leave them waiting."""
+        core = self._core
+        self._nudges.clear()
+        said = [event for event in outcome.said if isinstance(event, ActionEvent)]
+        asked = {call.event.id for call in outcome.calls if _must_ask(core, call)}
+        if asked:
+            # One that waits makes the whole reply wait: the model meant its calls to be done together.
+            asked = {call.event.id for call in outcome.calls}
+            said = [event.model_copy(update={"confirm": event.id in asked}) for event in said]
+        started: set[str] = set() if asked else starts_at_once(core, outcome.calls)
+        for call in outcome.calls:
+            core.arguments[call.event.id] = call.event.arguments
+        # Kept even if an interrupt came meanwhile: the reply was paid for.
+        await core.journal.keep(
+            *said,
+            outcome.usage,
+            *outcome.answers,
+            *(ActionStarted(cause=call.event.id) for call in outcome.calls if call.event.id in started),
+        )
+        self._voice = None
+        if not asked:
+            await execute_calls(core, outcome.calls, started)
+
+    async def _record_words(self, outcome: StepOutcome) -> bool:
+        core = self._core
+        await core.journal.keep(*outcome.said, outcome.usage)
+        self._voice = None
+        if outcome.shape != "content":
+            code = "empty_reply" if outcome.shape == "empty" else "reasoning_only"
+            if await self._nudge(code):
+                return False
+            await self._end(ConversationStatus.STUCK, code, "The model answered with nothing to do, twice in a row.")
+            return True
+        if outcome.reply.stop_reason in ("length", "pause"):
+            if outcome.reply.stop_reason == "length":
+                await self._say(_NUDGES["reply_cut"], "reply_cut")
+            return await self._stuck()
+        if core.agent.output is not None:
+            if await self._nudge("output_missing"):
+                return False
+            detail = "The agent ended with words, and its output type asks for a value."
+            await core.journal.write(ConversationErrorEvent(code="output_missing", detail=detail))
+            return True
+        return await self._finish() or await self._stuck()
+
+    async def _finish(self) -> bool:
+        """End the run, unless a person said something that the last request had not seen."""
+        seen = self._view_seq or self._core.state.head
+        kept = await self._core.journal.write(
+            ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.FINISHED)),
+            condition=lambda state: state.last_user_seq <= seen,
+        )
+        return kept is not None
+
+    async def _nudge(self, code: str) -> bool:
+        """Tell the model what it should do instead, once in a row; say whether it was told."""
+        if self._nudges[code]:
+            return False
+        self._nudges[code] += 1
+        await self._say(_NUDGES[code], code)
+        return True
+
+    async def _say(self, text: str, code: str) -> None:
+        await self._core.journal.write(MessageEvent(source="environment", message=Message.user(text), code=code))
+
+    async def _stuck(self) -> bool:
+        """Let the detector see what is new; nudge, or end the run, as it says."""
+        core = self._core
+        detector = core.stuck
+        if detector is None:
+            return False
+        if core.stuck_epoch != core.state.view_epoch:
+            detector.reset()
+            core.stuck_seen, core.stuck_epoch = 0, core.state.view_epoch
+        shown = core.state.shown
+        while core.stuck_seen < len(shown):
+            detector.observe(shown[core.stuck_seen])
+            core.stuck_seen += 1
+        verdict = detector.verdict()
+        if verdict is None:
+            return False
+        if verdict.action == "nudge":
+            await self._say(verdict.nudge or verdict.detail, verdict.code)
+            return False
+        await self._end(ConversationStatus.STUCK, verdict.code, verdict.detail)
+        return True
+
+    async def _end(self, status: ConversationStatus, code: str, detail: str) -> None:
+        await self._core.journal.write(
+            ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
+        )
+
+
+def _must_ask(core: Core, call: Call) -> bool:
+    # To finish or to think harms nobody: asking would only wear people out.
+    return not issubclass(call.tool.action, FinishAction | ThinkAction) and core.policy.needs_confirmation(call.event)
+
+
+def _finishing_answer(state: ConversationState) -> ObservationEvent | None:
+    """Give the answer of a finishing tool among the answers to the newest reply."""
+    for event in reversed(state.shown):
+        if isinstance(event, ActionEvent):
+            return None
+        if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+            return event
+    return None

@@ -1,0 +1,134 @@
+"""One turn: steps and their calls until the conversation settles. The driver runs it; nobody else steps.
+
+Every way out leaves the log whole: each action answered or waiting, and one event that says why it ended.
+"""
+
+from __future__ import annotations
+
+import anyio
+from anyio import get_cancelled_exc_class
+
+from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.execute import execute_calls, interrupted
+from agentcore.conversation.limits import WorkClock, exceeded
+from agentcore.conversation.pending import approved_calls, ask_for_approval
+from agentcore.conversation.result import make_result
+from agentcore.conversation.stepping import Stepper
+from agentcore.errors import ConversationClosed, StoreError
+from agentcore.events import (
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    InterruptEvent,
+    StatusChanged,
+)
+from agentcore.logs import get_logger
+
+__all__ = ["run_turn", "status_event"]
+
+_log = get_logger(__name__)
+
+
+def status_event(
+    status: ConversationStatus, code: str | None = None, detail: str | None = None
+) -> ConversationStateUpdateEvent:
+    """Make the event of a status change."""
+    return ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
+
+
+async def run_turn(core: Core, turn: Turn) -> None:
+    """Work until the conversation settles, and record how; `turn` has the result when it is done."""
+    stepper = Stepper(core, turn)
+    try:
+        with turn.scope:
+            clock = turn.clock = WorkClock(core.clock, core.state.worked_seconds)
+            clock.hold_to(core.state.limits)
+            await _begin(core, turn)
+            with clock.scope:
+                await _take_turn(core, turn, stepper)
+            if clock.scope.cancelled_caught:
+                code, detail = clock.expired or ("run_seconds", "The run's time is over.")
+                await _settle(core, detail, ConversationErrorEvent(code=code, detail=detail))
+        if turn.scope.cancelled_caught:
+            with anyio.CancelScope(shield=True):
+                await _stop(core, turn, stepper)
+    except (StoreError, ConversationClosed) as error:
+        turn.error = error
+    except Exception as error:
+        _log.info("run failed", error=repr(error))
+        await _record_failure(core, turn, error)
+    except get_cancelled_exc_class():
+        with anyio.CancelScope(shield=True):
+            turn.closing = True
+            await _stop(core, turn, stepper)
+        raise
+    finally:
+        turn.result = make_result(core.state, turn.first_seq, core.output)
+        core.turn = None
+        turn.done.set()
+
+
+async def _begin(core: Core, turn: Turn) -> None:
+    kept = await core.journal.write(status_event(ConversationStatus.RUNNING, turn.code))
+    assert kept is not None
+    turn.first_seq = core.state.run_seq or kept[0].seq
+
+
+async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
+    state = core.state
+    while True:
+        if calls := await approved_calls(core):
+            await execute_calls(core, calls, {call.event.id for call in calls if call.event.id in core.rerun})
+            core.rerun.clear()
+            if await stepper.settle_after_calls():
+                return
+            continue
+        if state.pending:
+            if await ask_for_approval(core, turn):
+                continue
+            await core.journal.write(status_event(ConversationStatus.WAITING_FOR_CONFIRMATION))
+            return
+        if state.pause_requested:
+            await core.journal.write(status_event(ConversationStatus.PAUSED, "pause"))
+            return
+        if (over := exceeded(state, state.limits)) is not None:
+            await core.journal.write(ConversationErrorEvent(code=over[0], detail=over[1]))
+            return
+        if await stepper.step():
+            return
+
+
+async def _settle(core: Core, why: str, *after: Event) -> None:
+    """Answer what is open and does not wait for a person, in one group with what comes after it."""
+    answers = [
+        interrupted(action.event, why if action.started else f"{why} It had not started", None, "interrupted")
+        for action in core.state.open_actions.values()
+        if not action.waits
+    ]
+    await core.journal.write(*answers, *after)
+
+
+async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
+    """Record that the turn was stopped where it was."""
+    stepper.give_up()
+    if turn.closing:
+        after: Event = status_event(ConversationStatus.PAUSED, "closed", "The conversation was closed while it worked.")
+        if core.state.status is not ConversationStatus.RUNNING:
+            return
+    else:
+        after = InterruptEvent(source="user", partial_text=stepper.partial_text, reason=turn.reason)
+    await _settle(core, turn.reason or "the turn was stopped", after)
+
+
+async def _record_failure(core: Core, turn: Turn, error: Exception) -> None:
+    turn.error = error
+    with anyio.CancelScope(shield=True):
+        try:
+            await _settle(
+                core,
+                "the run failed",
+                ConversationErrorEvent(code=type(error).__name__, detail=str(error) or repr(error)),
+            )
+        except (StoreError, ConversationClosed) as dead:
+            turn.error = dead

@@ -1,0 +1,84 @@
+"""Following the log: a cursor and a bell. A watcher that sleeps costs nothing; one that is slow reads later."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import anyio
+from anyio.lowlevel import checkpoint
+
+from agentcore.events import Event
+from agentcore.record import ConversationState
+
+__all__ = ["Bell", "EventCursor"]
+
+_STRIDE = 16
+"""Events a cursor gives between two checkpoints: it neither starves other tasks nor pays for each event."""
+
+
+class Bell:
+    """Rung once per group commit; everybody who waits is woken by one event."""
+
+    def __init__(self) -> None:
+        self._rung = anyio.Event()
+        self._waiting = 0
+        self.closed = False
+        """Nothing will ever be appended again."""
+
+    def ring(self) -> None:
+        """Wake everybody who waits."""
+        if self._waiting:
+            self._rung.set()
+            self._rung = anyio.Event()
+
+    def close(self) -> None:
+        """Wake everybody who waits, for the last time."""
+        self.closed = True
+        self.ring()
+
+    async def wait(self) -> None:
+        """Wait for the next ring; not at all when the bell is closed."""
+        if self.closed:
+            await checkpoint()
+            return
+        self._waiting += 1
+        try:
+            await self._rung.wait()
+        finally:
+            self._waiting -= 1
+
+
+class EventCursor:
+    """Events of a log in order, from a point on: first those that are there, then each as it comes, none twice.
+
+    An object without a scope or a task: break off, come back, or go on in another task as you like. It ends after the
+    last event when the conversation closes.
+    """
+
+    def __init__(self, state: ConversationState, bell: Bell, after: int | None) -> None:
+        if after is not None and after < 0:
+            raise ValueError(f"after={after}: it is the seq of the last event you have, or None for all of them.")
+        self._state = state
+        self._bell = bell
+        self._seq = after or 0
+        self._given = 0
+
+    @property
+    def seq(self) -> int:
+        """The seq of the last event given: pass it as `after` to go on elsewhere."""
+        return self._seq
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        while self._seq >= self._state.head:
+            if self._bell.closed:
+                raise StopAsyncIteration
+            self._given = 0
+            await self._bell.wait()
+        if self._given % _STRIDE == 0:
+            await checkpoint()
+        self._given += 1
+        self._seq += 1
+        return self._state.events[self._seq - 1]
