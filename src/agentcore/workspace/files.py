@@ -1,0 +1,199 @@
+"""Files of this machine: whole reads, atomic writes, listings. All of it blocks; `LocalWorkspace` runs it in threads."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat as modes
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from agentcore.errors import PathError
+from agentcore.workspace.values import Entry, EntryKind
+
+__all__ = [
+    "append_file",
+    "list_folder",
+    "path_errors",
+    "read_file",
+    "replacement",
+    "shown_name",
+    "stat_path",
+    "write_all",
+    "write_file",
+]
+
+_REASONS: Final = {
+    errno.ENOENT: ("missing", "There is nothing at {path!r}."),
+    errno.EISDIR: ("is_a_folder", "{path!r} is a folder, not a file."),
+    errno.ENOTDIR: ("not_a_folder", "{path!r} is not a folder, or a part of that path is not."),
+    errno.EEXIST: ("not_a_folder", "{path!r} is not a folder."),
+    errno.EACCES: ("denied", "There is no permission to do that with {path!r}."),
+    errno.EPERM: ("denied", "There is no permission to do that with {path!r}."),
+    errno.EROFS: ("denied", "{path!r} is on a file system that is read-only."),
+    errno.ELOOP: ("invalid", "{path!r} is a link that leads back to itself."),
+    errno.ENAMETOOLONG: ("invalid", "{path!r} is longer than a path can be."),
+}
+
+
+@contextmanager
+def path_errors(path: str) -> Generator[None]:
+    """Turn what the system says about a path into a `PathError`."""
+    try:
+        yield
+    except OSError as error:
+        reason, sentence = _REASONS.get(
+            error.errno or 0, ("failed", f"{{path!r}} could not be used: {error.strerror}.")
+        )
+        raise PathError(path, reason, sentence.format(path=path)) from error
+    except ValueError as error:
+        # As with a NUL in it.
+        raise PathError(path, "invalid", f"{path!r} can't be a path: {error}.") from error
+
+
+def shown_name(name: str) -> str:
+    """Make text of a name that any log and wire can carry."""
+    return os.fsencode(name).decode(errors="backslashreplace")
+
+
+def read_file(path: str, max_bytes: int) -> bytes:
+    """Read a file of at most so many bytes."""
+    with path_errors(path):
+        # A pipe without a writer would be waited for.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb", buffering=0) as file:
+            found = os.fstat(descriptor)
+            _check_is_file(path, found)
+            # Files in /proc say that they have no bytes.
+            data = bytearray()
+            while len(data) <= max_bytes and (piece := file.read(min(max_bytes + 1 - len(data), 1 << 20))):
+                data += piece
+    if len(data) > max_bytes:
+        size = max(found.st_size, len(data))
+        raise PathError(
+            path,
+            "too_large",
+            f"{path!r} has {size} bytes; at most {max_bytes} are read at once. Look at a part of it with a command "
+            "(head, tail, sed), or allow more with max_bytes.",
+        )
+    return bytes(data)
+
+
+def write_file(path: str, data: bytes) -> None:
+    """Replace the content of a file, or make it."""
+    with replacement(path) as descriptor:
+        write_all(descriptor, data)
+
+
+def append_file(path: str, data: bytes) -> None:
+    """Add to a file, or make it."""
+    with path_errors(path):
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(path, flags, 0o666)
+        try:
+            _check_is_file(path, os.fstat(descriptor))
+            write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
+    """Give a descriptor to write to, and put what was written in the place of a file if nothing goes wrong.
+
+    A link is followed and stays; an existing file's mode stays, and its owner where this user may say so. A new one gets
+    what the umask leaves of `new_mode`.
+    """
+    with path_errors(path):
+        target = Path(os.path.realpath(path))
+        old = _existing_file(path, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # In the same folder, because renaming is atomic only within a file system.
+        beside = target.with_name(f".{secrets.token_hex(8)}.agentcore-tmp")
+        # What replaces a private file is private from the start.
+        mode = new_mode if old is None else 0o600
+        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        try:
+            try:
+                yield descriptor
+                if old is not None:
+                    with suppress(PermissionError):
+                        os.fchown(descriptor, old.st_uid, old.st_gid)
+                    os.fchmod(descriptor, modes.S_IMODE(old.st_mode))
+            finally:
+                os.close(descriptor)
+            beside.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                beside.unlink()
+            raise
+
+
+def _existing_file(path: str, target: Path) -> os.stat_result | None:
+    try:
+        # Not lstat: a link here means that it leads back to itself, and this says so.
+        found = target.stat()
+    except FileNotFoundError:
+        return None
+    _check_is_file(path, found)
+    if not os.access(target, os.W_OK):
+        # Renaming would replace it all the same.
+        raise PermissionError(errno.EACCES, "read-only")
+    return found
+
+
+def _check_is_file(path: str, found: os.stat_result) -> None:
+    if modes.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "a folder")
+    if not modes.S_ISREG(found.st_mode):
+        raise PathError(path, "not_a_file", f"{path!r} is not a file but a device, a pipe or a socket.")
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write, however many calls it takes."""
+    left = memoryview(data)
+    while left:
+        left = left[os.write(descriptor, left) :]
+
+
+def list_folder(path: str) -> tuple[Entry, ...]:
+    """Tell what is in a folder."""
+    entries: list[tuple[str, Entry]] = []
+    with path_errors(path), os.scandir(path) as found:
+        for each in found:
+            # Removed since it was listed.
+            with suppress(FileNotFoundError):
+                entries.append((each.name, _entry(each.name, each.stat(follow_symlinks=False))))
+    entries.sort(key=lambda pair: pair[0])
+    return tuple(entry for _, entry in entries)
+
+
+def stat_path(path: str) -> Entry | None:
+    """Tell what is at a path, links followed."""
+    with path_errors(path):
+        try:
+            return _entry(Path(path).name, Path(path).stat())
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+
+def _entry(name: str, found: os.stat_result) -> Entry:
+    return Entry(
+        name=shown_name(name),
+        kind=_kind(found.st_mode),
+        size=found.st_size,
+        modified=datetime.fromtimestamp(found.st_mtime, UTC),
+    )
+
+
+def _kind(mode: int) -> EntryKind:
+    if modes.S_ISREG(mode):
+        return "file"
+    if modes.S_ISDIR(mode):
+        return "dir"
+    return "link" if modes.S_ISLNK(mode) else "other"

@@ -1,0 +1,194 @@
+"""This machine as a workspace."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import secrets
+import stat as modes
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Self, final
+
+import anyio
+
+from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
+from agentcore.workspace.capture import run_to_end
+from agentcore.workspace.copying import copy
+from agentcore.workspace.environment import environment
+from agentcore.workspace.files import append_file, list_folder, path_errors, read_file, stat_path, write_file
+from agentcore.workspace.git import git_changes, git_diff
+from agentcore.workspace.private import make_private_folder, remove_private_folder
+from agentcore.workspace.process import LocalProcess, open_local_process
+from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
+from agentcore.workspace.starting import Order
+from agentcore.workspace.threads import FILES
+from agentcore.workspace.values import CommandResult, Entry, GitChange
+
+__all__ = ["LocalWorkspace"]
+
+
+@final
+class LocalWorkspace:
+    """A folder of this machine. Commands run as this user, with all that this user may do: it is no sandbox.
+
+    Cancelling `run`, or leaving the context of a process, ends it with all its descendants within 5 seconds, in general within
+    0.3: those that called setsid or were forked twice are found too. A descendant that runs as another user (sudo) is beyond
+    reach, and so is one that left its session, threw its environment away and whose parent is gone.
+
+    Args:
+        path: The folder.
+        env: Variables that all commands get.
+        inherit_env: Which variables commands get from this program: all but its own (API keys, `AGENTCORE_*`), none
+            (False), or exactly those that are named.
+
+    Raises:
+        UnsupportedPlatform: on Windows.
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str] = ".",
+        *,
+        env: Mapping[str, str] | None = None,
+        inherit_env: bool | tuple[str, ...] = True,
+    ) -> None:
+        if sys.platform == "win32":
+            raise UnsupportedPlatform("Windows")
+        self._path = os.fspath(path)
+        self._env = dict(env or {})
+        self._inherit = inherit_env
+        self._root: str | None = None
+        self._open = False
+        self._processes: set[LocalProcess] = set()
+
+    def __repr__(self) -> str:
+        return f"LocalWorkspace({self._path!r})"
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the folder, links resolved. Known from when the workspace is first entered."""
+        if self._root is None:
+            raise WorkspaceNotOpen(repr(self))
+        return self._root
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    async def __aenter__(self) -> Self:
+        if self._open:
+            raise WorkspaceError(f"{self!r} is entered already. Enter it once, and hand it on.")
+        self._open = True
+        try:
+            self._root = await FILES.run(_find_root, self._path)
+        except BaseException:
+            self._open = False
+            raise
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._open = False
+        # Those whose contexts are still open in other tasks.
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for process in list(self._processes):
+                    tasks.start_soon(process.close)
+
+    def resolve(self, path: str) -> str:
+        return posixpath.normpath(posixpath.join(self.root, path))
+
+    async def run(
+        self,
+        command: Command,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        max_output: int = MAX_OUTPUT,
+    ) -> CommandResult:
+        async with self.open_process(command, cwd=cwd, env=env) as process:
+            return await run_to_end(process, stdin=stdin, max_output=max_output)
+
+    @asynccontextmanager
+    async def open_process(
+        self,
+        command: Command,
+        *,
+        pty: bool = False,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (80, 24),
+    ) -> AsyncGenerator[LocalProcess]:
+        folder = self._at(cwd or ".")
+        mark = secrets.token_hex(8)
+        variables = environment(self._inherit, self._env, env, mark=mark, terminal=pty)
+        order = Order(command=command, cwd=folder, variables=variables, terminal=size if pty else None)
+        async with open_local_process(order, mark) as process:
+            self._processes.add(process)
+            try:
+                if not self._open:
+                    raise WorkspaceNotOpen(repr(self))
+                yield process
+            finally:
+                self._processes.discard(process)
+
+    async def read(self, path: str, *, max_bytes: int = MAX_READ) -> bytes:
+        return await FILES.run(read_file, self._at(path), max_bytes, abandon_on_cancel=True)
+
+    async def write(self, path: str, data: bytes | str) -> None:
+        await FILES.run(write_file, self._at(path), _bytes(data))
+
+    async def append(self, path: str, data: bytes | str) -> None:
+        await FILES.run(append_file, self._at(path), _bytes(data))
+
+    async def list(self, path: str = ".") -> tuple[Entry, ...]:
+        return await FILES.run(list_folder, self._at(path), abandon_on_cancel=True)
+
+    async def stat(self, path: str) -> Entry | None:
+        return await FILES.run(stat_path, self._at(path), abandon_on_cancel=True)
+
+    async def upload(self, local: str | PathLike[str], remote: str) -> None:
+        await copy(os.fspath(local), self._at(remote))
+
+    async def download(self, remote: str, local: str | PathLike[str]) -> None:
+        await copy(self._at(remote), os.fspath(local))
+
+    async def git_changes(self) -> tuple[GitChange, ...]:
+        return await git_changes(self)
+
+    async def git_diff(self, path: str | None = None) -> str:
+        return await git_diff(self, None if path is None else self._at(path))
+
+    async def private_folder(self, name: str) -> str:
+        self._at(".")
+        return await FILES.run(make_private_folder, self.root, name)
+
+    async def remove_private_folder(self, name: str) -> None:
+        self._at(".")
+        await FILES.run(remove_private_folder, self.root, name)
+
+    def _at(self, path: str) -> str:
+        if not self._open:
+            raise WorkspaceNotOpen(repr(self))
+        return self.resolve(path)
+
+
+def _find_root(path: str) -> str:
+    with path_errors(path):
+        root = os.path.realpath(path)
+        if not modes.S_ISDIR(Path(root).stat().st_mode):
+            raise PathError(path, "not_a_folder", f"{path!r} is not a folder, so it can't be a workspace.")
+        if not os.access(root, os.R_OK | os.X_OK):
+            raise PathError(path, "denied", f"There is no permission to look into {path!r}.")
+        return root
+
+
+def _bytes(data: bytes | str) -> bytes:
+    return data.encode() if isinstance(data, str) else data

@@ -1,0 +1,102 @@
+"""What a workspace answers: the result of a command, the entries of a folder, the changes of a repository."""
+
+from __future__ import annotations
+
+import codecs
+from datetime import datetime
+from typing import Literal
+
+from pydantic import ConfigDict
+
+from agentcore._value import Value
+
+__all__ = ["ChangeStatus", "CommandResult", "Entry", "EntryKind", "GitChange", "Output"]
+
+EntryKind = Literal["file", "dir", "link", "other"]
+ChangeStatus = Literal["added", "deleted", "updated", "moved"]
+
+
+class Output(Value):
+    """What a command wrote to one stream: all of it, or its beginning and its end."""
+
+    # Base64, because a command may write anything, and a result may travel as JSON.
+    model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
+
+    head: bytes = b""
+    """All of it, or its beginning where `omitted` is not 0."""
+    tail: bytes = b""
+    """Its end, where `omitted` is not 0."""
+    omitted: int = 0
+    """How many bytes between head and tail were not kept."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes were written."""
+        return len(self.head) + self.omitted + len(self.tail)
+
+    @property
+    def text(self) -> str:
+        """The output as UTF-8, with U+FFFD for what is not, and a line in brackets for what was not kept."""
+        if not self.omitted:
+            return self.head.decode(errors="replace")
+        return f"{_beginning(self.head)}\n[... {self.omitted} bytes left out ...]\n{_end(self.tail)}"
+
+
+def _beginning(data: bytes) -> str:
+    # An incremental decoder waits for the rest of a character that was cut, and so leaves it out.
+    return codecs.getincrementaldecoder("utf-8")("replace").decode(data)
+
+
+def _end(data: bytes) -> str:
+    start = 0
+    while start < min(3, len(data)) and data[start] & 0xC0 == 0x80:
+        start += 1
+    return data[start:].decode(errors="replace")
+
+
+class CommandResult(Value):
+    """How a command ended, and what it wrote."""
+
+    exit_code: int
+    """0 to 255; 128 and the signal's number where a signal ended it, as a shell tells it."""
+    out: Output
+    """Its standard output, in bytes."""
+    err: Output
+    """Its standard error, in bytes."""
+
+    @property
+    def stdout(self) -> str:
+        """Its standard output as text."""
+        return self.out.text
+
+    @property
+    def stderr(self) -> str:
+        """Its standard error as text."""
+        return self.err.text
+
+    @property
+    def truncated(self) -> bool:
+        """Whether it wrote more than was kept."""
+        return bool(self.out.omitted or self.err.omitted)
+
+
+class Entry(Value):
+    """One name in a folder."""
+
+    name: str
+    """The name alone, without its folder. Bytes that are not UTF-8 are shown as `\\xNN`."""
+    kind: EntryKind
+    size: int
+    """In bytes; of a file only this says how much there is to read."""
+    modified: datetime
+    """In UTC."""
+
+
+class GitChange(Value):
+    """One path that differs from where the work began."""
+
+    path: str
+    """Relative to the workspace's root. Bytes that are not UTF-8 are shown as `\\xNN`."""
+    status: ChangeStatus
+    old_path: str | None = None
+    """Where it was, if it moved."""
