@@ -34,7 +34,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def _blockbuster() -> BlockBuster:
     """Watch what runs under a frame of ours; what a test does for itself (reading a file to check it) may block."""
-    return BlockBuster(["agentcore", "agentcore_tools", "agentcore_sandbox", "agentcore_serve"])
+    watch = BlockBuster(["agentcore", "agentcore_tools", "agentcore_sandbox", "agentcore_serve"])
+    for function in watch.functions.values():
+        # Once per process, when the first model's schema is built, pydantic looks through what is installed for plugins.
+        function.can_block_in("pydantic/plugin/_loader.py", "get_plugins")
+    return watch
 
 
 @pytest.fixture(autouse=True)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -99,6 +101,24 @@ def test_every_name_of_the_root_comes_from_one_index() -> None:
     # A module that is no folder (agentcore.errors, agentcore.risk) is its own index.
     strays = [name for name, thing in things.items() if homes.get(name, {id(thing)}) != {id(thing)}]
     assert strays == []
+
+
+@pytest.mark.parametrize(
+    "first", ["", "import agentcore.tool", "from agentcore import Agent", "from agentcore.tool import tool"]
+)
+def test_a_name_of_the_root_is_never_hidden_by_the_folder_of_the_same_name(first: str) -> None:
+    """Importing a folder binds it in its parent, which would make `from agentcore import tool` a matter of order."""
+    hidden = "[name for name in agentcore.__all__ if isinstance(getattr(agentcore, name), ModuleType)]"
+    program = f"{first}\nimport agentcore\nfrom types import ModuleType\nprint(*{hidden})"
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert ended.stdout.split() == []
 
 
 def test_no_name_is_in_two_indexes() -> None:
