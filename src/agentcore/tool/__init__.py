@@ -1,0 +1,37 @@
+"""What a model may do: tools, what they touch, how calls are read, and how tools travel."""
+
+from agentcore.tool.action import Action as Action
+from agentcore.tool.annotations import ToolAnnotations as ToolAnnotations
+from agentcore.tool.builtin import FinishAction as FinishAction
+from agentcore.tool.builtin import FinishObservation as FinishObservation
+from agentcore.tool.builtin import ThinkAction as ThinkAction
+from agentcore.tool.builtin import finish_tool as finish_tool
+from agentcore.tool.builtin import think_tool as think_tool
+from agentcore.tool.context import ToolContext as ToolContext
+from agentcore.tool.context import ToolHost as ToolHost
+from agentcore.tool.context import ToolSecrets as ToolSecrets
+from agentcore.tool.cut import OUTPUT_LIMIT as OUTPUT_LIMIT
+from agentcore.tool.cut import cut as cut
+from agentcore.tool.definition import Alias as Alias
+from agentcore.tool.definition import AnyTool as AnyTool
+from agentcore.tool.definition import Arguments as Arguments
+from agentcore.tool.definition import Executor as Executor
+from agentcore.tool.definition import Tool as Tool
+from agentcore.tool.function import FunctionTool as FunctionTool
+from agentcore.tool.function import tool as tool
+from agentcore.tool.observation import ContentObservation as ContentObservation
+from agentcore.tool.observation import JsonObservation as JsonObservation
+from agentcore.tool.observation import Observation as Observation
+from agentcore.tool.observation import TextObservation as TextObservation
+from agentcore.tool.registry import ToolFactory as ToolFactory
+from agentcore.tool.registry import ToolRegistry as ToolRegistry
+from agentcore.tool.registry import allow_imports as allow_imports
+from agentcore.tool.registry import register_tool as register_tool
+from agentcore.tool.registry import resolve_tool as resolve_tool
+from agentcore.tool.repair import ReadCall as ReadCall
+from agentcore.tool.repair import read_call as read_call
+from agentcore.tool.resources import Access as Access
+from agentcore.tool.resources import Resource as Resource
+from agentcore.tool.resources import conflicts as conflicts
+from agentcore.tool.spec import ToolSpec as ToolSpec
+from agentcore.tool.threads import SYNC_TOOLS_AT_ONCE as SYNC_TOOLS_AT_ONCE

@@ -1,0 +1,123 @@
+"""The tools that every agent has: to finish, and to think."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, cast
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
+
+from agentcore.messages import ResultBlock
+from agentcore.tool.action import Action
+from agentcore.tool.annotations import ToolAnnotations
+from agentcore.tool.context import ToolContext
+from agentcore.tool.definition import Arguments, Tool
+from agentcore.tool.importing import import_path, look_up
+from agentcore.tool.observation import Observation, TextObservation
+from agentcore.tool.spec import ToolSpec
+
+__all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "think_tool"]
+
+
+class FinishAction(Action):
+    """The work is done, or can't be."""
+
+    message: str
+    """What to tell the user: what was done, what was found, and what is left."""
+
+
+class FinishObservation(Observation):
+    """What the work came to."""
+
+    message: str
+    result: JsonValue = None
+    """The output, where the agent has a model for it."""
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        return ("The work is marked as finished.",)
+
+
+class ThinkAction(Action):
+    """A thought."""
+
+    thought: str
+    """The thought, in as many words as it needs."""
+
+
+_HARMLESS: Final = {"read_only": True, "destructive": False, "idempotent": True, "open_world": False}
+
+# What models call the message where they do not call it that.
+_OTHER_NAMES: Final = ("text", "summary", "answer", "final_answer", "response", "content", "task_completed")
+
+
+def finish_tool(output: type[BaseModel] | None = None) -> Tool[FinishAction, FinishObservation]:
+    """Make the tool with which the agent says that it is done.
+
+    With a model, the agent gives its output too: the action has it as `result`, checked and typed.
+    """
+    action = FinishAction if output is None else _action_with(output)
+    described = "Say that the work is done, or that it can't be done and why. Nothing happens after it."
+    if output is not None:
+        described += " Give the result in the form that its fields ask for."
+    return Tool(
+        name="finish",
+        description=described,
+        action=action,
+        execute=_finish,
+        annotations=ToolAnnotations(title="Finish", **_HARMLESS),
+        resources=(),
+        aliases=("submit", "done", "complete", "attempt_completion"),
+        mend=_mend_finish,
+        finishes=True,
+        spec=_finish_spec(output),
+    )
+
+
+def think_tool() -> Tool[ThinkAction, TextObservation]:
+    """Make the tool with which the agent writes down a thought, and does nothing else."""
+    return Tool(
+        name="think",
+        description=(
+            "Write down a thought: a plan, a comparison of ways to go on, what a result means. "
+            "It changes nothing and finds out nothing."
+        ),
+        action=ThinkAction,
+        execute=_think,
+        annotations=ToolAnnotations(title="Think", **_HARMLESS),
+        resources=(),
+        spec=ToolSpec(name="think"),
+    )
+
+
+def _action_with(output: type[BaseModel]) -> type[FinishAction]:
+    class FinishWith(FinishAction):
+        # There is no source to look for attribute docstrings in, and looking would read files.
+        model_config = ConfigDict(use_attribute_docstrings=False)
+
+    fields: dict[str, Any] = {"result": (output, Field(description="The result of the work."))}
+    return create_model("FinishAction", __base__=FinishWith, __module__=__name__, **fields)
+
+
+def _finish_spec(output: type[BaseModel] | None) -> ToolSpec | None:
+    if output is None:
+        return ToolSpec(name="finish")
+    path = import_path(output)
+    return ToolSpec(name="finish", params={"output": path}) if path is not None and look_up(path) is output else None
+
+
+def _mend_finish(arguments: Arguments) -> Arguments:
+    if "message" in arguments:
+        return arguments
+    for name in _OTHER_NAMES:
+        if isinstance(arguments.get(name), str):
+            return {"message" if key == name else key: value for key, value in arguments.items()}
+    return arguments
+
+
+async def _finish(action: FinishAction, ctx: ToolContext) -> FinishObservation:  # noqa: ARG001 every executor is given it
+    data = cast("dict[str, JsonValue]", action.model_dump(mode="json"))
+    return FinishObservation(message=action.message, result=data.get("result"))
+
+
+async def _think(action: ThinkAction, ctx: ToolContext) -> TextObservation:  # noqa: ARG001 every executor is given it
+    return TextObservation(text="The thought is written down.")

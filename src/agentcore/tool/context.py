@@ -1,0 +1,95 @@
+"""What a running tool can see and ask for.
+
+Above: the conversation, which makes a `ToolContext` for every call and answers it as its `ToolHost`. A tool holds nothing
+of the conversation itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agentcore.workspace import Workspace
+
+__all__ = ["ToolContext", "ToolHost", "ToolSecrets"]
+
+
+class ToolSecrets(Protocol):
+    """Secrets by name, to read."""
+
+    async def get(self, name: str) -> str:
+        """Give the secret's value, or raise `SecretError`."""
+        ...
+
+
+class ToolHost(Protocol):
+    """What a conversation does for the tools that run in it."""
+
+    async def progress(self, action_id: str, text: str) -> None:
+        """Show it to whoever watches now; it may be dropped, and is not recorded."""
+        ...
+
+    async def send(self, text: str) -> None:
+        """Record a message, which the model reads at its next step."""
+        ...
+
+    async def interrupt(self) -> None:
+        """Stop the turn."""
+        ...
+
+    async def ask(self, question: str) -> str:
+        """Ask the model something on the side; the history does not change."""
+        ...
+
+    async def spool(self, name: str, data: bytes) -> str:
+        """Keep data in the workspace's private folder and give its path there."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ToolContext:
+    """Handed to a tool with every call."""
+
+    workspace: Workspace
+    """Where the tool acts: commands and files go through it."""
+    secrets: ToolSecrets = field(repr=False)
+    """`await ctx.secrets.get(name)`; what is read here is masked in what the tool says."""
+    conversation_id: str
+    action_id: str
+    """The id of the action: unique, and the same when the action is tried again. Use it as an idempotency key."""
+    call_id: str
+    """The provider's id of the call. It may come twice in a conversation; `action_id` does not."""
+    tool_name: str
+    host: ToolHost = field(repr=False)
+    """Who answers `progress`, `send`, `interrupt`, `ask` and `spool`."""
+    _cancel: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
+
+    async def progress(self, text: str) -> None:
+        """Tell the people who watch how far it is. Lossy: it is neither recorded nor shown to the model."""
+        await self.host.progress(self.action_id, text)
+
+    async def send(self, text: str) -> None:
+        """Add a message to the conversation; the model reads it at its next step."""
+        await self.host.send(text)
+
+    async def interrupt(self) -> None:
+        """Stop the turn that this call is a part of, this call included."""
+        await self.host.interrupt()
+
+    async def ask(self, question: str) -> str:
+        """Ask the model a side question that leaves no trace in the history."""
+        return await self.host.ask(question)
+
+    async def spool(self, name: str, data: str | bytes) -> str:
+        """Keep the whole of an output in the workspace's private folder, and give the path where it can be read."""
+        return await self.host.spool(name, data.encode() if isinstance(data, str) else data)
+
+    @property
+    def cancel_requested(self) -> bool:
+        """Whether the call was cancelled. For a synchronous tool, whose thread can't be stopped: look, and return."""
+        return self._cancel.is_set()
+
+    def request_cancel(self) -> None:
+        """Make `cancel_requested` true, from any thread. It stops nothing by itself."""
+        self._cancel.set()

@@ -1,0 +1,143 @@
+"""A tool: what a model may do, how it is described, and how it is done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from pydantic import JsonValue, ValidationError
+
+from agentcore.messages import ToolSchema
+from agentcore.risk import SecurityRisk
+from agentcore.schema import schema_of
+from agentcore.tool.action import Action
+from agentcore.tool.annotations import ToolAnnotations
+from agentcore.tool.arguments import misfit
+from agentcore.tool.context import ToolContext
+from agentcore.tool.observation import Observation
+from agentcore.tool.resources import Resource
+from agentcore.tool.spec import ToolSpec
+from agentcore.workspace import Workspace
+
+__all__ = ["Alias", "AnyTool", "Arguments", "Executor", "Tool"]
+
+ActionT = TypeVar("ActionT", bound=Action)
+ObservationT = TypeVar("ObservationT", bound=Observation)
+
+Arguments: TypeAlias = dict[str, JsonValue]
+"""What a model gave, or what was made of it, before it is an action."""
+
+Executor: TypeAlias = Callable[[ActionT, ToolContext], Awaitable[ObservationT]]
+"""What does an action."""
+
+# What every provider takes as the name of a function.
+_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name that models call a tool by, where its arguments are others too."""
+
+    name: str
+    mend: Callable[[Arguments], Arguments | None]
+    """Makes the tool's arguments of those that came under this name; None says that the tool was not meant."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Tool(Generic[ActionT, ObservationT]):
+    """A tool. It never changes and holds no state, so that one may serve any number of conversations at once.
+
+    `execute` does one action. A tool with live state (a shell, a browser) gives `open` instead, which is entered once per
+    conversation and yields the function that does its actions.
+    """
+
+    name: str
+    """1 to 64 letters, digits, `_` or `-`."""
+    description: str
+    """What the model is told of it."""
+    action: type[ActionT]
+    """The model of its arguments."""
+    execute: Executor[ActionT, ObservationT] | None = None
+    """Does one action. To tell the model what went wrong and what to do, it raises `ToolError`."""
+    open: Callable[[Workspace, str], AbstractAsyncContextManager[Executor[ActionT, ObservationT]]] | None = None
+    """Opens what does the actions of one conversation; called with the workspace and the conversation's id."""
+    annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
+    resources: Callable[[ActionT, str], Sequence[Resource]] | Sequence[Resource] | None = None
+    """What an action touches; a function is called with the action and the path of the workspace's folder.
+
+    None is the whole workspace, written, or read where the tool is read-only. An empty sequence is nothing at all.
+    """
+    reconcile: Callable[[ActionT, ToolContext], Awaitable[ObservationT | None]] | None = None
+    """Asked after a crash what became of an action that had started: its observation, or None where nobody can know."""
+    aliases: tuple[str | Alias, ...] = ()
+    """Other names that models call it by."""
+    mend: Callable[[Arguments], Arguments] | None = None
+    """Repairs arguments before they are checked: infers a missing field, say. What is right already it leaves alone."""
+    risk: Callable[[ActionT], SecurityRisk] | SecurityRisk | None = None
+    """How much harm an action could do. None is low where the tool is read-only, else unknown."""
+    finishes: bool = False
+    """The run ends with this call."""
+    spec: ToolSpec | None = None
+    """What is recorded of it; None where it can't be made again from a record, as when it is changed with `replace`."""
+
+    def __post_init__(self) -> None:
+        """Refuse what could not work."""
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(f"{self.name!r} can't be the name of a tool: use 1 to 64 letters, digits, '_' or '-'.")
+        if (self.execute is None) == (self.open is None):
+            raise ValueError(f"The tool {self.name!r} needs one of execute and open, and not both.")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @cached_property
+    def schema(self) -> ToolSchema:
+        """What a model is told of it.
+
+        Raises:
+            SchemaError: the action has a field that JSON Schema can't say.
+        """
+        parameters = schema_of(self.action)
+        # The description is the tool's; the docstring of an action is for programmers.
+        parameters.pop("description", None)
+        return ToolSchema(name=self.name, description=self.description, parameters=parameters)
+
+    def parse(self, arguments: Mapping[str, Any]) -> ActionT:
+        """Make an action of arguments.
+
+        Raises:
+            ToolArgumentsError: they do not fit; its text tells a model what is wrong with which.
+        """
+        try:
+            return self.action.model_validate(dict(arguments))
+        except ValidationError as error:
+            raise misfit(self.name, error, arguments, self.schema.parameters) from error
+
+    def open_executor(
+        self, workspace: Workspace, conversation_id: str
+    ) -> AbstractAsyncContextManager[Executor[ActionT, ObservationT]]:
+        """Open what does the actions of one conversation; of a tool without live state that is `execute`."""
+        if self.open is not None:
+            return self.open(workspace, conversation_id)
+        assert self.execute is not None, "one of the two is given"
+        return nullcontext(self.execute)
+
+    def resources_of(self, action: ActionT, root: str) -> tuple[Resource, ...]:
+        """Give what the action touches; `root` is the path of the workspace's folder."""
+        if self.resources is None:
+            return (Resource.workspace("read" if self.annotations.read_only else "write"),)
+        return tuple(self.resources(action, root) if callable(self.resources) else self.resources)
+
+    def risk_of(self, action: ActionT) -> SecurityRisk:
+        """Give how much harm the action could do, as far as the tool knows."""
+        if self.risk is None:
+            return SecurityRisk.LOW if self.annotations.read_only else SecurityRisk.UNKNOWN
+        return self.risk(action) if callable(self.risk) else self.risk
+
+
+AnyTool: TypeAlias = Tool[Any, Any]
+"""A tool, whatever its action and observation."""

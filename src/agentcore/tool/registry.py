@@ -1,0 +1,154 @@
+"""Which recorded tools can be made again here.
+
+A log may come from anywhere, so a name in it never decides what is imported. A tool is made again only if
+- a factory is registered under its name, by this program (`register_tool`) or by an installed distribution (an entry point
+  in the group "agentcore.tools", as in `terminal = "agentcore_tools.terminal:terminal_tool"`);
+- or, for a function with `@tool`, its module is imported already, or this program (`allow_imports`) or an installed
+  distribution (an entry point in the same group that names a module and nothing in it) allows that module by name. And what
+  stands there has to be a tool: no other function of the module can be reached.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from pydantic import BaseModel, JsonValue
+
+from agentcore.errors import AgentcoreError, ToolNotFound
+from agentcore.tool.builtin import finish_tool, think_tool
+from agentcore.tool.definition import AnyTool, Tool
+from agentcore.tool.function import FUNCTION_SPEC
+from agentcore.tool.importing import look_up
+from agentcore.tool.spec import ToolSpec
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
+
+__all__ = ["ENTRY_POINTS", "ToolFactory", "ToolRegistry", "allow_imports", "register_tool", "resolve_tool"]
+
+ENTRY_POINTS: Final = "agentcore.tools"
+"""The entry point group in which an installed distribution declares its tools."""
+
+ToolFactory: TypeAlias = "Callable[..., AnyTool] | AnyTool"
+"""What makes a tool of recorded parameters; a tool itself where there are none."""
+
+
+class ToolRegistry:
+    """Factories of tools by name. The built-in tools are always among them."""
+
+    def __init__(self) -> None:
+        self._factories: dict[str, ToolFactory] = {
+            "finish": self._finish,
+            "think": think_tool,
+            FUNCTION_SPEC: self._function,
+        }
+        self._allowed: set[str] = set()
+
+    def register(self, name: str, factory: ToolFactory) -> None:
+        """Make tools recorded under this name with this factory.
+
+        Raises:
+            ValueError: the name has another factory.
+        """
+        if self._factories.setdefault(name, factory) is not factory:
+            raise ValueError(f"There is another tool factory under the name {name!r}. Choose another name.")
+
+    def allow_imports(self, module: str) -> None:
+        """Let logs name the tools in this module, and in those inside it, before they are imported."""
+        self._allowed.add(module)
+
+    def resolve(self, spec: ToolSpec) -> AnyTool:
+        """Make a recorded tool again. It may import modules: call it in a worker thread where that must not block.
+
+        Raises:
+            ToolNotFound: it is not registered, may not be imported, or refused the parameters.
+        """
+        factory = self._factories.get(spec.name) or _declared(spec.name)
+        if isinstance(factory, Tool):
+            if spec.params:
+                raise ToolNotFound(spec.name, f"it takes no parameters, and {spec.params!r} were recorded.")
+            return cast("AnyTool", factory)
+        try:
+            made: Any = factory(**spec.params)
+        except ToolNotFound:
+            raise
+        except (TypeError, ValueError, AgentcoreError) as error:
+            raise ToolNotFound(spec.name, f"it refused its parameters {spec.params!r}: {error}") from error
+        if not isinstance(made, Tool):
+            raise ToolNotFound(spec.name, f"what was made is no tool but {made!r}.")
+        return cast("AnyTool", made)
+
+    def _function(self, **params: JsonValue) -> AnyTool:
+        path = str(params.get("import"))
+        found = self._load(FUNCTION_SPEC, path)
+        if not isinstance(found, Tool):
+            raise ToolNotFound(
+                FUNCTION_SPEC, f"there is no tool at {path!r}. Was it renamed, or is it another program?"
+            )
+        return cast("AnyTool", found)
+
+    def _finish(self, output: str | None = None) -> AnyTool:
+        if output is None:
+            return finish_tool()
+        model = self._load("finish", output)
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise ToolNotFound("finish", f"there is no model at {output!r} for its output.")
+        return finish_tool(model)
+
+    def _load(self, tool_name: str, path: str) -> Any:
+        module = path.partition(":")[0]
+        if module not in sys.modules and self._may_import(module):
+            try:
+                importlib.import_module(module)
+            except ImportError as error:
+                raise ToolNotFound(tool_name, f"{module!r} can't be imported: {error}") from error
+        found = look_up(path)
+        if found is None:
+            raise ToolNotFound(
+                tool_name,
+                f"{path!r} is not there. Import {module!r} first, or allow it with "
+                f"`allow_imports({module!r})`, if the log is to be trusted with that.",
+            )
+        return found
+
+    def _may_import(self, module: str) -> bool:
+        declared = {point.module for point in _entry_points() if not point.attr}
+        return any(module == name or module.startswith(f"{name}.") for name in self._allowed | declared)
+
+
+def _entry_points() -> EntryPoints:
+    # Here because importing it takes a fifth as long as importing pydantic, and few programs resolve what is not registered.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    return entry_points(group=ENTRY_POINTS)
+
+
+def _declared(name: str) -> ToolFactory:
+    """Load the factory that an installed distribution declares under the name."""
+    points = {point.value: point for point in _entry_points().select(name=name) if point.attr}
+    if not points:
+        raise ToolNotFound(
+            name, "no factory has this name. Register it with `register_tool`, or install the package it is from."
+        )
+    if len(points) > 1:
+        raise ToolNotFound(name, f"several installed packages declare it: {', '.join(sorted(points))}.")
+    (point,) = points.values()
+    return _loaded(point)
+
+
+def _loaded(point: EntryPoint) -> ToolFactory:
+    try:
+        return cast("ToolFactory", point.load())
+    except (ImportError, AttributeError) as error:
+        raise ToolNotFound(point.name, f"{point.value!r}, where it should be, can't be imported: {error}") from error
+
+
+# The one registry of the process, for programs that need no second one.
+_REGISTRY: Final = ToolRegistry()
+
+register_tool = _REGISTRY.register
+allow_imports = _REGISTRY.allow_imports
+resolve_tool = _REGISTRY.resolve

@@ -1,0 +1,127 @@
+"""A call as a model wrote it, read as it was meant.
+
+Models miswrite names and arguments in ways of their own. What is beyond doubt is mended here; what belongs to one tool
+(its other names, what a missing field must have been) that tool declares. The rest becomes an answer from which the model
+can tell what to write instead: a call that can't be read is an answer, never a crash.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeVar
+
+from pydantic import JsonValue
+
+from agentcore.errors import ToolArgumentsError
+from agentcore.tool.action import Action
+from agentcore.tool.arguments import shown, wanted
+from agentcore.tool.definition import Alias, AnyTool, Arguments
+from agentcore.tool.fit import fit, rename_keys
+from agentcore.tool.json_text import read_object, without_lone_surrogates
+
+__all__ = ["ReadCall", "read_call"]
+
+_WORD: Final = re.compile(r"[\w-]+")
+_NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]+")
+
+MendedT = TypeVar("MendedT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadCall:
+    """What a call came to: an action of a tool, or a problem to answer with."""
+
+    name: str
+    """The tool's name; of an unknown tool what was asked for, in characters that providers take back."""
+    tool: AnyTool | None = None
+    action: Action | None = None
+    """What to execute; None where there is a problem."""
+    arguments: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    """The arguments as they were understood."""
+    problem: str | None = None
+    """The answer for the model."""
+    code: Literal["unknown_tool", "bad_arguments"] | None = None
+    """The problem, for programs."""
+    malformed: str | None = None
+    """What came instead of arguments, where it could not be read."""
+
+
+def read_call(name: str, arguments: Mapping[str, JsonValue] | str, tools: Sequence[AnyTool]) -> ReadCall:
+    """Read a call of one of the tools. It never raises on what a model wrote."""
+    try:
+        given = read_object(arguments) if isinstance(arguments, str) else without_lone_surrogates(dict(arguments))
+    except ValueError as error:
+        tool = next((tool for tool, _ in _meant(name, tools)), None)
+        return _unreadable(name, tool, str(arguments), error, tools)
+    for tool, alias in _meant(name, tools):
+        mended = given if alias is None else _mended(alias.mend, given)
+        if mended is not None:
+            return _read_arguments(tool, mended)
+    return _unknown(name, given, tools)
+
+
+def _read_arguments(tool: AnyTool, given: dict[str, JsonValue]) -> ReadCall:
+    parameters = tool.schema.parameters
+    mended = rename_keys(given, parameters)
+    if tool.mend is not None:
+        mended = _mended(tool.mend, mended)
+    fitted = fit(mended, parameters)
+    assert isinstance(fitted, dict), "arguments are an object and stay one"
+    try:
+        return ReadCall(name=tool.name, tool=tool, action=tool.parse(fitted), arguments=fitted)
+    except ToolArgumentsError as error:
+        return ReadCall(name=tool.name, tool=tool, arguments=fitted, problem=str(error), code="bad_arguments")
+
+
+def _mended(mend: Callable[[Arguments], MendedT], given: Arguments) -> MendedT | Arguments:
+    try:
+        return mend(dict(given))
+    except Exception:
+        # The tool's own code, on arguments that nobody has checked yet. The check comes next, and says what is wrong.
+        return given
+
+
+def _meant(name: str, tools: Sequence[AnyTool]) -> Iterator[tuple[AnyTool, Alias | None]]:
+    """Give the tools that the name can be meant for, the likeliest first: as it is, its words, other names, other case."""
+    words = list(dict.fromkeys([name, *_WORD.findall(name)[:2]]))
+    for same in (_same, _folded):
+        for word in words:
+            yield from ((tool, None) for tool in tools if same(tool.name) == same(word))
+        for word in words:
+            for tool in tools:
+                for alias in tool.aliases:
+                    if isinstance(alias, str) and same(alias) == same(word):
+                        yield tool, None
+                    elif isinstance(alias, Alias) and same(alias.name) == same(word):
+                        yield tool, alias
+
+
+def _same(name: str) -> str:
+    return name
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).casefold()
+
+
+def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool]) -> ReadCall:
+    there = ", ".join(tool.name for tool in tools) or "none"
+    problem = f"There is no tool {name!r}. The tools there are: {there}. Given: {shown(given)}"
+    return ReadCall(name=_safe(name), arguments=given, problem=problem, code="unknown_tool")
+
+
+def _unreadable(name: str, tool: AnyTool | None, text: str, error: ValueError, tools: Sequence[AnyTool]) -> ReadCall:
+    if tool is None:
+        unknown = _unknown(name, {}, tools)
+        return ReadCall(name=unknown.name, problem=unknown.problem, code=unknown.code, malformed=text)
+    problem = (
+        f"The arguments of {tool.name!r} can't be read: {error}. They may have been cut off. Nothing was done. "
+        f"Give one JSON object.\nGiven: {shown(text)}\nWanted: {wanted(tool.schema.parameters)}"
+    )
+    return ReadCall(name=tool.name, tool=tool, problem=problem, code="bad_arguments", malformed=text)
+
+
+def _safe(name: str) -> str:
+    return _NOT_IN_A_NAME.sub("_", name).strip("_")[:64] or "unknown"

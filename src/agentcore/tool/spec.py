@@ -1,0 +1,18 @@
+"""How a tool travels: as a name and parameters."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from agentcore._value import Value
+
+__all__ = ["ToolSpec"]
+
+
+class ToolSpec(Value):
+    """What is recorded of a tool, from which `resolve_tool` makes it again."""
+
+    name: str
+    """The name of a factory (see `register_tool`), which need not be the tool's own name."""
+    params: dict[str, JsonValue] = {}
+    """What the factory is called with, by name."""
