@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.pending import reject_event
-from agentcore.errors import NothingPending, RewindRefused
+from agentcore.errors import NothingPending, RewindRefused, StoreError
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -79,7 +79,7 @@ async def interrupt(core: Core, reason: str | None) -> None:
         turn.interrupt(reason)
         core.wake()
         await turn.done.wait()
-        if turn.error is not None:
+        if isinstance(turn.error, StoreError):
             raise turn.error
     elif core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
         await core.journal.write(InterruptEvent(source="user", reason=reason))

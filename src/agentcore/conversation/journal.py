@@ -59,6 +59,8 @@ class Journal:
 
     async def keep(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
         """Write, even where the caller is cancelled already: for what has happened and must not be lost."""
+        if not events:
+            return ()
         masker = self._secrets.masker
         draft = Draft([masker.mask_event(event) for event in events], condition)
         with anyio.CancelScope(shield=True):

@@ -56,6 +56,8 @@ class RunResult(Value):
         text = "" if self.text is None else f" {self.text if len(self.text) <= 80 else self.text[:77] + '...'!r}"
         return f"<RunResult {', '.join(parts)}{text}>"
 
+    __str__ = __repr__
+
 
 def make_result(state: ConversationState, first_seq: int, output: Any = None) -> RunResult:
     """Tell how the run that began at `first_seq` stands now."""

@@ -14,8 +14,8 @@ from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.output import recorded_output
 from agentcore.conversation.result import RunResult, make_result
 from agentcore.conversation.watch import EventCursor
-from agentcore.errors import ConversationClosed, RunError, StoreError
-from agentcore.events import ConversationStatus, Event
+from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
+from agentcore.events import ConversationStatus, Event, MessageEvent
 from agentcore.messages import Message
 
 __all__ = ["RunStream", "begin_run", "join_run"]
@@ -28,6 +28,8 @@ def begin_run(core: Core, context: Context) -> Turn | RunResult:
     state = core.state
     if state.status in (ConversationStatus.FINISHED, ConversationStatus.WAITING_FOR_CONFIRMATION):
         return make_result(state, state.run_seq, recorded_output(core))
+    if not any(isinstance(event, MessageEvent) for event in state.shown):
+        raise ConversationError("There is nothing to work on yet: send a message, or pass one to run().")
     core.turn = Turn(context, code="run")
     core.wake()
     return core.turn

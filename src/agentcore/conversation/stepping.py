@@ -71,7 +71,7 @@ class Stepper:
         try:
             outcome = await self._ask_model()
         except (ContextWindowExceeded, MalformedHistory) as error:
-            if core.agent.condenser is None or core.state.status is not ConversationStatus.RUNNING:
+            if core.agent.condenser is None:
                 raise
             await core.journal.write(CondensationRequest())
             if await self._stuck():

@@ -5,7 +5,8 @@ Every way out leaves the log whole: each action answered or waiting, and one eve
 
 from __future__ import annotations
 
-import anyio
+from contextlib import suppress
+
 from anyio import get_cancelled_exc_class
 
 from agentcore.conversation.core import Core, Turn
@@ -51,16 +52,15 @@ async def run_turn(core: Core, turn: Turn) -> None:
                 code, detail = clock.expired or ("run_seconds", "The run's time is over.")
                 await _settle(core, detail, ConversationErrorEvent(code=code, detail=detail))
         if turn.scope.cancelled_caught:
-            with anyio.CancelScope(shield=True):
-                await _stop(core, turn, stepper)
+            await _stop(core, turn, stepper)
     except (StoreError, ConversationClosed) as error:
         turn.error = error
     except Exception as error:
         _log.info("run failed", error=repr(error))
         await _record_failure(core, turn, error)
     except get_cancelled_exc_class():
-        with anyio.CancelScope(shield=True):
-            turn.closing = True
+        turn.closing = True
+        with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
             await _stop(core, turn, stepper)
         raise
     finally:
@@ -70,9 +70,11 @@ async def run_turn(core: Core, turn: Turn) -> None:
 
 
 async def _begin(core: Core, turn: Turn) -> None:
-    kept = await core.journal.write(status_event(ConversationStatus.RUNNING, turn.code))
-    assert kept is not None
-    turn.first_seq = core.state.run_seq or kept[0].seq
+    if turn.code == "run":
+        core.output = None
+        await core.journal.write(status_event(ConversationStatus.RUNNING, "run"))
+    # After an approval the status is set already, and the run that was waiting goes on.
+    turn.first_seq = core.state.run_seq
 
 
 async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
@@ -102,33 +104,31 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
 async def _settle(core: Core, why: str, *after: Event) -> None:
     """Answer what is open and does not wait for a person, in one group with what comes after it."""
     answers = [
-        interrupted(action.event, why if action.started else f"{why} It had not started", None, "interrupted")
+        interrupted(action.event, why if action.started else f"{why} before it started", None, "interrupted")
         for action in core.state.open_actions.values()
         if not action.waits
     ]
-    await core.journal.write(*answers, *after)
+    if answers or after:
+        await core.journal.keep(*answers, *after)
 
 
 async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
     """Record that the turn was stopped where it was."""
+    partial_text = stepper.partial_text
     stepper.give_up()
-    if turn.closing:
-        after: Event = status_event(ConversationStatus.PAUSED, "closed", "The conversation was closed while it worked.")
-        if core.state.status is not ConversationStatus.RUNNING:
-            return
-    else:
-        after = InterruptEvent(source="user", partial_text=stepper.partial_text, reason=turn.reason)
-    await _settle(core, turn.reason or "the turn was stopped", after)
+    after: list[Event] = []
+    if not turn.closing:
+        after.append(InterruptEvent(source="user", partial_text=partial_text, reason=turn.reason))
+    elif core.state.status is ConversationStatus.RUNNING:
+        detail = "The conversation was closed while the agent worked."
+        after.append(status_event(ConversationStatus.PAUSED, "closed", detail))
+    await _settle(core, turn.reason or "the turn was stopped", *after)
 
 
 async def _record_failure(core: Core, turn: Turn, error: Exception) -> None:
     turn.error = error
-    with anyio.CancelScope(shield=True):
-        try:
-            await _settle(
-                core,
-                "the run failed",
-                ConversationErrorEvent(code=type(error).__name__, detail=str(error) or repr(error)),
-            )
-        except (StoreError, ConversationClosed) as dead:
-            turn.error = dead
+    failed = ConversationErrorEvent(code=type(error).__name__, detail=str(error) or repr(error))
+    try:
+        await _settle(core, "the run failed", failed)
+    except (StoreError, ConversationClosed) as dead:
+        turn.error = dead

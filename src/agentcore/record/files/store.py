@@ -6,9 +6,10 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property
+from typing import TypeVar, TypeVarTuple, Unpack
 
 from agentcore.errors import (
     ConversationExists,
@@ -25,6 +26,9 @@ from agentcore.record.files.thread import run_bounded
 from agentcore.record.store import LogInfo
 
 __all__ = ["FileStore"]
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 
 _DELETED = ".deleted-"
 
@@ -52,18 +56,25 @@ class FileStore:
     ) -> None:
         if sys.platform == "win32":
             raise UnsupportedPlatform("Windows")
-        self._path = os.path.abspath(os.path.expanduser(path))
+        # Made absolute by the first operation, in its thread: that asks the system for the current folder.
+        self._given = os.fspath(path)
         self._durability: Durability = durability
         self._seconds = seconds
         self._disk: Disk = disk or RealDisk()
 
     def __repr__(self) -> str:
-        return f"FileStore({self._path!r}, durability={self._durability!r})"
+        return f"FileStore({self._given!r}, durability={self._durability!r})"
 
     @property
     def location(self) -> str:
         """The folder."""
         return self._path
+
+    @cached_property
+    def _path(self) -> str:
+        if os.path.isabs(self._given):
+            return os.path.normpath(self._given)
+        return os.path.abspath(os.path.expanduser(self._given))
 
     def folder(self, conversation_id: str) -> str:
         """Give the folder of one conversation, there or not."""
@@ -71,22 +82,19 @@ class FileStore:
 
     async def create(self, conversation_id: str, *, format_version: int) -> FileLog:
         """Begin a log and hold it for writing."""
-        folder = self.folder(conversation_id)
-        return await self._run("Making", folder, self._create, folder, conversation_id, format_version)
+        return await self._run("Making", self._create, conversation_id, format_version)
 
     async def open(self, conversation_id: str, *, write: bool = True) -> FileLog:
         """Hold a log, for writing or for reading."""
-        folder = self.folder(conversation_id)
-        return await self._run("Opening", folder, self._open, folder, conversation_id, write)
+        return await self._run("Opening", self._open, conversation_id, write)
 
     async def list(self) -> Sequence[LogInfo]:
         """Tell of all logs, the newest first."""
-        return await self._run("Listing", self._path, self._list)
+        return await run_bounded(self._seconds, f"Listing {self._given!r}", self._list)
 
     async def delete(self, conversation_id: str) -> None:
         """Remove a log and its blobs."""
-        folder = self.folder(conversation_id)
-        await self._run("Deleting", folder, self._delete, folder, conversation_id)
+        await self._run("Deleting", self._delete, conversation_id)
 
     async def verify(self, conversation_id: str) -> tuple[int, str | None]:
         """Read a whole log, beside its writer if there is one: how many events, and what unfinished end it has.
@@ -94,8 +102,7 @@ class FileStore:
         Raises:
             LogDamaged: a line in the middle is not what was written.
         """
-        folder = self.folder(conversation_id)
-        return await self._run("Reading", folder, self._verify, folder, conversation_id)
+        return await self._run("Reading", self._verify, conversation_id)
 
     async def repair(self, conversation_id: str) -> RepairReport:
         """Cut a damaged log back to its sound beginning; what it was is kept beside it.
@@ -103,11 +110,18 @@ class FileStore:
         Raises:
             ConversationLocked: somebody holds it for writing.
         """
-        folder = self.folder(conversation_id)
-        return await self._run("Repairing", folder, self._repair, folder, conversation_id)
+        return await self._run("Repairing", self._repair, conversation_id)
 
-    async def _run(self, what: str, path: str, function: Any, *args: Any) -> Any:
-        return await run_bounded(self._seconds, f"{what} {path!r}", function, *args)
+    async def _run(
+        self, what: str, function: Callable[[str, str, Unpack[Ts]], T], conversation_id: str, *args: *Ts
+    ) -> T:
+        """Call a function in a thread, with the conversation's folder and id."""
+        check_conversation_id(conversation_id)
+
+        def call() -> T:
+            return function(self.folder(conversation_id), conversation_id, *args)
+
+        return await run_bounded(self._seconds, f"{what} conversation {conversation_id!r} in {self._given!r}", call)
 
     def _create(self, folder: str, conversation_id: str, format_version: int) -> FileLog:
         self._refuse_existing(folder, conversation_id)
