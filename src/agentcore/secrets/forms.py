@@ -1,0 +1,100 @@
+"""What can be masked, and the ways in which it may be written down: as it is, or as programs encode it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from urllib.parse import quote, quote_plus
+
+from agentcore.errors import SecretError
+
+__all__ = ["SHORTEST", "check_value", "encoded_forms"]
+
+SHORTEST = 6
+"""The fewest characters that are masked; no form has fewer either."""
+
+# What percent-encoders leave alone, from the strictest to the laxest: `quote` with nothing safe, `quote` as it comes,
+# JavaScript's encodeURIComponent, the user part of an address, its path.
+_SAFE_IN_URLS = ("", "/", "!'()*", "!$&'()*+,;=", "!$&'()*+,;=:@/")
+_PERCENT = re.compile("%[0-9A-F]{2}")
+_JSON_HEX = re.compile(r"\\u[0-9a-f]{4}")
+
+
+def check_value(name: str, value: str) -> None:
+    """Raise `SecretError`, which tells the reason and not the value, where a value can't be masked."""
+    if len(value) < SHORTEST:
+        reason = f"it has fewer than {SHORTEST} characters, and masking those would tear ordinary words apart"
+    elif not value.strip():
+        reason = "it is blank, and masking it would tear every text apart"
+    elif not _is_unicode(value):
+        reason = "it is not text that UTF-8 can carry"
+    else:
+        return
+    raise SecretError(
+        f"The value of secret {name!r} can't be used: {reason}. "
+        "Unmasked it would stand readable in the log; use another value."
+    )
+
+
+def encoded_forms(value: str) -> Iterator[str]:
+    """Yield every form but the value itself; a form may come twice, or be the value again."""
+    stripped = value.strip()  # a file's content, say, that is shown without its last line's end
+    variants = [value, value.replace("\n", "\r\n")]  # which is how a terminal ends a line
+    if len(stripped) >= SHORTEST:
+        variants += [stripped, stripped.replace("\n", "\r\n")]
+    for variant in dict.fromkeys(variants):
+        yield variant
+        yield from _json_forms(variant)
+        yield from _url_forms(variant)
+        yield from _binary_forms(variant.encode())
+
+
+def _is_unicode(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _json_forms(value: str) -> Iterator[str]:
+    for ascii_only in (True, False):
+        once = _json_escaped(value, ascii_only)
+        dialects = (
+            once,
+            _JSON_HEX.sub(lambda match: "\\u" + match[0][2:].upper(), once),
+            once.replace("/", "\\/"),  # PHP
+            once.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e"),  # Go
+        )
+        for form in dialects:
+            yield form
+            yield _json_escaped(form, ascii_only)  # JSON as a string inside JSON
+
+
+def _json_escaped(value: str, ascii_only: bool) -> str:
+    return json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+
+
+def _url_forms(value: str) -> Iterator[str]:
+    for safe in _SAFE_IN_URLS:
+        for form in (quote(value, safe), quote_plus(value, safe)):
+            yield form
+            yield _PERCENT.sub(lambda match: match[0].lower(), form)
+
+
+def _binary_forms(data: bytes) -> Iterator[str]:
+    yield data.hex()
+    yield data.hex().upper()
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        # Encoded on its own, or with the line's end that `echo` adds: to the last character, padding included.
+        for alone in (data, data + b"\n"):
+            padded = encode(alone).decode()
+            yield padded
+            yield padded.rstrip("=")
+        # Somewhere inside longer data: six bits are a character, so there are three alignments, and the characters at
+        # both ends that hold bits of what stands around the value are not its own.
+        for before in range(3):
+            text = encode(bytes(before) + data).decode()
+            yield text[(8 * before + 5) // 6 : 8 * (before + len(data)) // 6]

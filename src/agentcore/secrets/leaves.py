@@ -1,0 +1,102 @@
+"""Reaching every string in a value of lists, dictionaries and models, and the fields of a model that may hold one."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Collection
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from functools import cache
+from typing import Annotated, Any, Literal, cast, final, get_args, get_origin
+
+from pydantic import BaseModel
+
+from agentcore._value import VERBATIM
+
+__all__ = ["LeafMap", "text_fields"]
+
+_TEXTLESS = (bool, int, float, complex, Decimal, Enum, datetime, date, time, timedelta, bytes, types.NoneType)
+
+
+def _same(model: BaseModel) -> BaseModel:
+    return model
+
+
+def _stays(item: object) -> bool:
+    return item is None
+
+
+@final
+class LeafMap:
+    """Applies a function to every string in a value, the keys of dictionaries too."""
+
+    __slots__ = ("_leaves", "_model", "_text")
+
+    def __init__(
+        self,
+        text: Callable[[str], str],
+        model: Callable[[BaseModel], BaseModel] = _same,
+        leaves: Callable[[object], bool] = _stays,
+    ) -> None:
+        """Change strings with `text` and models with `model`; a changed item that `leaves` names goes from its list."""
+        self._text = text
+        self._model = model
+        self._leaves = leaves
+
+    def __call__(self, value: Any) -> Any:
+        """Give the value with all its strings changed; what holds none that changes comes back as the same object."""
+        if isinstance(value, str):
+            return value if isinstance(value, Enum) else self._text(value)
+        if isinstance(value, BaseModel):
+            return self._model(value)
+        if isinstance(value, dict):
+            return self._dict(cast("dict[Any, Any]", value))
+        for kind in (tuple, list, set, frozenset):
+            if isinstance(value, kind):
+                return self._items(cast("Collection[Any]", value), kind)
+        return value
+
+    def _items(self, items: Collection[Any], kind: Callable[[list[Any]], Collection[Any]]) -> Collection[Any]:
+        pairs = [(item, self(item)) for item in items]
+        if all(new is old for old, new in pairs):
+            return items
+        return kind([new for old, new in pairs if new is old or not self._leaves(old)])
+
+    def _dict(self, value: dict[Any, Any]) -> dict[Any, Any]:
+        mapped: dict[Any, Any] = {}
+        changed = False
+        for key, item in value.items():
+            new_key, new_item = self(key), self(item)
+            changed = changed or new_key is not key or new_item is not item
+            while new_key in mapped:
+                new_key = f"{new_key}'"  # two keys that became one: no item may get lost
+            mapped[new_key] = new_item
+        return mapped if changed else value
+
+
+@cache
+def text_fields(cls: type[BaseModel]) -> tuple[str, ...]:
+    """Name the fields of a model class that may hold text and are not marked as verbatim.
+
+    A field that is marked in a part only (the keys of a dictionary, say) counts as text.
+    """
+    return tuple(
+        name
+        for name, field in cls.model_fields.items()
+        if not any(mark is VERBATIM for mark in field.metadata) and _may_hold_text(field.annotation)
+    )
+
+
+def _may_hold_text(annotation: Any) -> bool:
+    origin = get_origin(annotation)
+    arguments = get_args(annotation)
+    if origin is Annotated:
+        inner, *marks = arguments
+        return not any(mark is VERBATIM for mark in marks) and _may_hold_text(inner)
+    if origin is Literal:
+        return False
+    if arguments:
+        return any(_may_hold_text(argument) for argument in arguments if argument is not ...)
+    # What is not known (Any, a type alias, a class of somebody's own) may hold anything.
+    return not (isinstance(annotation, type) and issubclass(annotation, _TEXTLESS))

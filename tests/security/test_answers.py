@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+
+import pytest
+from anyio.lowlevel import checkpoint
+
+from agentcore.events import ActionEvent
+from agentcore.security import Approve, Confirm, Reject, read_answer
+
+ACTION = ActionEvent(reply_id="r", tool_name="terminal", arguments={"command": "ls"}, call_id="c")
+
+
+def test_yes_and_no_are_answers() -> None:
+    assert read_answer(True, ACTION) == Approve()
+    assert read_answer(False, ACTION) == Reject("The user said no and gave no reason.")
+
+
+def test_an_answer_with_more_to_say_stays_as_it_is() -> None:
+    edited = Approve({"command": "ls -a"}, by="ann")
+    no = Reject("not on a Friday", by="bob")
+
+    assert read_answer(edited, ACTION) is edited
+    assert read_answer(no, ACTION) is no
+
+
+@pytest.mark.parametrize("answer", [1, 0, "yes", [], object(), Approve, ActionEvent])
+def test_anything_else_approves_nothing(answer: object) -> None:
+    with pytest.raises(TypeError, match=r"call of 'terminal' and answered .*Return True, False, Approve\(\.\.\.\)"):
+        read_answer(answer, ACTION)
+
+
+def test_a_forgotten_return_is_guessed() -> None:
+    with pytest.raises(TypeError, match="Does it end without a return"):
+        read_answer(None, ACTION)
+
+
+def test_answers_never_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Approve().by = "somebody else"  # type: ignore[misc]
+
+
+async def test_a_callback_may_answer_in_any_of_these_ways() -> None:
+    async def ask(action: ActionEvent) -> bool | Approve | Reject:
+        await checkpoint()
+        return Reject("too long") if len(str(action.arguments)) > 100 else True
+
+    confirm: Confirm = ask
+
+    assert read_answer(await confirm(ACTION), ACTION) == Approve()
