@@ -78,7 +78,7 @@ class Core:
     turn: Turn | None = None
     """The turn under way, or about to begin."""
     calls: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
-    """The calls that run now, by action id: each can be cancelled by itself."""
+    """The calls that run or are about to, by action id: each can be cancelled by itself."""
     arguments: dict[str, dict[str, JsonValue]] = field(default_factory=dict[str, dict[str, JsonValue]])
     """The arguments of open actions as they were given, where the log has them masked."""
     rerun: set[str] = field(default_factory=set[str])
@@ -95,6 +95,15 @@ class Core:
     """Set when nothing is left of it."""
     closing: bool = False
     failure: StoreError | None = None
+
+    def scope_of(self, action_id: str) -> anyio.CancelScope:
+        """Give the scope of a call, made when first asked for: whoever sees the action can stop it."""
+        return self.calls.setdefault(action_id, anyio.CancelScope())
+
+    def forget_call(self, action_id: str) -> None:
+        """Let go of what is kept for a call until it is answered."""
+        self.calls.pop(action_id, None)
+        self.arguments.pop(action_id, None)
 
     def wake(self) -> None:
         """Tell the driver that there may be something to do."""

@@ -138,30 +138,29 @@ class _Place:
 
 async def _run_call(core: Core, call: Call, started: bool, limiter: anyio.CapacityLimiter, place: _Place) -> None:
     event, seconds = call.event, core.state.limits.call_seconds
+    scope = core.scope_of(event.id)
     try:
-        for blocker in place.blockers:
-            await blocker.wait()
-        async with limiter:
-            if not started:
-                await core.journal.write(ActionStarted(cause=event.id))
-            with anyio.CancelScope() as scope:
-                core.calls[event.id] = scope
+        with scope:
+            for blocker in place.blockers:
+                await blocker.wait()
+            async with limiter:
+                if not started:
+                    await core.journal.write(ActionStarted(cause=event.id))
                 if seconds is not None:
                     scope.deadline = anyio.current_time() + seconds
                 # What a tool did is kept even if it was stopped just then.
                 await core.journal.keep(await _answer(core, call))
-            if scope.cancelled_caught:
-                late = seconds is not None and anyio.current_time() >= scope.deadline
-                why = f"it took longer than {seconds:g} s" if late else "it was cancelled"
-                await core.journal.keep(interrupted(event, why, call, "call_seconds" if late else "cancelled"))
+        if scope.cancelled_caught:
+            late = seconds is not None and anyio.current_time() >= scope.deadline
+            why = f"it took longer than {seconds:g} s" if late else "it was cancelled"
+            await core.journal.keep(interrupted(event, why, call, "call_seconds" if late else "cancelled"))
     except get_cancelled_exc_class():
         open_action = core.state.open_actions.get(event.id)
         if open_action is not None and open_action.started and core.failure is None:
             await core.journal.keep(interrupted(event, "the turn was stopped", call, "interrupted"))
         raise
     finally:
-        core.calls.pop(event.id, None)
-        core.arguments.pop(event.id, None)
+        core.forget_call(event.id)
         place.done.set()
 
 

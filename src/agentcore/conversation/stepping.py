@@ -180,6 +180,8 @@ class Stepper:
         started: set[str] = set() if asked else starts_at_once(core, outcome.calls)
         for call in outcome.calls:
             core.arguments[call.event.id] = call.event.arguments
+            if not asked:
+                core.scope_of(call.event.id)
         # Kept even if an interrupt came meanwhile: the reply was paid for.
         await core.journal.keep(
             *said,
