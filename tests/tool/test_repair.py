@@ -211,7 +211,18 @@ def test_reading_never_raises_and_gives_an_action_or_a_problem(name: str, argume
     assert json.loads(json.dumps(read.name)) == read.name
 
 
-@given(st.builds(Edit) | st.builds(Run))
+runs = st.builds(Run, command=st.text(), timeout=st.none() | st.floats(0, 1e6))
+edits = st.builds(
+    Edit,
+    command=st.sampled_from(["view", "create", "str_replace"]),
+    path=st.text(),
+    old_str=st.none() | st.text(),
+    new_str=st.none() | st.text(),
+    view_range=st.none() | st.lists(st.integers()),
+)
+
+
+@given(runs | edits)
 def test_a_call_that_is_right_is_read_as_it_is(action: Action) -> None:
     tool = TERMINAL if isinstance(action, Run) else EDITOR
     arguments = action.model_dump(mode="json")
