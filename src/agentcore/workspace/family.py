@@ -31,8 +31,8 @@ _log = logging.getLogger(__name__)
 class Family:
     """A process that leads a session, all that descends from it, and its terminal if it has one.
 
-    To be used only while the process is not collected (its parent's `wait`): so long, its number and that of its group and
-    session are nobody else's, and a signal can't hit a stranger.
+    Until the process is collected (its parent's `wait`) its number, and that of its group and session, are nobody else's.
+    So it is collected last, and said so here: then a signal can't hit a stranger.
     """
 
     def __init__(self, pid: int, mark: str, terminal: int | None) -> None:
@@ -40,6 +40,12 @@ class Family:
         self._mark = mark.encode()
         self._terminal = terminal
         self._gone = False
+        self._collected = False
+
+    def collected(self) -> None:
+        """Say that the process was collected, and its terminal closed."""
+        self._collected = True
+        self._terminal = None
 
     def foreground(self) -> int:
         """Give the group that is in the foreground: the process's own, if there is no terminal."""
@@ -48,7 +54,7 @@ class Family:
 
     async def terminate(self) -> None:
         """End all of it: SIGTERM to the groups, then to whoever left them, and after a while SIGKILL."""
-        if self._gone:
+        if self._gone or self._collected:
             return
         groups = {self.pid, self.foreground()}
         for group in groups:
@@ -92,12 +98,14 @@ class Family:
             if await self._is_in_foreground():
                 return True
             # The shell went on to something else: it is in a loop, which SIGINT ends.
+            if self._collected:
+                return True
             _signal_group(self.pid, signal.SIGINT)
             await self._end_group(self.foreground(), ())
         return await self._is_in_foreground()
 
     def _members(self, seen: Mapping[int, Seen]) -> set[int]:
-        return descendants(seen, self.pid, self._mark)
+        return descendants(seen, None if self._collected else self.pid, self._mark)
 
     async def _end_group(self, group: int, first: tuple[signal.Signals, ...]) -> None:
         affected: set[int] = set()
@@ -110,8 +118,9 @@ class Family:
 
         left(await take_census())
         for number in first:
-            _signal_group(group, number)
-            _signal_group(group, signal.SIGCONT)
+            if not self._collected:
+                _signal_group(group, number)
+                _signal_group(group, signal.SIGCONT)
             if not await _until_gone(left, _spare, GRACE_SECONDS / len(first)):
                 return
         await _until_gone(left, _kill, _KILL_SECONDS)

@@ -32,6 +32,7 @@ _REASONS: Final = {
     errno.EISDIR: ("is_a_folder", "{path!r} is a folder, not a file."),
     errno.ENOTDIR: ("not_a_folder", "{path!r} is not a folder, or a part of that path is not."),
     errno.EEXIST: ("not_a_folder", "{path!r} is not a folder."),
+    errno.ENXIO: ("not_a_file", "{path!r} is not a file but a device, a pipe or a socket."),
     errno.EACCES: ("denied", "There is no permission to do that with {path!r}."),
     errno.EPERM: ("denied", "There is no permission to do that with {path!r}."),
     errno.EROFS: ("denied", "{path!r} is on a file system that is read-only."),

@@ -42,7 +42,8 @@ class LocalProcess:
         self._has_terminal = started.stderr is None
         self._family = Family(started.process.pid, mark, started.stdin.fileno() if self._has_terminal else None)
         self._code: int | None = None
-        self._closed = False
+        self._closing = False
+        self._closed = anyio.Event()
 
     @property
     def pid(self) -> int:
@@ -84,7 +85,7 @@ class LocalProcess:
 
     async def signal(self, signal: int) -> None:
         await checkpoint()
-        if self._closed:
+        if self._closed.is_set():
             return
         group = self._family.foreground()
         try:
@@ -99,12 +100,11 @@ class LocalProcess:
             await self.terminate()
             return True
         await checkpoint()
-        return self._closed or await self._family.interrupt(started_within)
+        return self._closed.is_set() or await self._family.interrupt(started_within)
 
     async def terminate(self) -> None:
         await checkpoint()
-        if not self._closed:
-            await self._family.terminate()
+        await self._family.terminate()
 
     async def resize(self, columns: int, rows: int) -> None:
         await checkpoint()
@@ -120,13 +120,14 @@ class LocalProcess:
 
     async def close(self) -> None:
         """End it, and let go of it. Closing twice is fine."""
-        if self._closed:
+        if self._closing:
+            await self._closed.wait()
             return
+        self._closing = True
         try:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await self._family.terminate()
         finally:
-            self._closed = True
             if self.returncode is None:
                 # Cancelled by asyncio itself, which no shield keeps out, or given up: without waiting, then.
                 with suppress(ProcessLookupError, PermissionError):
@@ -134,7 +135,9 @@ class LocalProcess:
             for stream in (self._started.stdin, self._started.stdout, self._started.stderr):
                 if stream is not None:
                     _close(stream)
+            self._family.collected()
             self._started.process.poll()
+            self._closed.set()
 
 
 def _descriptor(stream: io.FileIO) -> int:

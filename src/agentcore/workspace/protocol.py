@@ -42,6 +42,9 @@ class Process(Protocol):
     async def send(self, data: bytes) -> None:
         """Write to its standard input or terminal, all of it.
 
+        A terminal that edits lines, as one does unless a program like bash or vim has it otherwise, takes lines of up to 4095
+        bytes and drops the rest.
+
         Raises:
             anyio.BrokenResourceError: nobody reads there any more.
             anyio.ClosedResourceError: its input or its context was closed.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import shutil
 import signal
+import stat as modes
 import subprocess
 import tempfile
 import threading
@@ -14,7 +16,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
-from agentcore.errors import PathError, WorkspaceError
+from agentcore.errors import WorkspaceError
+from agentcore.workspace.files import path_errors
 from agentcore.workspace.protocol import Command
 from agentcore.workspace.terminal import CLAIM, open_terminal
 from agentcore.workspace.threads import STARTS
@@ -23,6 +26,8 @@ __all__ = ["Order", "Started", "start"]
 
 # Linux takes no single argument over 131,072 bytes.
 _LONGEST_ARGUMENT: Final = 100_000
+# What bash says on standard error, with exit code 127 or 126; or runs all the same, as a script that does not say by what.
+_LEFT_TO_BASH: Final = {errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC}
 _FOR_PEOPLE: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -110,8 +115,9 @@ def _undo(started: Started) -> None:
 
 
 def _start(order: Order) -> Started:
-    if not Path(order.cwd).is_dir():
-        raise PathError(order.cwd, "missing", f"There is no folder {order.cwd!r} to run a command in.")
+    with path_errors(order.cwd):
+        if not modes.S_ISDIR(Path(order.cwd).stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, "not a folder")
     try:
         with ExitStack() as stack:
             arguments, inherited = _arguments(order.command, stack)
@@ -119,8 +125,9 @@ def _start(order: Order) -> Started:
                 return _start_on_terminal(order, order.terminal, arguments, inherited)
             try:
                 return _start_on_pipes(order, arguments, inherited)
-            except (FileNotFoundError, PermissionError):
-                # bash then says so on standard error, with the exit code that it has for it: 127 or 126.
+            except OSError as error:
+                if error.errno not in _LEFT_TO_BASH:
+                    raise
                 return _start_on_pipes(order, [_bash(), "-c", 'exec "$@"', "bash", *arguments], inherited)
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"Could not start {_shown(order.command)} in {order.cwd!r}: {error}") from error

@@ -38,8 +38,11 @@ def look() -> dict[int, Seen]:
     return look_in_proc() if sys.platform == "linux" else look_by_psutil()
 
 
-def descendants(seen: Mapping[int, Seen], root: int, mark: bytes) -> set[int]:
-    """Find a process that leads its session, and all its descendants, among those that were seen."""
+def descendants(seen: Mapping[int, Seen], root: int | None, mark: bytes) -> set[int]:
+    """Find a process that leads its session, and all its descendants, among those that were seen.
+
+    Without `root` (its number may be somebody else's by now), they are found by the mark alone.
+    """
     found = {pid for pid, each in seen.items() if root in {pid, each.session} or mark in each.marks}
     # A session is made by its first process and joined by nobody else, so all in it descend from that one.
     _grow(seen, found, lambda: {seen[pid].session for pid in found})
