@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.pending import reject_event
+from agentcore.conversation.result import make_result
 from agentcore.errors import NothingPending, RewindRefused, StoreError
 from agentcore.events import (
     ActionApproved,
@@ -119,10 +120,24 @@ async def approve(
     if arguments is not None:
         core.arguments[events[0].id] = dict(arguments)
     if core.turn is None and core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
-        # The status goes over in the same group, so that a run() after this one joins.
-        core.turn = Turn(context, code="approved")
-        approvals.append(_fact(StatusChanged(status=ConversationStatus.RUNNING, code="approved")))
-    await core.journal.keep(*approvals)
+        await _resume(core, Turn(context, code="approved"), approvals)
+    else:
+        await core.journal.keep(*approvals)
+
+
+async def _resume(core: Core, turn: Turn, approvals: list[Event]) -> None:
+    """Record approvals and the status they lead to as one group, so that a run() after this joins the turn."""
+    turn.ready = False
+    core.turn = turn
+    try:
+        await core.journal.keep(*approvals, _fact(StatusChanged(status=ConversationStatus.RUNNING, code="approved")))
+    except BaseException as error:
+        core.turn = None
+        turn.error = error if isinstance(error, Exception) else None
+        turn.result = make_result(core.state, core.state.run_seq)
+        turn.done.set()
+        raise
+    turn.ready = True
     core.wake()
 
 

@@ -38,6 +38,8 @@ class Turn:
         self.code = code
         """What began it: "run", or "approved"."""
         self.done = anyio.Event()
+        self.ready = True
+        """Whether what it begins with is in the log."""
         self.begun = False
         self.waiters = 0
         self.scope = anyio.CancelScope()

@@ -83,7 +83,7 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     try:
         for event in core.state.pending:
             with enter_inside(core.state.conversation_id):
-                answer = read_answer(await core.confirm(event))
+                answer = read_answer(await core.confirm(event), event)
             action = core.state.open_actions.get(event.id)
             if action is None or not action.waits:
                 continue  # somebody else decided meanwhile

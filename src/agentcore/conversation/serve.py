@@ -159,7 +159,7 @@ async def _drive(core: Core, inbox: MemoryObjectReceiveStream[None]) -> None:
     """Run one turn after another, each in the context of whoever asked for it."""
     async with open_group() as turns:
         async for _ in inbox:
-            while (turn := core.turn) is not None and not turn.begun:
+            while (turn := core.turn) is not None and turn.ready and not turn.begun:
                 turn.begun = True
                 turns.create_task(run_turn(core, turn), context=turn.context, name="turn")
                 await turn.done.wait()
