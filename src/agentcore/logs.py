@@ -160,8 +160,8 @@ def configure_logging(*, json: bool, level: int | str = "INFO", stream: TextIO |
             processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *rendering],
         )
     )
+    _ROOT.setLevel(level.upper() if isinstance(level, str) else level)
     for old in [old for old in _ROOT.handlers if isinstance(old, _Handler)]:
         _ROOT.removeHandler(old)
     _ROOT.addHandler(handler)
-    _ROOT.setLevel(level.upper() if isinstance(level, str) else level)
     _ROOT.propagate = False  # a handler on the root would write every line a second time

@@ -28,6 +28,8 @@ def test_an_answer_with_more_to_say_stays_as_it_is() -> None:
 def test_anything_else_approves_nothing(answer: object) -> None:
     with pytest.raises(TypeError, match=r"call of 'terminal' and answered .*Return True, False, Approve\(\.\.\.\)"):
         read_answer(answer, ACTION)
+    with pytest.raises(TypeError, match="callback was asked and answered"):
+        read_answer(answer)
 
 
 def test_a_forgotten_return_is_guessed() -> None:

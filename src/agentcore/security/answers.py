@@ -38,11 +38,15 @@ Confirm: TypeAlias = Callable[[ActionEvent], Awaitable[bool | Approve | Reject]]
 `Reject()`."""
 
 
-def read_answer(answer: object, action: ActionEvent) -> Approve | Reject:
-    """Give what the program's function answered as `Approve` or `Reject`.
+def read_answer(answer: object, action: ActionEvent | None = None) -> Approve | Reject:
+    """Give what the program's function answered, as `Approve` or `Reject`.
+
+    Args:
+        answer: What it returned.
+        action: What it was asked about, for the error to name.
 
     Raises:
-        TypeError: it is neither, nor True or False. Nothing is approved by accident.
+        TypeError: It is neither, nor True or False. Nothing is approved by accident.
     """
     if isinstance(answer, (Approve, Reject)):
         return answer
@@ -50,8 +54,9 @@ def read_answer(answer: object, action: ActionEvent) -> Approve | Reject:
         return Approve()
     if answer is False:
         return Reject()
+    about = f" about a call of {action.tool_name!r}" if action is not None else ""
     forgotten = " Does it end without a return?" if answer is None else ""
     raise TypeError(
-        f"The confirmation callback was asked about a call of {action.tool_name!r} and answered {answer!r}. "
+        f"The confirmation callback was asked{about} and answered {answer!r}. "
         f"Return True, False, Approve(...) or Reject(...).{forgotten}"
     )
