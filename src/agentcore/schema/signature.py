@@ -143,7 +143,8 @@ def _definition(
 
 def _model(name: str, base: type[BaseModel], module: str, definitions: dict[str, tuple[Any, Any]]) -> type[BaseModel]:
     class Arguments(base):
-        model_config = ConfigDict(serialize_by_alias=True)
+        # There is no source to look for attribute docstrings in, and looking would read files.
+        model_config = ConfigDict(serialize_by_alias=True, use_attribute_docstrings=False)
 
     title = "".join(part[:1].upper() + part[1:] for part in name.rsplit(".", 1)[-1].split("_"))
     model = create_model(
