@@ -12,6 +12,7 @@ from typing import Any
 
 import nox
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 nox.options.sessions = ["tests", "lint", "types", "floors", "docs"]
 nox.options.error_on_missing_interpreters = False
@@ -123,18 +124,21 @@ def lowest_versions(*extras: str) -> set[str]:
     }
 
 
-@nox.session(reuse_venv=False)
+@nox.session(python=PYTHONS, reuse_venv=False)
 def constraints(session: nox.Session) -> None:
-    """Renew constraints.txt: what a plain install brings on each Python."""
-    pins: set[str] = set()
-    for python in PYTHONS:
-        place = Path(session.create_tmp()) / python
-        session.run(f"python{python}", "-m", "venv", "--clear", str(place), external=True)
-        session.run(str(place / "bin/pip"), "install", "-e", ".[all,dev]", external=True)
-        listed = session.run(str(place / "bin/pip"), "list", "--format=freeze", external=True, silent=True)
-        pins |= {line for line in str(listed).splitlines() if re.fullmatch(r"[\w.-]+==[\w.+!]+", line)}
-    own = {"pip", "setuptools", PROJECT["name"]}
+    """Renew constraints.txt: what a plain install brings, on the lowest Python, then what others need beside it."""
     file = HERE / "constraints.txt"
-    head = [line for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    kept = sorted((pin for pin in pins if pin.split("==")[0] not in own), key=str.lower)
-    file.write_text("\n".join([*head, *kept, ""]), encoding="utf-8")
+    lines = file.read_text(encoding="utf-8").splitlines()
+    pins = {} if session.python == PYTHONS[0] else pins_of(lines)
+    beside = ["-c", str(file)] if pins else []
+    session.install("-e", ".[all,dev]", *beside)
+    listed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True)
+    pins |= pins_of(str(listed).splitlines())
+    kept = [pin for name, pin in sorted(pins.items()) if name not in {"pip", "setuptools", PROJECT["name"]}]
+    file.write_text("\n".join([*(line for line in lines if line.startswith("#")), *kept, ""]), encoding="utf-8")
+
+
+def pins_of(lines: list[str]) -> dict[str, str]:
+    """Give the `name==version` lines by the name's normal form."""
+    pins = [line for line in lines if re.fullmatch(r"[\w.-]+==[\w.+!]+", line)]
+    return {canonicalize_name(pin.partition("==")[0]): pin for pin in pins}
