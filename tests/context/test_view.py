@@ -1,0 +1,171 @@
+"""The view: what the model is shown, whatever order the log has, added to as events come."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentcore.context import View, build_messages
+from agentcore.events import (
+    ActionEvent,
+    AgentErrorEvent,
+    Condensation,
+    Event,
+    HeadMoved,
+    MessageEvent,
+    ObservationEvent,
+    SystemPromptEvent,
+    UserRejectObservation,
+)
+from agentcore.messages import Message, TextBlock, ToolResultBlock
+from agentcore.record import ConversationState
+
+
+def fold(events: list[Event], view: View | None = None) -> ConversationState:
+    state = ConversationState("c")
+    for event in events:
+        state.apply(event.model_copy(update={"seq": state.head + 1}))
+        if view is not None:
+            view.update(state)
+    return state
+
+
+def user(text: str) -> MessageEvent:
+    return MessageEvent(source="user", message=Message.user(text))
+
+
+def action(reply: str, call: str) -> ActionEvent:
+    return ActionEvent(
+        reply_id=reply,
+        tool_name="t",
+        arguments={"n": call},
+        call_id=call,
+        before=(TextBlock(text=f"thinking of {call}"),),
+    )
+
+
+def answer(to: ActionEvent) -> ObservationEvent:
+    return ObservationEvent(
+        cause=to.id, tool_name="t", call_id=to.call_id, content=(TextBlock(text=f"re {to.call_id}"),)
+    )
+
+
+def shape(state: ConversationState) -> list[str]:
+    return [f"{m.role}:{','.join(getattr(b, 'text', None) or b.type for b in m.content)}" for m in build_messages(state)]
+
+
+def test_answers_stand_in_the_order_of_the_calls_and_messages_behind_them() -> None:
+    a, b = action("r", "a"), action("r", "b")
+    state = fold([SystemPromptEvent(prompt="P"), user("go"), a, b, answer(b), user("meanwhile"), answer(a)])
+    assert shape(state) == [
+        "system:P",
+        "user:go",
+        "assistant:thinking of a,tool_call,thinking of b,tool_call",
+        "tool:re a,re b",
+        "user:meanwhile",
+    ]
+
+
+def test_a_reply_that_is_not_answered_yet_is_not_shown() -> None:
+    a, b = action("r", "a"), action("r", "b")
+    assert shape(fold([user("go"), a, b, answer(a), user("more")])) == ["user:go"]
+
+
+def test_rejections_and_errors_are_answers_that_say_so() -> None:
+    a, b = action("r", "a"), action("r", "b")
+    state = fold(
+        [
+            a,
+            b,
+            UserRejectObservation(cause=a.id, tool_name="t", call_id="a", reason="not that"),
+            AgentErrorEvent(cause=b.id, tool_name="t", call_id="b", error="it broke"),
+        ]
+    )
+    blocks = [block for block in build_messages(state)[-1].content if isinstance(block, ToolResultBlock)]
+    assert all(block.is_error for block in blocks)
+    assert "not that" in blocks[0].text
+    assert blocks[1].text == "it broke"
+
+
+def test_a_second_answer_to_one_action_is_not_shown() -> None:
+    a = action("r", "a")
+    late = answer(a).model_copy(update={"content": (TextBlock(text="late"),)})
+    assert shape(fold([a, answer(a), late])) == ["assistant:thinking of a,tool_call", "tool:re a"]
+
+
+def test_the_newest_prompt_stands_first() -> None:
+    state = fold([SystemPromptEvent(prompt="old"), user("go"), SystemPromptEvent(prompt="new")])
+    assert shape(state) == ["system:new", "user:go"]
+
+
+def test_what_was_forgotten_is_replaced_by_its_summary() -> None:
+    one, two = user("one"), user("two")
+    state = fold([one, two, user("three"), Condensation(forgotten=(one.id, two.id), summary="two things")])
+    assert shape(state) == ["user:two things", "user:three"]
+
+
+def test_forgetting_a_part_of_a_reply_forgets_all_of_it() -> None:
+    a, b = action("r", "a"), action("r", "b")
+    answered = answer(a)
+    state = fold([user("go"), a, b, answered, answer(b), Condensation(forgotten=(answered.id,), summary=None)])
+    assert shape(state) == ["user:go"]
+
+
+def test_a_snapshot_of_the_messages_does_not_change_when_more_come() -> None:
+    view = View()
+    state = fold([user("one")], view)
+    before = view.messages
+    state.apply(user("two").model_copy(update={"seq": 2}))
+    view.update(state)
+    assert [m.text for m in before] == ["one"]
+    assert (len(before), before[-1].text, [m.text for m in before[:5]]) == (1, "one", ["one"])
+    assert [m.text for m in view.messages] == ["one", "two"]
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[Event]:
+    """Logs as conversations write them, and some as they do not."""
+    events: list[Event] = []
+    pending: list[ActionEvent] = []
+    for number in range(draw(st.integers(0, 25))):
+        kind = draw(st.sampled_from(["user", "agent", "calls", "answer", "answer", "prompt", "forget", "move"]))
+        if kind == "user":
+            events.append(user(f"u{number}"))
+        elif kind == "agent":
+            events.append(MessageEvent(source="agent", message=Message.assistant(f"a{number}")))
+        elif kind == "calls":
+            batch = [action(f"r{number}", f"{number}-{n}") for n in range(draw(st.integers(1, 3)))]
+            events.extend(batch)
+            pending.extend(batch)
+        elif kind == "answer" and pending:
+            events.append(answer(pending.pop(draw(st.integers(0, len(pending) - 1)))))
+        elif kind == "prompt":
+            events.append(SystemPromptEvent(prompt=f"p{number}"))
+        elif kind == "forget" and events:
+            chosen = draw(st.lists(st.sampled_from(events), min_size=1, max_size=3))
+            events.append(Condensation(forgotten=tuple(event.id for event in chosen), summary=f"s{number}"))
+        elif kind == "move" and events:
+            events.append(HeadMoved(to=draw(st.integers(0, len(events)))))
+            pending.clear()
+    return events
+
+
+@given(logs())
+def test_a_view_that_was_added_to_is_the_view_that_is_built_anew(events: list[Event]) -> None:
+    view = View()
+    state = ConversationState("c")
+    for event in events:
+        state.apply(event.model_copy(update={"seq": state.head + 1}))
+        view.update(state)
+        rebuilt = build_messages(state)
+        assert list(view.messages) == list(rebuilt)
+
+
+@given(logs())
+def test_every_call_that_is_shown_has_its_answer_right_behind(events: list[Event]) -> None:
+    messages = list(build_messages(fold(events)))
+    for index, message in enumerate(messages):
+        if message.tool_calls:
+            results = [block for block in messages[index + 1].content if isinstance(block, ToolResultBlock)]
+            assert [block.call_id for block in results] == [call.id for call in message.tool_calls]
+        assert message.role != "tool" or messages[index - 1].tool_calls

@@ -1,0 +1,168 @@
+"""Secrets: tools get them, nobody else does; the mask is put on once, before anything is kept, shown or sent."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentcore import (
+    ActionEvent,
+    Agent,
+    AgentErrorEvent,
+    AlwaysConfirm,
+    Conversation,
+    FileStore,
+    MemoryStore,
+    ObservationEvent,
+    ToolContext,
+)
+from agentcore.errors import SecretError
+from agentcore.messages import ImageBlock
+from agentcore.testing import ScriptedLLM, call, say
+from agentcore.tool import ContentObservation, tool
+
+TOKEN = "tok-93f1-ab/é+x"
+
+used: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    used.clear()
+
+
+@tool(resources=())
+async def use(text: str) -> str:
+    """Use some text."""
+    used.append(text)
+    return f"used {text}"
+
+
+async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: Path) -> None:
+    llm = ScriptedLLM([call("use", text=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
+    store = FileStore(tmp_path / "logs")
+    agent = Agent(llm=llm, tools=[use])
+    async with Conversation(agent, tmp_path, store=store, secrets={"TOKEN": TOKEN}) as conversation:
+        result = await conversation.run(f"My token is {TOKEN}.")
+    assert used == [f"curl -H {TOKEN}"]
+    assert result.text == "I used <secret:TOKEN>"
+    (action,) = [event for event in conversation.state.events if isinstance(event, ActionEvent)]
+    assert action.arguments == {"text": "curl -H <secret:TOKEN>"}
+    log = Path(store.folder(conversation.id), "events.jsonl").read_text()
+    assert TOKEN not in log
+    assert "tok-93f1" not in log
+    assert all(TOKEN not in str(message) for request in llm.requests for message in request.messages)
+    assert conversation.state.secret_names == ("TOKEN",)
+
+
+async def test_tools_read_secrets_by_name_and_what_they_print_is_masked(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def from_vault() -> str:
+        asked.append("vault")
+        return TOKEN
+
+    @tool
+    async def show(ctx: ToolContext) -> str:
+        """Show."""
+        value = await ctx.secrets.get("TOKEN")
+        return f"plain {value} encoded {base64.b64encode(value.encode()).decode()}"
+
+    llm = ScriptedLLM([call("show"), say("done")])
+    async with Conversation(Agent(llm=llm, tools=[show]), tmp_path, secrets={"TOKEN": from_vault}) as conversation:
+        assert not asked
+        await conversation.run("go")
+    (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    assert TOKEN not in answer.text
+    assert base64.b64encode(TOKEN.encode()).decode()[:12] not in answer.text
+    assert answer.text.startswith("plain <secret:TOKEN> encoded <secret:TOKEN")
+
+
+async def test_spooled_output_is_masked_too(tmp_path: Path) -> None:
+    @tool
+    async def flood() -> str:
+        """Flood."""
+        return "x" * 40_000 + TOKEN + "y" * 40_000
+
+    llm = ScriptedLLM([call("flood"), say("done")])
+    agent = Agent(llm=llm, tools=[flood])
+    async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
+        await conversation.run("go")
+        (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+        path = answer.text.split("The whole is in ")[1].split("]")[0]
+        whole = (await conversation.workspace.read(path)).decode()
+    assert TOKEN not in whole
+    assert "<secret:TOKEN>" in whole
+
+
+async def test_a_secret_that_is_split_over_deltas_never_shows(tmp_path: Path) -> None:
+    secret = "abcdefghijklmnopqrstuvwxyz0123456789" * 2
+    llm = ScriptedLLM([say(f"It is {secret} indeed")])
+    shown: list[str] = []
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            async with Conversation(Agent(llm=llm), tmp_path, secrets={"LONG": secret}) as conversation:
+                deltas = conversation.deltas()
+
+                async def follow() -> None:
+                    shown.extend([delta.text async for delta in deltas])
+
+                tasks.start_soon(follow)
+                await conversation.run("go")
+    assert "".join(shown) == "It is <secret:LONG> indeed"
+
+
+async def test_pictures_are_left_alone(tmp_path: Path) -> None:
+    data = base64.b64encode(TOKEN.encode() * 20).decode()
+
+    @tool
+    async def picture() -> ContentObservation:
+        """Look."""
+        return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"),))
+
+    llm = ScriptedLLM([call("picture"), say("done")])
+    agent = Agent(llm=llm, tools=[picture])
+    async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
+        await conversation.run("go")
+    (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    assert isinstance(answer.content[0], ImageBlock)
+    assert answer.content[0].data == data
+
+
+@pytest.mark.parametrize("registered", [True, False])
+async def test_an_action_that_waited_through_a_restart_gets_its_secret_back_or_says_what_is_missing(
+    tmp_path: Path, registered: bool
+) -> None:
+    store = MemoryStore()
+    agent = Agent(llm=ScriptedLLM([call("use", text=f"curl {TOKEN}"), say("done")]), tools=[use])
+    secrets = {"TOKEN": TOKEN}
+    async with Conversation(agent, tmp_path, store=store, id="a", confirm=AlwaysConfirm(), secrets=secrets) as before:
+        await before.run("go")
+    async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets if registered else None) as after:
+        await after.approve()
+        assert (await after.run()).text == "done"
+    if registered:
+        assert used == [f"curl {TOKEN}"]
+    else:
+        assert not used
+        (answer,) = [event for event in after.state.events if isinstance(event, AgentErrorEvent)]
+        assert "TOKEN" in answer.error
+        assert answer.outcome == "not_run"
+
+
+async def test_a_value_that_is_too_short_to_mask_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SecretError, match="PIN"):
+        async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path, secrets={"PIN": "12345"}):
+            pass
+
+
+async def test_secrets_can_be_added_and_history_stays_as_it_was(tmp_path: Path) -> None:
+    llm = ScriptedLLM([say(f"{TOKEN} one"), say(f"{TOKEN} two")])
+    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+        assert (await conversation.run("go")).text == f"{TOKEN} one"
+        await conversation.add_secrets({"TOKEN": TOKEN})
+        assert (await conversation.run("go")).text == "<secret:TOKEN> two"
+        assert TOKEN in str(conversation.state.events)
