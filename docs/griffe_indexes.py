@@ -1,7 +1,7 @@
 """Teach the reference what an index is: its `X as X` imports are its public names, as if `__all__` listed them.
 
 A name that the root package has is shown there and nowhere else: that is its address. Where a folder has the same name
-(`agentcore.tool`), griffe sees the folder, so the name is shown on the folder's page.
+(`agentcore.tools`), griffe sees the folder, so the name is shown on the folder's page.
 """
 
 from __future__ import annotations

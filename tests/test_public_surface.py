@@ -104,7 +104,7 @@ def test_every_name_of_the_root_comes_from_one_index() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["", "import agentcore.tool", "from agentcore import Agent", "from agentcore.tool import tool"]
+    "first", ["", "import agentcore.tools", "from agentcore import Agent", "from agentcore.tools import tool"]
 )
 def test_a_name_of_the_root_is_never_hidden_by_the_folder_of_the_same_name(first: str) -> None:
     """Importing a folder binds it in its parent, which would make `from agentcore import tool` a matter of order."""

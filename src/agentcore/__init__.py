@@ -1,7 +1,7 @@
 """An async-native runtime for software agents.
 
 Above: your program. Everything a program types most is here; the rest has its folder: `agentcore.events`,
-`agentcore.messages`, `agentcore.record`, `agentcore.tool`, `agentcore.errors`, `agentcore.testing` ...
+`agentcore.messages`, `agentcore.record`, `agentcore.tools`, `agentcore.errors`, `agentcore.testing` ...
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from agentcore.security import AlwaysConfirm as AlwaysConfirm
     from agentcore.security import ConfirmRisky as ConfirmRisky
     from agentcore.security import NeverConfirm as NeverConfirm
-    from agentcore.tool import Action as Action
-    from agentcore.tool import Observation as Observation
-    from agentcore.tool import Tool as Tool
-    from agentcore.tool import ToolContext as ToolContext
-    from agentcore.tool import tool as tool
+    from agentcore.tools import Action as Action
+    from agentcore.tools import Observation as Observation
+    from agentcore.tools import Tool as Tool
+    from agentcore.tools import ToolContext as ToolContext
+    from agentcore.tools import tool as tool
     from agentcore.usage import Limits as Limits
     from agentcore.usage import Usage as Usage
     from agentcore.workspace import CommandResult as CommandResult
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from agentcore.workspace import Workspace as Workspace
 
 _HOMES = {
-    "Action": "agentcore.tool",
+    "Action": "agentcore.tools",
     "ActionApproved": "agentcore.events",
     "ActionEvent": "agentcore.events",
     "ActionStarted": "agentcore.events",
@@ -95,7 +95,7 @@ _HOMES = {
     "MessageEvent": "agentcore.events",
     "Model": "agentcore.llm",
     "NeverConfirm": "agentcore.security",
-    "Observation": "agentcore.tool",
+    "Observation": "agentcore.tools",
     "ObservationEvent": "agentcore.events",
     "PauseEvent": "agentcore.events",
     "Reply": "agentcore.llm",
@@ -105,13 +105,13 @@ _HOMES = {
     "SecurityRisk": "agentcore.risk",
     "Store": "agentcore.record",
     "SystemPromptEvent": "agentcore.events",
-    "Tool": "agentcore.tool",
-    "ToolContext": "agentcore.tool",
+    "Tool": "agentcore.tools",
+    "ToolContext": "agentcore.tools",
     "Usage": "agentcore.usage",
     "UsageEvent": "agentcore.events",
     "UserRejectObservation": "agentcore.events",
     "Workspace": "agentcore.workspace",
-    "tool": "agentcore.tool",
+    "tool": "agentcore.tools",
 }
 
 __all__ = [

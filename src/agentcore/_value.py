@@ -16,7 +16,7 @@ class Value(BaseModel):
     """A frozen model that refuses fields it does not know."""
 
     # defer_build: a schema is built when a class is first used, so that importing agentcore stays cheap.
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Recorded(Value):

@@ -6,7 +6,7 @@ import re
 import secrets
 from datetime import UTC, datetime
 
-__all__ = ["check_conversation_id", "new_conversation_id", "new_id"]
+__all__ = ["check_conversation_id", "is_conversation_id", "new_conversation_id", "new_id"]
 
 _CONVERSATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -21,9 +21,14 @@ def new_conversation_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
 
 
+def is_conversation_id(name: str) -> bool:
+    """Say whether it could be a conversation's id."""
+    return _CONVERSATION_ID.fullmatch(name) is not None
+
+
 def check_conversation_id(conversation_id: str) -> str:
     """Give the id back, or raise `ValueError` where it could not be the name of a folder on every system."""
-    if not _CONVERSATION_ID.fullmatch(conversation_id):
+    if not is_conversation_id(conversation_id):
         raise ValueError(
             f"{conversation_id!r} can't be a conversation id: use 1 to 128 letters, digits, '.', '_' or '-', "
             "the first one a letter or a digit."

@@ -10,7 +10,7 @@ from agentcore import Agent, AlwaysConfirm, Conversation, ConversationStatus, Li
 from agentcore.context import build_messages
 from agentcore.errors import RewindRefused
 from agentcore.testing import ScriptedLLM, call, calls, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 
 @tool(resources=())

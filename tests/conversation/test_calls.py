@@ -26,7 +26,7 @@ from agentcore import (
 )
 from agentcore.messages import ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
-from agentcore.tool import Resource, TextObservation, tool
+from agentcore.tools import Resource, TextObservation, tool
 
 
 def answers(conversation: Conversation) -> list[ObservationEvent | AgentErrorEvent]:

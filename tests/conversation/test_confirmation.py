@@ -25,7 +25,7 @@ from agentcore import (
 from agentcore.errors import NothingPending, ToolArgumentsError
 from agentcore.security import Approve, Reject
 from agentcore.testing import ScriptedLLM, call, calls, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 ran: list[str] = []
 

@@ -24,7 +24,7 @@ from agentcore import (
 )
 from agentcore.errors import ConversationClosed, ModelConnectionError, RunError
 from agentcore.testing import Gate, ScriptedLLM, call, calls, cut, hang, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 
 @tool(resources=())

@@ -10,7 +10,7 @@ import pytest
 
 from agentcore import ActionEvent, Agent, AlwaysConfirm, Conversation, ConversationStatus, Limits, MemoryStore, Usage
 from agentcore.testing import ScriptedLLM, call, hang, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 
 @tool(resources=())

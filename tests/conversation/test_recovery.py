@@ -29,7 +29,7 @@ from agentcore.errors import ConversationError, ConversationNotFound, NotRecorde
 from agentcore.events import StatusChanged
 from agentcore.record import EventLog
 from agentcore.testing import ScriptedLLM, call, say
-from agentcore.tool import TextObservation, tool
+from agentcore.tools import TextObservation, tool
 
 ran: list[str] = []
 

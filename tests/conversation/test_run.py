@@ -26,7 +26,7 @@ from agentcore import (
 from agentcore.errors import ConversationError, InsideConversation, ModelUnavailable, RunError
 from agentcore.events import EventBase
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 
 @tool

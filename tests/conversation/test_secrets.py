@@ -22,7 +22,7 @@ from agentcore import (
 from agentcore.errors import SecretError
 from agentcore.messages import ImageBlock
 from agentcore.testing import ScriptedLLM, call, say
-from agentcore.tool import ContentObservation, tool
+from agentcore.tools import ContentObservation, tool
 
 TOKEN = "tok-93f1-ab/é+x"
 

@@ -10,7 +10,7 @@ import pytest
 from agentcore import Agent, AlwaysConfirm, Conversation, ConversationStatus, Limits
 from agentcore.errors import NothingPending
 from agentcore.testing import ScriptedLLM, call, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 IDLE = ConversationStatus.IDLE
 PAUSED = ConversationStatus.PAUSED

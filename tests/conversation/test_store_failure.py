@@ -13,7 +13,7 @@ from agentcore import Agent, Conversation, Host, MemoryStore
 from agentcore.errors import ConversationLocked, StoreError
 from agentcore.record import Record, StoredLog
 from agentcore.testing import ScriptedLLM, call, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 
 @tool(resources=())

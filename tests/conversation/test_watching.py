@@ -10,7 +10,7 @@ import pytest
 from agentcore import Agent, Conversation, ConversationStatus, ToolContext
 from agentcore.errors import ModelUnavailable, RunError
 from agentcore.testing import Gate, ScriptedLLM, call, say
-from agentcore.tool import tool
+from agentcore.tools import tool
 
 
 async def test_many_watchers_see_every_event_once_and_in_order(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ async def run(program: Program, folder: Path) -> CompletedProcess[bytes]:
     place, home = AsyncPath(folder / "project"), AsyncPath(folder / "home")
     await place.mkdir()
     await home.mkdir()
-    file = AsyncPath(folder / f"{Path(program.page).stem}.py")
+    file = AsyncPath(folder / f"{Path(program.page).stem}_page.py")
     await file.write_text(program.code, encoding="utf-8")
     # The reader's own settings and keys must not decide whether a program runs.
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
@@ -191,7 +191,7 @@ async def test_a_program_that_fails_is_told_with_the_pages_line(tmp_path: Path) 
     (program,) = programs_of("page.md", "# T\n\n```python\nassert False\n```\n")
     ended = await run(program, tmp_path)
     assert ended.returncode == 1
-    assert b'page.py", line 4' in ended.stderr
+    assert b'page_page.py", line 4' in ended.stderr
 
 
 async def test_a_program_with_replies_talks_to_a_model_that_gives_them(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 from agentcore.context import AgentContext, Condenser
 from agentcore.llm import LLM, Model
 from agentcore.stuck import StuckThresholds
-from agentcore.tool import AnyTool, ToolSpec, finish_tool, resolve_tool, think_tool
+from agentcore.tools import AnyTool, ToolSpec, finish_tool, resolve_tool, think_tool
 
 __all__ = ["Agent", "record_agent", "restore_agent"]
 

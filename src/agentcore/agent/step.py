@@ -13,7 +13,7 @@ from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, Reply
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
-from agentcore.tool import AnyTool, read_call
+from agentcore.tools import AnyTool, read_call
 
 __all__ = ["Call", "StepOutcome", "take_step"]
 

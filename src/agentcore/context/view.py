@@ -14,7 +14,6 @@ from agentcore.events import (
     ActionEvent,
     AgentErrorEvent,
     Condensation,
-    CondensationRequest,
     CondensationSummaryEvent,
     MessageEvent,
     ObservationEvent,
@@ -126,7 +125,7 @@ class View:
                 if self._batch is None or self._batch.reply_id != event.reply_id:
                     self._batch = _Batch(event)
                 self._batch.actions.append(event)
-            case Condensation() | CondensationRequest():
+            case Condensation():
                 pass
             case _:
                 self._answer(event)

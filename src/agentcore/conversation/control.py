@@ -34,7 +34,7 @@ from agentcore.events import (
 from agentcore.messages import Message
 from agentcore.secrets import SecretSource
 from agentcore.security import ConfirmationPolicy, record_policy
-from agentcore.tool import read_call
+from agentcore.tools import read_call
 from agentcore.usage import Limits
 
 __all__ = [

@@ -86,8 +86,9 @@ class Core:
     rerun: set[str] = field(default_factory=set[str])
     """Read-only actions that a crash cut off: to be run again with the next turn."""
     stuck_seen: int = 0
-    """How many shown events the stuck detector has seen, and of which epoch."""
-    stuck_epoch: int = 0
+    """The head up to which the stuck detector has seen the log."""
+    stuck_epoch: int = -1
+    """The view's epoch then: after a rewind it has to see the other branch."""
     output: Any = None
     """The value that the agent finished with, where it has an output type."""
     repaired: str | None = None

@@ -125,7 +125,7 @@ class ReplyVoice:
         self._begin()
 
     def _begin(self) -> None:
-        self._streams: dict[str, StreamMasker[str]] = {}
+        self._streams: dict[str, StreamMasker] = {}
         self._offsets: dict[str, int] = {}
         self._text: list[str] = []
 

@@ -22,7 +22,7 @@ from agentcore.errors import AgentcoreError, StoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
-from agentcore.tool import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, ToolContext, conflicts, cut
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, ToolContext, conflicts, cut
 
 __all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
 

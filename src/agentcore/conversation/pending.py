@@ -19,7 +19,7 @@ from agentcore.events import (
 from agentcore.record import OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Reject, read_answer
-from agentcore.tool import read_call
+from agentcore.tools import read_call
 
 __all__ = ["approved_calls", "ask_for_approval", "prepare", "reject_event"]
 

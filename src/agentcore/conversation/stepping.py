@@ -29,7 +29,7 @@ from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
 from agentcore.messages import Message
 from agentcore.record import ConversationState
-from agentcore.tool import FinishAction, ThinkAction
+from agentcore.tools import FinishAction, ThinkAction
 
 __all__ = ["Stepper"]
 
@@ -241,13 +241,15 @@ class Stepper:
         detector = core.stuck
         if detector is None:
             return False
-        if core.stuck_epoch != core.state.view_epoch:
+        state = core.state
+        if core.stuck_epoch != state.view_epoch:
             detector.reset()
-            core.stuck_seen, core.stuck_epoch = 0, core.state.view_epoch
-        shown = core.state.shown
-        while core.stuck_seen < len(shown):
-            detector.observe(shown[core.stuck_seen])
-            core.stuck_seen += 1
+            for event in state.branch_events():
+                detector.observe(event)
+            core.stuck_seen, core.stuck_epoch = state.head, state.view_epoch
+        for event in state.events[core.stuck_seen :]:
+            detector.observe(event)
+        core.stuck_seen = state.head
         verdict = detector.verdict()
         if verdict is None:
             return False

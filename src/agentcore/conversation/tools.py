@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
-from agentcore.tool import AnyTool, Observation, ToolContext
+from agentcore.tools import AnyTool, Observation, ToolContext
 from agentcore.workspace import Workspace
 
 __all__ = ["Execute", "ToolBench"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, final
@@ -13,7 +14,7 @@ import anyio
 
 from agentcore.workspace.census import take_census
 from agentcore.workspace.terminal import foreground_group
-from agentcore.workspace.tree import Seen, descendants, offspring
+from agentcore.workspace.tree import Seen, descendants, look, offspring
 
 __all__ = ["CLOSE_SECONDS", "GRACE_SECONDS", "Family"]
 
@@ -24,6 +25,7 @@ CLOSE_SECONDS: Final = 5.0
 
 # Within that, to find out and say that something is left.
 _KILL_SECONDS: Final = CLOSE_SECONDS - GRACE_SECONDS - 0.8
+_PAUSE: Final = 0.002
 _log = logging.getLogger(__name__)
 
 
@@ -37,7 +39,7 @@ class Family:
 
     def __init__(self, pid: int, mark: str, terminal: int | None) -> None:
         self.pid = pid
-        self._mark = mark.encode()
+        self.mark = mark
         self._terminal = terminal
         self._gone = False
         self._collected = False
@@ -105,7 +107,7 @@ class Family:
         return await self._is_in_foreground()
 
     def _members(self, seen: Mapping[int, Seen]) -> set[int]:
-        return descendants(seen, None if self._collected else self.pid, self._mark)
+        return descendants(seen, None if self._collected else self.pid, self.mark.encode())
 
     async def _end_group(self, group: int, first: tuple[signal.Signals, ...]) -> None:
         affected: set[int] = set()
@@ -135,6 +137,18 @@ class Family:
         return True
 
 
+def kill_family(pid: int, mark: str) -> None:
+    """Kill a process that is not collected yet, with all that descends from it, at once. Blocks."""
+    deadline = time.monotonic() + CLOSE_SECONDS
+    while True:
+        _signal_group(pid, signal.SIGKILL)
+        seen = look()
+        left = [each for each in descendants(seen, pid, mark.encode()) if _kill(each, seen[each])]
+        if not left or time.monotonic() >= deadline:
+            return
+        time.sleep(_PAUSE)
+
+
 async def _until_gone(
     who: Callable[[Mapping[int, Seen]], set[int]], act: Callable[[int, Seen], bool], seconds: float
 ) -> set[int]:
@@ -144,7 +158,7 @@ async def _until_gone(
     """
     deadline = anyio.current_time() + seconds
     beyond: set[int] = set()
-    pause = 0.002
+    pause = _PAUSE
     while True:
         seen = await take_census()
         left = who(seen)

@@ -129,8 +129,8 @@ class LocalWorkspace:
         folder = self._at(cwd or ".")
         mark = secrets.token_hex(8)
         variables = environment(self._inherit, self._env, env, mark=mark, terminal=pty)
-        order = Order(command=command, cwd=folder, variables=variables, terminal=size if pty else None)
-        async with open_local_process(order, mark) as process:
+        order = Order(command, folder, variables, mark, terminal=size if pty else None)
+        async with open_local_process(order) as process:
             self._processes.add(process)
             try:
                 if not self._open:

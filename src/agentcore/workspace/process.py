@@ -15,18 +15,18 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from agentcore.errors import WorkspaceError
-from agentcore.workspace.family import CLOSE_SECONDS, Family
+from agentcore.workspace.family import CLOSE_SECONDS, Family, kill_family
 from agentcore.workspace.starting import Order, Started, start
 from agentcore.workspace.terminal import set_size
-from agentcore.workspace.threads import WAITS
+from agentcore.workspace.threads import STARTS, WAITS
 
 __all__ = ["LocalProcess", "open_local_process"]
 
 
 @asynccontextmanager
-async def open_local_process(order: Order, mark: str) -> AsyncGenerator[LocalProcess]:
+async def open_local_process(order: Order) -> AsyncGenerator[LocalProcess]:
     """Start a process and hold it; leaving ends it, with all that it started."""
-    process = LocalProcess(await start(order), mark)
+    process = LocalProcess(await start(order), order.mark)
     try:
         yield process
     finally:
@@ -127,11 +127,14 @@ class LocalProcess:
         try:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
                 await self._family.terminate()
+        except BaseException:
+            # Cancelled by asyncio itself, which no shield keeps out. A thread goes on even if that happens again.
+            with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+                await STARTS.run(kill_family, self.pid, self._family.mark)
+            raise
         finally:
-            if self.returncode is None:
-                # Cancelled by asyncio itself, which no shield keeps out, or given up: without waiting, then.
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(self.pid, signal.SIGKILL)
+            # Before it is collected, and then by itself only if it could not be ended.
+            _ = self.returncode
             for stream in (self._started.stdin, self._started.stdout, self._started.stderr):
                 if stream is not None:
                     _close(stream)

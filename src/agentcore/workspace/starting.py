@@ -16,7 +16,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
+import anyio
+
 from agentcore.errors import WorkspaceError
+from agentcore.workspace.family import CLOSE_SECONDS, kill_family
 from agentcore.workspace.files import path_errors
 from agentcore.workspace.protocol import Command
 from agentcore.workspace.terminal import CLAIM, open_terminal
@@ -38,7 +41,8 @@ class Order(NamedTuple):
     """A line for bash, or a program and its arguments."""
     cwd: str
     variables: Mapping[str, str]
-    """The whole environment."""
+    """The whole environment, with the mark in it."""
+    mark: str
     terminal: tuple[int, int] | None
     """The columns and rows of its terminal; None for pipes."""
 
@@ -67,51 +71,46 @@ async def start(order: Order) -> Started:
         PathError: there is no such folder.
         WorkspaceError: the system refused.
     """
-    handover = _Handover()
+    handover = _Handover(order)
     try:
-        await STARTS.run(handover.work, order)
+        await STARTS.run(handover.work)
         return handover.take()
     except BaseException:
         # A native cancellation of asyncio gets through all shields, so the thread may still be at it.
-        handover.abandon()
+        with anyio.move_on_after(CLOSE_SECONDS, shield=True):
+            await STARTS.run(handover.abandon)
         raise
 
 
 @final
 class _Handover:
-    """Passes a process from the thread that starts it to the task that asked; if that has gone, it ends the process."""
+    """Passes a process from the thread that starts it to the task that asked; if that has gone, the process is ended."""
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        # Held by the thread as long as it is at it.
+        self._working = threading.Lock()
         self._abandoned = False
         self._started: Started | None = None
 
-    def work(self, order: Order) -> None:
-        started = _start(order)
-        with self._lock:
+    def work(self) -> None:
+        with self._working:
             if not self._abandoned:
-                self._started = started
-                return
-        _undo(started)
+                self._started = _start(self._order)
 
     def take(self) -> Started:
-        with self._lock:
-            started, self._started = self._started, None
+        started, self._started = self._started, None
         assert started is not None, "taken before it was started"
         return started
 
     def abandon(self) -> None:
-        with self._lock:
-            self._abandoned = True
+        self._abandoned = True
+        with self._working:
             started, self._started = self._started, None
         if started is not None:
-            _undo(started)
-
-
-def _undo(started: Started) -> None:
-    os.killpg(started.process.pid, signal.SIGKILL)
-    started.close()
-    started.process.wait()
+            kill_family(started.process.pid, self._order.mark)
+            started.close()
+            started.process.wait()
 
 
 def _start(order: Order) -> Started:

@@ -8,13 +8,13 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from agentcore.messages import ResultBlock
-from agentcore.tool.action import Action
-from agentcore.tool.annotations import ToolAnnotations
-from agentcore.tool.context import ToolContext
-from agentcore.tool.definition import Arguments, Tool
-from agentcore.tool.importing import import_path, look_up
-from agentcore.tool.observation import Observation, TextObservation
-from agentcore.tool.spec import ToolSpec
+from agentcore.tools.action import Action
+from agentcore.tools.annotations import ToolAnnotations
+from agentcore.tools.context import ToolContext
+from agentcore.tools.definition import Arguments, Tool
+from agentcore.tools.importing import import_path, look_up
+from agentcore.tools.observation import Observation, TextObservation
+from agentcore.tools.spec import ToolSpec
 
 __all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "think_tool"]
 

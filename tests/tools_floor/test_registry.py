@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, JsonValue
 
 from agentcore.errors import ToolNotFound
-from agentcore.tool import (
+from agentcore.tools import (
     Action,
     AnyTool,
     TextObservation,
@@ -166,7 +166,7 @@ def on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cal
 
 
 TOOLS = """
-from agentcore.tool import tool, think_tool
+from agentcore.tools import tool, think_tool
 
 @tool
 async def hello() -> str:

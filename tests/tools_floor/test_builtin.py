@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from agentcore.errors import ToolArgumentsError
 from agentcore.messages import TextBlock
 from agentcore.risk import SecurityRisk
-from agentcore.tool import (
+from agentcore.tools import (
     AnyTool,
     FinishObservation,
     Observation,

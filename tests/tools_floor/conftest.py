@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agentcore.secrets import SecretRegistry
-from agentcore.tool import ToolContext
+from agentcore.tools import ToolContext
 from agentcore.workspace import LocalWorkspace, Workspace
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-from agentcore.tool.json_text import decode_prefix
+from agentcore.tools.json_text import decode_prefix
 
 __all__ = ["fit", "rename_keys"]
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import JsonValue, ValidationError
 
 from agentcore.errors import ToolArgumentsError
-from agentcore.tool.cut import cut
+from agentcore.tools.cut import cut
 
 __all__ = ["misfit", "shown", "wanted"]
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from agentcore.errors import ToolArgumentsError
 from agentcore.risk import SecurityRisk
-from agentcore.tool import (
+from agentcore.tools import (
     Action,
     AnyTool,
     Executor,

@@ -14,13 +14,13 @@ from pydantic import JsonValue, ValidationError
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import schema_of
-from agentcore.tool.action import Action
-from agentcore.tool.annotations import ToolAnnotations
-from agentcore.tool.arguments import misfit
-from agentcore.tool.context import ToolContext
-from agentcore.tool.observation import Observation
-from agentcore.tool.resources import Resource
-from agentcore.tool.spec import ToolSpec
+from agentcore.tools.action import Action
+from agentcore.tools.annotations import ToolAnnotations
+from agentcore.tools.arguments import misfit
+from agentcore.tools.context import ToolContext
+from agentcore.tools.observation import Observation
+from agentcore.tools.resources import Resource
+from agentcore.tools.spec import ToolSpec
 from agentcore.workspace import Workspace
 
 __all__ = ["Alias", "AnyTool", "Arguments", "Executor", "Tool"]

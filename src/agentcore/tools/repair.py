@@ -15,11 +15,11 @@ from typing import Final, Literal, TypeVar
 from pydantic import JsonValue
 
 from agentcore.errors import ToolArgumentsError
-from agentcore.tool.action import Action
-from agentcore.tool.arguments import shown, wanted
-from agentcore.tool.definition import Alias, AnyTool, Arguments
-from agentcore.tool.fit import fit, rename_keys
-from agentcore.tool.json_text import read_object, without_lone_surrogates
+from agentcore.tools.action import Action
+from agentcore.tools.arguments import shown, wanted
+from agentcore.tools.definition import Alias, AnyTool, Arguments
+from agentcore.tools.fit import fit, rename_keys
+from agentcore.tools.json_text import read_object, without_lone_surrogates
 
 __all__ = ["ReadCall", "read_call"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentcore.errors import SecretError
-from agentcore.tool import ToolContext, ToolHost
+from agentcore.tools import ToolContext, ToolHost
 
 
 async def test_a_tool_reaches_its_host(ctx: ToolContext, host: ToolHost) -> None:

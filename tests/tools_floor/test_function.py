@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import TextBlock
 from agentcore.risk import SecurityRisk
-from agentcore.tool import (
+from agentcore.tools import (
     SYNC_TOOLS_AT_ONCE,
     AnyTool,
     FunctionTool,

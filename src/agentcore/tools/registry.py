@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from pydantic import BaseModel, JsonValue
 
 from agentcore.errors import AgentcoreError, ToolNotFound
-from agentcore.tool.builtin import finish_tool, think_tool
-from agentcore.tool.definition import AnyTool, Tool
-from agentcore.tool.function import FUNCTION_SPEC
-from agentcore.tool.importing import look_up
-from agentcore.tool.spec import ToolSpec
+from agentcore.tools.builtin import finish_tool, think_tool
+from agentcore.tools.definition import AnyTool, Tool
+from agentcore.tools.function import FUNCTION_SPEC
+from agentcore.tools.importing import look_up
+from agentcore.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from agentcore.tool.context import ToolContext
+from agentcore.tools.context import ToolContext
 
 __all__ = ["SYNC_TOOLS_AT_ONCE", "run_in_thread"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.tool import OUTPUT_LIMIT, cut
+from agentcore.tools import OUTPUT_LIMIT, cut
 
 
 def test_what_is_short_enough_is_left_as_it_is() -> None:

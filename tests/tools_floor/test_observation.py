@@ -11,8 +11,8 @@ import pytest
 from pydantic import BaseModel
 
 from agentcore.messages import ImageBlock, ResultBlock, TextBlock
-from agentcore.tool import ContentObservation, JsonObservation, Observation, TextObservation
-from agentcore.tool.observation import observe
+from agentcore.tools import ContentObservation, JsonObservation, Observation, TextObservation
+from agentcore.tools.observation import observe
 
 PICTURE = ImageBlock(data="aGk=", media_type="image/png")
 

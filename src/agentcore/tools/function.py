@@ -12,15 +12,15 @@ from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import Signature, read_signature
-from agentcore.tool.action import Action
-from agentcore.tool.annotations import ToolAnnotations
-from agentcore.tool.context import ToolContext
-from agentcore.tool.definition import Alias, Arguments, Tool
-from agentcore.tool.importing import import_path, look_up
-from agentcore.tool.observation import Observation, observe
-from agentcore.tool.resources import Resource
-from agentcore.tool.spec import ToolSpec
-from agentcore.tool.threads import run_in_thread
+from agentcore.tools.action import Action
+from agentcore.tools.annotations import ToolAnnotations
+from agentcore.tools.context import ToolContext
+from agentcore.tools.definition import Alias, Arguments, Tool
+from agentcore.tools.importing import import_path, look_up
+from agentcore.tools.observation import Observation, observe
+from agentcore.tools.resources import Resource
+from agentcore.tools.spec import ToolSpec
+from agentcore.tools.threads import run_in_thread
 
 __all__ = ["FUNCTION_SPEC", "FunctionTool", "tool"]
 

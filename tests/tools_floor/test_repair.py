@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agentcore.tool import Action, Alias, AnyTool, Arguments, TextObservation, Tool, ToolContext, read_call
+from agentcore.tools import Action, Alias, AnyTool, Arguments, TextObservation, Tool, ToolContext, read_call
 
 
 class Run(Action):

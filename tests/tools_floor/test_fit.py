@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agentcore.schema import schema_of
-from agentcore.tool.fit import fit, rename_keys
+from agentcore.tools.fit import fit, rename_keys
 
 
 class Step(BaseModel):

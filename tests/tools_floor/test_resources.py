@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.tool import Resource, conflicts
+from agentcore.tools import Resource, conflicts
 
 ROOT = "/home/me/project"
 

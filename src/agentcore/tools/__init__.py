@@ -1,0 +1,37 @@
+"""What a model may do: tools, what they touch, how calls are read, and how tools travel."""
+
+from agentcore.tools.action import Action as Action
+from agentcore.tools.annotations import ToolAnnotations as ToolAnnotations
+from agentcore.tools.builtin import FinishAction as FinishAction
+from agentcore.tools.builtin import FinishObservation as FinishObservation
+from agentcore.tools.builtin import ThinkAction as ThinkAction
+from agentcore.tools.builtin import finish_tool as finish_tool
+from agentcore.tools.builtin import think_tool as think_tool
+from agentcore.tools.context import ToolContext as ToolContext
+from agentcore.tools.context import ToolHost as ToolHost
+from agentcore.tools.context import ToolSecrets as ToolSecrets
+from agentcore.tools.cut import OUTPUT_LIMIT as OUTPUT_LIMIT
+from agentcore.tools.cut import cut as cut
+from agentcore.tools.definition import Alias as Alias
+from agentcore.tools.definition import AnyTool as AnyTool
+from agentcore.tools.definition import Arguments as Arguments
+from agentcore.tools.definition import Executor as Executor
+from agentcore.tools.definition import Tool as Tool
+from agentcore.tools.function import FunctionTool as FunctionTool
+from agentcore.tools.function import tool as tool
+from agentcore.tools.observation import ContentObservation as ContentObservation
+from agentcore.tools.observation import JsonObservation as JsonObservation
+from agentcore.tools.observation import Observation as Observation
+from agentcore.tools.observation import TextObservation as TextObservation
+from agentcore.tools.registry import ToolFactory as ToolFactory
+from agentcore.tools.registry import ToolRegistry as ToolRegistry
+from agentcore.tools.registry import allow_imports as allow_imports
+from agentcore.tools.registry import register_tool as register_tool
+from agentcore.tools.registry import resolve_tool as resolve_tool
+from agentcore.tools.repair import ReadCall as ReadCall
+from agentcore.tools.repair import read_call as read_call
+from agentcore.tools.resources import Access as Access
+from agentcore.tools.resources import Resource as Resource
+from agentcore.tools.resources import conflicts as conflicts
+from agentcore.tools.spec import ToolSpec as ToolSpec
+from agentcore.tools.threads import SYNC_TOOLS_AT_ONCE as SYNC_TOOLS_AT_ONCE
