@@ -5,6 +5,8 @@ from agentcore.llm.deltas import ReasoningDelta as ReasoningDelta
 from agentcore.llm.deltas import ResetDelta as ResetDelta
 from agentcore.llm.deltas import TextDelta as TextDelta
 from agentcore.llm.deltas import ToolCallDelta as ToolCallDelta
+from agentcore.llm.deltas import deltas_of as deltas_of
+from agentcore.llm.llm import LLM as LLM
 from agentcore.llm.model import UNFINISHED as UNFINISHED
 from agentcore.llm.model import CallContext as CallContext
 from agentcore.llm.model import DeltaStream as DeltaStream

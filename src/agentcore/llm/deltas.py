@@ -5,13 +5,16 @@ Deltas are for those who watch. What counts is the `Reply` at the end: it is ass
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock
 
-__all__ = ["Delta", "ReasoningDelta", "ResetDelta", "TextDelta", "ToolCallDelta"]
+__all__ = ["Delta", "ReasoningDelta", "ResetDelta", "TextDelta", "ToolCallDelta", "deltas_of"]
 
 
 class TextDelta(Value):
@@ -49,3 +52,17 @@ class ResetDelta(Value):
 
 Delta = Annotated[TextDelta | ReasoningDelta | ToolCallDelta | ResetDelta, Field(discriminator="type")]
 """One piece of a reply that is being said."""
+
+
+def deltas_of(message: Message) -> Iterator[Delta]:
+    """Say a message that is there already in deltas, one for each of its blocks that can be watched."""
+    calls = 0
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            yield TextDelta(text=block.text)
+        elif isinstance(block, ThinkingBlock):
+            yield ReasoningDelta(text=block.text)
+        elif isinstance(block, ToolCallBlock):
+            written = block.arguments if isinstance(block.arguments, str) else json.dumps(block.arguments)
+            yield ToolCallDelta(index=calls, id=block.id, name=block.name, arguments=written)
+            calls += 1

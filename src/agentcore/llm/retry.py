@@ -116,6 +116,7 @@ class _RetryingStream:
         self._shown = False
         self._open = AsyncExitStack()
         self._inner: DeltaStream | None = None
+        self._reply: Reply | None = None
 
     async def start(self) -> DeltaStream:
         """Open attempts until one is open."""
@@ -146,6 +147,9 @@ class _RetryingStream:
             inner = self._inner or await self.start()
             try:
                 delta = await anext(inner)
+            except StopAsyncIteration:
+                self._reply = inner.reply
+                raise
             except ModelError as error:
                 await self._failed(error)
                 if self._shown:
@@ -158,9 +162,9 @@ class _RetryingStream:
 
     @property
     def reply(self) -> Reply:
-        if self._inner is None:
+        if self._reply is None:
             raise RuntimeError(UNFINISHED)
-        return self._inner.reply
+        return self._reply
 
 
 async def _next_delay(policy: RetryPolicy, attempt: int, error: ModelError, context: CallContext | None) -> float:

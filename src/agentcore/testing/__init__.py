@@ -1,5 +1,7 @@
 """What tests of agents are made of: a model that plays a script, in the process or over HTTP."""
 
+from agentcore.testing.provider import ChatProvider as ChatProvider
+from agentcore.testing.provider import serve_provider as serve_provider
 from agentcore.testing.script import Gate as Gate
 from agentcore.testing.script import Request as Request
 from agentcore.testing.script import Said as Said

@@ -24,7 +24,7 @@ import anyio.lowlevel
 from pydantic import JsonValue
 
 from agentcore.errors import ModelConnectionError, ScriptExhausted
-from agentcore.llm import CallContext, Delta, ReasoningDelta, Reply, TextDelta, ToolCallDelta
+from agentcore.llm import CallContext, Delta, Reply, ResetDelta, ToolCallDelta, deltas_of
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
 from agentcore.usage import Usage
 
@@ -274,17 +274,12 @@ def _with_call_ids(content: tuple[Block, ...], number: int) -> tuple[Block, ...]
 
 
 def _deltas(message: Message) -> Iterator[Delta]:
-    index = 0
-    for block in message.content:
-        if isinstance(block, TextBlock):
-            yield from (TextDelta(text=piece) for piece in _pieces(block.text))
-        elif isinstance(block, ThinkingBlock):
-            yield from (ReasoningDelta(text=piece) for piece in _pieces(block.text))
-        elif isinstance(block, ToolCallBlock):
-            yield ToolCallDelta(index=index, id=block.id, name=block.name)
-            for piece in _pieces(arguments_text(block)):
-                yield ToolCallDelta(index=index, arguments=piece)
-            index += 1
+    for delta in deltas_of(message):
+        if isinstance(delta, ToolCallDelta):
+            yield delta.model_copy(update={"arguments": ""})
+            yield from (ToolCallDelta(index=delta.index, arguments=piece) for piece in _pieces(delta.arguments))
+        elif not isinstance(delta, ResetDelta):
+            yield from (delta.model_copy(update={"text": piece}) for piece in _pieces(delta.text))
 
 
 def arguments_text(block: ToolCallBlock) -> str:

@@ -1,0 +1,155 @@
+"""Messages as the Chat Completions format has them, which is also what litellm takes for every provider.
+
+Below: `agentcore.messages`. The way back, from what a provider answers, is in `chat_reply`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from pydantic import JsonValue
+
+from agentcore.llm.names import provider_of
+from agentcore.messages import (
+    ImageBlock,
+    Message,
+    ProviderBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+)
+
+__all__ = ["ChatMessage", "arguments_json", "encode_messages", "encode_tools", "image_url"]
+
+ChatMessage = dict[str, JsonValue]
+
+_WANTS_SIGNED_THINKING = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "databricks", "litellm_proxy"})
+"""Providers of models that sign their thinking and want it back."""
+_WANTS_REASONING = frozenset(
+    {"dashscope", "deepseek", "fireworks_ai", "hosted_vllm", "minimax", "moonshot", "openrouter", "xiaomi_mimo", "zai"}
+)
+"""Providers of models that want to read their own thinking again; others refuse the field, or do not know it."""
+_TAKES_IMAGES_IN_RESULTS = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai"})
+
+
+def encode_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
+    """Write what a model is told of its tools."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": tool.name, "description": tool.description, "parameters": tool.parameters},
+        }
+        for tool in tools
+    ]
+
+
+def encode_messages(messages: Sequence[Message], model: str) -> list[ChatMessage]:
+    """Write messages for a model; the same messages always give the same bytes."""
+    provider = provider_of(model)
+    encoded: list[ChatMessage] = []
+    results: list[ToolResultBlock] = []
+    calls: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            results.extend(block for block in message.content if isinstance(block, ToolResultBlock))
+            continue
+        encoded.extend(_encode_results(results, calls, provider))
+        results = []
+        if message.role == "assistant":
+            calls = [call.id for call in message.tool_calls]
+            encoded.append(_encode_assistant(message, provider))
+        elif message.role == "system":
+            encoded.append({"role": "system", "content": message.text})
+        else:
+            encoded.append({"role": "user", "content": _encode_parts(message)})
+    encoded.extend(_encode_results(results, calls, provider))
+    return encoded
+
+
+def _encode_assistant(message: Message, provider: str) -> ChatMessage:
+    # Null and not "": an empty text besides calls is refused by some.
+    encoded: ChatMessage = {"role": "assistant", "content": message.text or (None if message.tool_calls else "")}
+    if calls := message.tool_calls:
+        encoded["tool_calls"] = [_encode_call(call) for call in calls]
+    thinking: list[JsonValue] = []
+    for block in message.content:
+        if isinstance(block, ThinkingBlock) and block.signature is not None:
+            thinking.append({"type": "thinking", "thinking": block.text, "signature": block.signature})
+        elif isinstance(block, RedactedThinkingBlock):
+            thinking.append({"type": "redacted_thinking", "data": block.data})
+        elif isinstance(block, ProviderBlock) and block.provider == provider:
+            _join(encoded, block.data)
+    if thinking and provider in _WANTS_SIGNED_THINKING:
+        encoded["thinking_blocks"] = thinking
+    if provider in _WANTS_REASONING and "reasoning_details" not in encoded:
+        reasoning = "".join(block.text for block in message.content if isinstance(block, ThinkingBlock))
+        if reasoning:
+            encoded["reasoning_content"] = reasoning
+    return encoded
+
+
+def _join(encoded: ChatMessage, fragment: JsonValue) -> None:
+    """Put back what `chat_reply` took out of a message because only its provider can read it."""
+    if not isinstance(fragment, dict):
+        return
+    for name, value in fragment.items():
+        present = encoded.get(name)
+        if isinstance(present, list) and isinstance(value, list):
+            encoded[name] = [*value, *present]
+        elif isinstance(present, dict) and isinstance(value, dict):
+            encoded[name] = {**present, **value}
+        else:
+            encoded[name] = value
+
+
+def _encode_call(call: ToolCallBlock) -> JsonValue:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_json(call)}}
+
+
+def arguments_json(call: ToolCallBlock) -> str:
+    """Write a call's arguments. Text that was no JSON object is wrapped in one: many providers read what comes back."""
+    if isinstance(call.arguments, str):
+        return json.dumps({"malformed": call.arguments}, ensure_ascii=False)
+    return json.dumps(call.arguments, ensure_ascii=False)
+
+
+def _encode_results(results: list[ToolResultBlock], calls: list[str], provider: str) -> Iterable[ChatMessage]:
+    """Write answers in the order of the calls, which some providers insist on."""
+    order = {call_id: position for position, call_id in reversed(list(enumerate(calls)))}
+    shown: list[JsonValue] = []
+    for result in sorted(results, key=lambda result: order.get(result.call_id, len(order))):
+        content: JsonValue = result.text
+        images = [block for block in result.content if isinstance(block, ImageBlock)]
+        if images and provider in _TAKES_IMAGES_IN_RESULTS:
+            content = [_encode_part(block) for block in result.content]
+        elif images:
+            content = f"{result.text}\n(The picture of this result follows in the next message.)".lstrip()
+            shown.extend(_encode_part(image) for image in images)
+        yield {"role": "tool", "tool_call_id": result.call_id, "content": content}
+    if shown:
+        yield {"role": "user", "content": shown}
+
+
+def _encode_parts(message: Message) -> JsonValue:
+    blocks = [block for block in message.content if isinstance(block, TextBlock | ImageBlock)]
+    if len(blocks) == 1 and isinstance(blocks[0], TextBlock):
+        return blocks[0].text
+    return [_encode_part(block) for block in blocks]
+
+
+def _encode_part(block: TextBlock | ImageBlock) -> JsonValue:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    return {"type": "image_url", "image_url": {"url": image_url(block)}}
+
+
+def image_url(block: ImageBlock) -> str:
+    """Write a picture as an address."""
+    if block.data is None:
+        return cast("str", block.url)
+    return f"data:{block.media_type};base64,{block.data}"

@@ -1,0 +1,148 @@
+"""Calls of the Chat Completions interface, which litellm offers for every provider."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+from agentcore.errors import ModelUnavailable
+from agentcore.llm.chat import encode_messages, encode_tools
+from agentcore.llm.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
+from agentcore.llm.deltas import Delta
+from agentcore.llm.model import CallContext
+from agentcore.llm.settings import LLMSettings
+from agentcore.llm.wire import Answer, Reader, broken_off, common_options
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["ChatWire"]
+
+_WANTS_CACHE_MARKS = frozenset({"anthropic", "bedrock", "vertex_ai", "databricks", "openrouter"})
+_TAKES_CACHE_KEY = frozenset({"openai", "azure"})
+
+
+class ChatWire:
+    """The wire of `agentcore.llm.chat`."""
+
+    def options(
+        self,
+        settings: LLMSettings,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        context: CallContext | None,
+        known: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Make the arguments of a call."""
+        del known
+        options = common_options(settings) | {"messages": encode_messages(messages, settings.model)}
+        if tools:
+            options["tools"] = encode_tools(tools)
+        if settings.max_output_tokens is not None:
+            options["max_tokens"] = settings.max_output_tokens
+        if settings.reasoning_effort is not None:
+            options["reasoning_effort"] = settings.reasoning_effort
+        if settings.prompt_caching and settings.provider in _WANTS_CACHE_MARKS and "claude" in settings.model:
+            options["cache_control_injection_points"] = [
+                {"location": "message", "role": "system"},
+                {"location": "message", "index": -1},
+            ]
+        key = context.prompt_cache_key if context is not None else None
+        if key is not None and settings.provider in _TAKES_CACHE_KEY and settings.base_url is None:
+            options["prompt_cache_key"] = key
+        return options
+
+    def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
+        """Give litellm's function."""
+
+        def complete(*, stream: bool = False, **options: Any) -> Awaitable[Any]:
+            if stream:
+                options |= {"stream": True, "stream_options": {"include_usage": True}}
+            return litellm.acompletion(**options)
+
+        return complete
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once."""
+        choices: list[dict[str, Any]] = response.get("choices") or []
+        if not choices:
+            raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+        return _answer(
+            settings,
+            choices[0]["message"],
+            choices[0].get("finish_reason") or "stop",
+            [response.get("usage") or {}],
+            response,
+        )
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream."""
+        return _ChatReader(settings)
+
+    async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Pass a stream's events on; the last one says how it ended, in litellm's words."""
+
+        async def ended(**_: Any) -> None:
+            # Otherwise it puts the reply together itself, counts its tokens, logs it, and makes up a reason to stop.
+            raise StopAsyncIteration
+
+        stream._finalize_completed_stream = ended
+        try:
+            async for chunk in stream:
+                await send(chunk.model_dump(warnings=False))
+            await send(
+                {
+                    # Reasons and counts are held back from the chunks it gives.
+                    "finish_reason": stream.received_finish_reason or stream.intermittent_finish_reason,
+                    "usages": [
+                        usage.model_dump() for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))
+                    ],
+                }
+            )
+        finally:
+            await stream.aclose()
+
+
+class _ChatReader:
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._numbers = CallNumbers()
+        self._choices: list[dict[str, Any]] = []
+        self._last: dict[str, Any] = {}
+        self._end: dict[str, Any] = {}
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        """Take one event in and show what it says."""
+        if "usages" in event:
+            self._end = event
+            return
+        self._last = event
+        for choice in event.get("choices") or ():
+            if not choice.get("index"):
+                self._choices.append(choice)
+                yield from deltas(choice, self._numbers)
+
+    def answer(self) -> Answer:
+        """Give the whole."""
+        reason = self._end.get("finish_reason")
+        if not reason:
+            raise broken_off(self._settings.model)
+        return _answer(self._settings, assemble(self._choices), reason, self._end["usages"], self._last)
+
+
+def _answer(
+    settings: LLMSettings,
+    said: dict[str, Any],
+    finish_reason: str,
+    usages: list[dict[str, Any]],
+    envelope: dict[str, Any],
+) -> Answer:
+    message = decode_message(said, settings.provider)
+    # OpenRouter says what it charged; others who say "cost" mean other things.
+    costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
+    return Answer(
+        message=message,
+        usage=decode_usage(usages),
+        stop_reason=stop_reason(finish_reason, message),
+        model=envelope.get("model"),
+        provider_id=envelope.get("id"),
+        reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
+    )

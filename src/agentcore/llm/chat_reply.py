@@ -1,0 +1,232 @@
+"""What a provider answers in the Chat Completions format, read: whole, or put together from the pieces of a stream.
+
+The way there is in `chat`. Everything here is a function of plain JSON; nothing knows where it came from.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.text import clean, clean_json
+from agentcore.messages import (
+    Block,
+    Message,
+    ProviderBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
+from agentcore.usage import Usage
+
+__all__ = ["CallNumbers", "assemble", "decode_message", "decode_usage", "deltas", "read_arguments", "stop_reason"]
+
+_STOP_REASONS = {"stop": "end", "function_call": "tool_calls", "eos": "end", "end_turn": "end", "max_tokens": "length"}
+
+_SAID_ELSEWHERE = frozenset(
+    {"refusal", "reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "citation"}
+)
+"""Provider's own fields that say again what the message says in fields of its own, or that a stream is cut into."""
+
+
+def stop_reason(finish_reason: str, message: Message) -> str:
+    """Say why a reply stopped, in our words."""
+    reason = _STOP_REASONS.get(finish_reason, finish_reason)
+    # Many compatible servers say "stop" all the same.
+    return "tool_calls" if reason == "end" and message.tool_calls else reason
+
+
+def read_arguments(text: str) -> dict[str, JsonValue] | str:
+    """Read the arguments of a call; what is no JSON object stays text. No text at all is no arguments."""
+    if not text.strip():
+        return {}
+    try:
+        arguments: JsonValue = json.loads(text)
+    except (ValueError, RecursionError):
+        return clean(text)
+    return cast("dict[str, JsonValue]", clean_json(arguments)) if isinstance(arguments, dict) else clean(text)
+
+
+def decode_message(message: dict[str, Any], provider: str) -> Message:
+    """Read one message of a model."""
+    blocks: list[Block] = list(_thinking(message))
+    text = _text(message.get("content")) or message.get("refusal")
+    if text:
+        blocks.append(TextBlock(text=clean(text)))
+    own: dict[str, JsonValue] = {}
+    for position, call in enumerate(message.get("tool_calls") or ()):
+        if _runs_at_the_provider(call):
+            cast("list[JsonValue]", own.setdefault("tool_calls", [])).append(_without_nulls(call))
+            continue
+        blocks.append(
+            ToolCallBlock(
+                id=call.get("id") or f"call_{position}",
+                name=clean(call["function"].get("name") or ""),
+                arguments=read_arguments(call["function"].get("arguments") or ""),
+            )
+        )
+    fields: dict[str, Any] = message.get("provider_specific_fields") or {}
+    if details := message.get("reasoning_details") or fields.get("reasoning_details"):
+        own["reasoning_details"] = details
+    if kept := {name: value for name, value in fields.items() if value and name not in _SAID_ELSEWHERE}:
+        own["provider_specific_fields"] = kept
+    if own:
+        blocks.append(ProviderBlock(provider=provider, data=clean_json(own)))
+    return Message(role="assistant", content=tuple(blocks))
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, list):
+        parts = cast("list[dict[str, Any]]", content)
+        return "".join(part.get("text") or "" for part in parts if part.get("type") == "text")
+    return content or ""
+
+
+def _thinking(message: dict[str, Any]) -> Iterator[Block]:
+    signed = message.get("thinking_blocks")
+    for block in signed or ():
+        if block.get("type") == "redacted_thinking":
+            yield RedactedThinkingBlock(data=block["data"])
+        else:
+            yield ThinkingBlock(text=clean(block.get("thinking") or ""), signature=block.get("signature") or None)
+    # Where there are blocks, this repeats their words.
+    if not signed and (words := _reasoning(message)):
+        yield ThinkingBlock(text=clean(words))
+
+
+def _reasoning(message: dict[str, Any]) -> str:
+    words = message.get("reasoning_content") or message.get("reasoning")
+    return words if isinstance(words, str) else ""
+
+
+def _runs_at_the_provider(call: dict[str, Any]) -> bool:
+    """Whether a call is one of the provider's own tools: it was answered already, in the same reply."""
+    return (call.get("id") or "").startswith("srvtoolu_")
+
+
+def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
+    return {name: item for name, item in value.items() if item is not None}
+
+
+class CallNumbers:
+    """Which call of a reply a fragment belongs to, whatever its provider makes of `index`."""
+
+    def __init__(self) -> None:
+        self._positions: dict[int, int] = {}
+        self._ids: list[str | None] = []
+
+    def position(self, fragment: dict[str, Any]) -> int:
+        """Say the position of the call that a fragment continues or begins."""
+        index, call_id = fragment.get("index") or 0, fragment.get("id")
+        position = self._positions.get(index)
+        # Some servers say index 0 for every call: then a new id begins a new one.
+        if position is None or (call_id and self._ids[position] and call_id != self._ids[position]):
+            position = self._positions[index] = len(self._ids)
+            self._ids.append(None)
+        self._ids[position] = self._ids[position] or call_id
+        return position
+
+
+def deltas(choice: dict[str, Any], numbers: CallNumbers) -> Iterator[Delta]:
+    """Show what one piece of a stream says."""
+    delta: dict[str, Any] = choice.get("delta") or {}
+    if words := _reasoning(delta):
+        yield ReasoningDelta(text=clean(words))
+    if text := _text(delta.get("content")):
+        yield TextDelta(text=clean(text))
+    for fragment in delta.get("tool_calls") or ():
+        function: dict[str, Any] = fragment.get("function") or {}
+        yield ToolCallDelta(
+            index=numbers.position(fragment),
+            id=fragment.get("id"),
+            name=clean(function.get("name") or "") or None,
+            arguments=clean(function.get("arguments") or ""),
+        )
+
+
+def assemble(choices: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Put the pieces of a stream together: the message that the provider would have sent at once."""
+    texts: list[str] = []
+    reasoning: list[str] = []
+    refusal: list[str] = []
+    thinking: list[dict[str, Any]] = []
+    calls: list[dict[str, Any]] = []
+    details: list[Any] = []
+    fields: dict[str, Any] = {}
+    numbers = CallNumbers()
+    for choice in choices:
+        delta: dict[str, Any] = choice.get("delta") or {}
+        texts.append(_text(delta.get("content")))
+        reasoning.append(_reasoning(delta))
+        refusal.append(delta.get("refusal") or "")
+        own: dict[str, Any] = delta.get("provider_specific_fields") or {}
+        details.extend(delta.get("reasoning_details") or own.get("reasoning_details") or ())
+        fields.update(own)
+        for block in delta.get("thinking_blocks") or ():
+            _add_thinking(thinking, block)
+        for fragment in delta.get("tool_calls") or ():
+            _add_call(calls, numbers.position(fragment), fragment)
+    return {
+        "content": "".join(texts),
+        "reasoning_content": "".join(reasoning),
+        "refusal": "".join(refusal),
+        "thinking_blocks": thinking,
+        "tool_calls": calls,
+        "reasoning_details": details,
+        "provider_specific_fields": fields,
+    }
+
+
+def _add_thinking(blocks: list[dict[str, Any]], fragment: dict[str, Any]) -> None:
+    """A block comes as words, words, ..., signature; the signature ends it."""
+    last = blocks[-1] if blocks else None
+    if fragment.get("type") == "redacted_thinking" or last is None or last.get("signature") or "thinking" not in last:
+        blocks.append(dict(fragment))
+        return
+    last["thinking"] = (last.get("thinking") or "") + (fragment.get("thinking") or "")
+    last["signature"] = fragment.get("signature")
+
+
+def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, Any]) -> None:
+    function: dict[str, Any] = fragment.get("function") or {}
+    if position == len(calls):
+        calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
+    call = calls[position]
+    call["id"] = call["id"] or fragment.get("id")
+    call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
+    call["function"]["arguments"] += function.get("arguments") or ""
+    if own := fragment.get("provider_specific_fields"):
+        call["provider_specific_fields"] = {**call.get("provider_specific_fields", {}), **own}
+
+
+def decode_usage(usages: Iterable[dict[str, Any]]) -> Usage:
+    """Read what a reply used. A stream may say it several times: the counts only grow, so the largest is the whole."""
+    found = [_counts(usage) for usage in usages]
+    largest = [max(column) for column in zip(*found, strict=True)] or [0] * 5
+    read, written, cache_read, cache_write, reasoning = largest
+    return Usage(
+        requests=1,
+        # Inclusive by our convention, and by litellm's; where a provider counts apart all the same, the part is larger.
+        input_tokens=read if cache_read + cache_write <= read else read + cache_read + cache_write,
+        output_tokens=written if reasoning <= written else written + reasoning,
+        cache_read_tokens=cache_read,
+        cache_write_tokens=cache_write,
+        reasoning_tokens=reasoning,
+    )
+
+
+def _counts(usage: dict[str, Any]) -> tuple[int, int, int, int, int]:
+    asked: dict[str, Any] = usage.get("prompt_tokens_details") or {}
+    said: dict[str, Any] = usage.get("completion_tokens_details") or {}
+    return (
+        usage.get("prompt_tokens") or 0,
+        usage.get("completion_tokens") or 0,
+        asked.get("cached_tokens") or usage.get("cache_read_input_tokens") or usage.get("prompt_cache_hit_tokens") or 0,
+        asked.get("cache_creation_tokens") or usage.get("cache_creation_input_tokens") or 0,
+        said.get("reasoning_tokens") or 0,
+    )

@@ -1,0 +1,68 @@
+"""A model at a provider: the value that people type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Self
+
+from pydantic import JsonValue
+
+from agentcore.llm.model import CallContext, DeltaStream
+from agentcore.llm.reply import Reply
+from agentcore.llm.retry import RetryingModel
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["LLM"]
+
+
+class LLM(LLMSettings):
+    """A model at a provider: a frozen value with everything there is to say about it, and a `Model` to talk to.
+
+    It holds no connection; those are kept per event loop, and closed with it.
+    """
+
+    @property
+    def name(self) -> str:
+        """The provider and the model."""
+        return self.model
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once; failures that pass are tried again.
+
+        Raises:
+            ModelError: There is no reply; its class says why.
+            MissingExtra: litellm is not installed.
+        """
+        return await self._retried().complete(messages, tools, context=context)
+
+    def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AbstractAsyncContextManager[DeltaStream]:
+        """Answer, piece by piece; after a failure in the middle the reply starts over, and a `ResetDelta` says so.
+
+        Raises:
+            ModelError: There is no reply; its class says why.
+            MissingExtra: litellm is not installed.
+        """
+        return self._retried().stream(messages, tools, context=context)
+
+    def _retried(self) -> RetryingModel:
+        # Not at the top: it brings asyncio, which litellm needs, and that is a third of what importing agentcore costs.
+        from agentcore.llm.route import LiteLLMModel  # noqa: PLC0415
+
+        return RetryingModel(LiteLLMModel(self), self.retry_policy)
+
+    def record(self) -> dict[str, JsonValue]:
+        """Write it down, without keys: `LLM.model_validate` of it reads the key from the environment."""
+        return self.model_dump(mode="json")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Make another with some settings changed; they are checked as any are."""
+        if not update:
+            return super().model_copy(deep=deep)
+        given = {name: getattr(self, name) for name in self.model_fields_set}
+        return self.__class__.model_validate({**given, **update})

@@ -1,0 +1,145 @@
+"""Messages as the Responses interface has them: a list of items rather than messages. Both ways.
+
+Reasoning is sent back only where it came encrypted: nothing of a conversation is kept at the provider (`store=False`),
+so its ids alone mean nothing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from agentcore.llm.chat import arguments_json, image_url
+from agentcore.llm.chat_reply import read_arguments
+from agentcore.llm.names import provider_of
+from agentcore.llm.text import clean, clean_json
+from agentcore.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+)
+from agentcore.usage import Usage
+
+__all__ = ["decode_items", "decode_response_usage", "encode_function_tools", "encode_items"]
+
+
+def encode_function_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
+    """Write what a model is told of its tools."""
+    return [
+        {
+            "type": "function",
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.parameters,
+            # Strict mode takes a part of JSON Schema only, and refuses the rest.
+            "strict": False,
+        }
+        for tool in tools
+    ]
+
+
+def encode_items(messages: Sequence[Message], model: str) -> tuple[str | None, list[JsonValue]]:
+    """Write messages: the instructions, which are the system messages they begin with, and the items."""
+    provider = provider_of(model)
+    instructions: list[str] = []
+    items: list[JsonValue] = []
+    for message in messages:
+        if message.role == "system" and not items:
+            instructions.append(message.text)
+        elif message.role == "assistant":
+            items.extend(_encode_said(message, provider))
+        elif message.role == "tool":
+            items.extend(_encode_result(block) for block in message.content if isinstance(block, ToolResultBlock))
+        else:
+            parts = [block for block in message.content if isinstance(block, TextBlock | ImageBlock)]
+            items.append({"type": "message", "role": message.role, "content": [_encode_part(part) for part in parts]})
+    return "\n\n".join(instructions) or None, items
+
+
+def _encode_said(message: Message, provider: str) -> Iterator[JsonValue]:
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            text: JsonValue = {"type": "output_text", "text": block.text, "annotations": []}
+            yield {"type": "message", "role": "assistant", "content": [text]}
+        elif isinstance(block, ToolCallBlock):
+            arguments = arguments_json(block)
+            yield {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": arguments}
+        elif isinstance(block, ReasoningBlock) and block.encrypted_content is not None:
+            summary: list[JsonValue] = [{"type": "summary_text", "text": text} for text in block.summary]
+            yield {
+                "type": "reasoning",
+                "id": block.id,
+                "summary": summary,
+                "encrypted_content": block.encrypted_content,
+            }
+        elif isinstance(block, ProviderBlock) and block.provider == provider and _is_item(block.data):
+            yield block.data
+
+
+def _is_item(data: JsonValue) -> bool:
+    return isinstance(data, dict) and isinstance(data.get("type"), str)
+
+
+def _encode_result(result: ToolResultBlock) -> JsonValue:
+    output: JsonValue = result.text
+    if any(isinstance(block, ImageBlock) for block in result.content):
+        output = [_encode_part(block) for block in result.content]
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def _encode_part(block: ResultBlock) -> JsonValue:
+    if isinstance(block, TextBlock):
+        return {"type": "input_text", "text": block.text}
+    return {"type": "input_image", "image_url": image_url(block), "detail": "auto"}
+
+
+def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
+    """Read what a model answered."""
+    blocks: list[Block] = []
+    for item in items:
+        kind = item.get("type")
+        if kind == "message":
+            text = "".join(part.get("text") or part.get("refusal") or "" for part in item.get("content") or ())
+            if text:
+                blocks.append(TextBlock(text=clean(text)))
+        elif kind == "function_call":
+            arguments = read_arguments(item.get("arguments") or "")
+            blocks.append(ToolCallBlock(id=item["call_id"], name=clean(item["name"]), arguments=arguments))
+        elif kind == "reasoning":
+            blocks.append(_decode_reasoning(item))
+        else:
+            blocks.append(ProviderBlock(provider=provider, data=clean_json(item)))
+    return Message(role="assistant", content=tuple(blocks))
+
+
+def _decode_reasoning(item: dict[str, Any]) -> ReasoningBlock:
+    # Open models give the thinking itself; what OpenAI's give is a summary of it.
+    texts = [part.get("text") or "" for part in item.get("summary") or item.get("content") or ()]
+    return ReasoningBlock(
+        id=item["id"],
+        summary=tuple(clean(text) for text in texts if text),
+        encrypted_content=item.get("encrypted_content"),
+    )
+
+
+def decode_response_usage(usage: dict[str, Any]) -> Usage:
+    """Read what a reply used."""
+    read: dict[str, Any] = usage.get("input_tokens_details") or {}
+    said: dict[str, Any] = usage.get("output_tokens_details") or {}
+    return Usage(
+        requests=1,
+        input_tokens=usage.get("input_tokens") or 0,
+        output_tokens=usage.get("output_tokens") or 0,
+        cache_read_tokens=read.get("cached_tokens") or 0,
+        cache_write_tokens=read.get("cache_write_tokens") or 0,
+        reasoning_tokens=said.get("reasoning_tokens") or 0,
+    )

@@ -1,0 +1,192 @@
+"""The route to providers through litellm: one attempt of one call."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Self
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from agentcore.errors import ModelTimeout
+from agentcore.llm import _litellm
+from agentcore.llm.chat_call import ChatWire
+from agentcore.llm.deltas import Delta, deltas_of
+from agentcore.llm.failures import as_model_error
+from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
+from agentcore.llm.prices import listed, priced
+from agentcore.llm.reply import Reply
+from agentcore.llm.responses_call import ResponsesWire
+from agentcore.llm.settings import LLMSettings
+from agentcore.llm.wire import Answer, Reader, Wire
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["LiteLLMModel"]
+
+_BUFFERED_EVENTS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class LiteLLMModel:
+    """A model at a provider, asked once per call, without retries."""
+
+    settings: LLMSettings
+
+    @property
+    def name(self) -> str:
+        """The provider and the model."""
+        return self.settings.model
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once."""
+        litellm = await _litellm.litellm()
+        wire = _wire(litellm, self.settings)
+        options = wire.options(self.settings, messages, tools, context, listed(litellm, self.settings))
+
+        async def call() -> dict[str, Any]:
+            response = await wire.call(litellm)(**options)
+            return response.model_dump(warnings=False)  # it types loosely what providers send
+
+        with anyio.move_on_after(self.settings.timeout) as limit:
+            try:
+                return _reply(litellm, self.settings, wire.answer(self.settings, await _litellm.apart(call)))
+            except Exception as error:
+                raise as_model_error(error, self.settings) from error
+        assert limit.cancelled_caught
+        raise _too_late(self.settings, "no reply", self.settings.timeout, "timeout")
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AsyncGenerator[DeltaStream]:
+        """Answer, piece by piece."""
+        if not self.settings.streaming:
+            yield _Told(await self.complete(messages, tools, context=context))
+            return
+        litellm = await _litellm.litellm()
+        wire = _wire(litellm, self.settings)
+        options = wire.options(self.settings, messages, tools, context, listed(litellm, self.settings))
+        send, receive = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED_EVENTS)
+
+        async def call() -> None:
+            async with send:
+                await wire.events(await wire.call(litellm)(**options, stream=True), send.send)
+
+        task = _litellm.start(call)
+        try:
+            with receive:
+                yield _Stream(self.settings, litellm, wire.reader(self.settings), receive, task)
+        finally:
+            await _litellm.end(task)
+
+
+def _reply(litellm: Any, settings: LLMSettings, answer: Answer) -> Reply:
+    provider = f"{settings.provider}/"
+    return Reply(
+        message=answer.message,
+        usage=priced(litellm, settings, answer.usage, reported=answer.reported_cost),
+        stop_reason=answer.stop_reason,
+        model=f"{provider}{answer.model.removeprefix(provider)}" if answer.model else settings.model,
+        provider_id=answer.provider_id,
+    )
+
+
+def _too_late(settings: LLMSettings, what: str, seconds: float, setting: str) -> ModelTimeout:
+    return ModelTimeout(
+        f"{settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
+        model=settings.model,
+    )
+
+
+def _wire(litellm: Any, settings: LLMSettings) -> Wire:
+    mode = settings.api_mode
+    if mode == "auto":
+        mode = "responses" if listed(litellm, settings).get("mode") == "responses" else "chat"
+    return ResponsesWire() if mode == "responses" else ChatWire()
+
+
+class _Stream:
+    """Deltas as they come from the task that makes the call."""
+
+    def __init__(
+        self,
+        settings: LLMSettings,
+        litellm: Any,
+        reader: Reader,
+        events: MemoryObjectReceiveStream[dict[str, Any]],
+        call: _litellm.Call[None],
+    ) -> None:
+        self._settings = settings
+        self._litellm = litellm
+        self._reader = reader
+        self._events = events
+        self._call = call
+        self._deltas: deque[Delta] = deque()
+        self._begun = False
+        self._reply: Reply | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        while not self._deltas:
+            if self._reply is not None:
+                raise StopAsyncIteration
+            await self._next_event()
+        return self._deltas.popleft()
+
+    async def _next_event(self) -> None:
+        settings = self._settings
+        seconds = settings.stream_idle_timeout if self._begun else settings.timeout
+        with anyio.move_on_after(seconds) as limit:
+            try:
+                self._deltas.extend(self._reader.read(await self._events.receive()))
+                self._begun = True
+            except anyio.EndOfStream:
+                await self._end()
+            except Exception as error:
+                raise as_model_error(error, settings) from error
+        if limit.cancelled_caught and self._begun:
+            raise _too_late(settings, "nothing more came", seconds, "stream_idle_timeout")
+        if limit.cancelled_caught:
+            raise _too_late(settings, "no reply began", seconds, "timeout")
+
+    async def _end(self) -> None:
+        try:
+            await _litellm.result(self._call)
+            self._reply = _reply(self._litellm, self._settings, self._reader.answer())
+        except Exception as error:
+            raise as_model_error(error, self._settings) from error
+
+    @property
+    def reply(self) -> Reply:
+        if self._reply is None or self._deltas:
+            raise RuntimeError(UNFINISHED)
+        return self._reply
+
+
+class _Told:
+    """The deltas of a reply that came at once."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._whole = reply
+        self._deltas = deque(deltas_of(reply.message))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        if not self._deltas:
+            raise StopAsyncIteration
+        return self._deltas.popleft()
+
+    @property
+    def reply(self) -> Reply:
+        if self._deltas:
+            raise RuntimeError(UNFINISHED)
+        return self._whole

@@ -1,0 +1,134 @@
+"""What an `LLM` is told about a model: everything but the talking."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
+
+from pydantic import Field, JsonValue, SecretStr, field_validator, model_validator
+
+from agentcore._value import Value
+from agentcore.llm.names import full_name, provider_of
+from agentcore.llm.retry import RetryPolicy
+
+__all__ = ["LLMSettings"]
+
+_Seconds = Annotated[float, Field(gt=0)]
+_Wait = Annotated[float, Field(ge=0)]
+_Price = Annotated[Decimal, Field(ge=0)] | None
+
+_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
+_NOT_SECRET = re.compile(r"max_tokens|_tokens$", re.IGNORECASE)
+
+
+class LLMSettings(Value):
+    """A model, where it is reached, and how it is asked."""
+
+    model: str
+    """The provider and the model, as in "anthropic/claude-sonnet-4-5" or "openai:gpt-5"; with `base_url`, a bare name is
+    one that the server there knows."""
+    base_url: str | None = None
+    """Where the provider is, if not where it usually is: a server of your own, a proxy, a gateway."""
+    api_key: SecretStr | None = Field(default=None, exclude=True, repr=False)
+    """The key. Without one, the provider's usual environment variable is read. Never shown, dumped or recorded."""
+    api_mode: Literal["auto", "chat", "responses"] = "auto"
+    """Which of the provider's interfaces to use; "auto" is Responses for the models that have nothing else."""
+
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    """How random; None leaves it to the provider, as with everything here."""
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    """The part of the likeliest words to choose from."""
+    max_output_tokens: Annotated[int, Field(gt=0)] | None = None
+    """The longest reply, thinking included."""
+    reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    """How much to think, for models that do."""
+    prompt_caching: bool = True
+    """Whether to mark what providers that want marks may keep of a prompt: tools, system prompt, and the last turn."""
+
+    timeout: _Seconds = 300.0
+    """Seconds for one attempt: until the reply is there or, streamed, until it begins. The whole call with its retries
+    has the caller's deadline (`anyio.fail_after`)."""
+    stream_idle_timeout: _Seconds = 300.0
+    """Seconds of silence after which a stream that has begun is given up. Models that think are silent for long."""
+    num_retries: Annotated[int, Field(ge=0)] = 5
+    """Attempts after the first, for errors that pass."""
+    retry_min_wait: _Wait = 8.0
+    """Seconds before the second attempt, where the provider names no time."""
+    retry_max_wait: _Wait = 64.0
+    """The longest of the waits, which grow."""
+    retry_multiplier: Annotated[float, Field(ge=1)] = 2.0
+    """How much they grow."""
+
+    input_cost_per_token: _Price = None
+    """US dollars; in place of the price list, together with `output_cost_per_token`."""
+    output_cost_per_token: _Price = None
+    """US dollars; in place of the price list, together with `input_cost_per_token`."""
+
+    streaming: bool = True
+    """Whether to ask for a stream at all; some servers can't. Then the deltas of a reply come together at its end."""
+    drop_params: bool = True
+    """Whether to leave out settings that a model does not take, instead of failing."""
+    extra_headers: dict[str, str] = {}
+    """Headers to send besides. Shown and recorded: what is secret belongs in `secret_headers`."""
+    secret_headers: dict[str, SecretStr] = Field(default={}, exclude=True, repr=False)
+    """Headers that carry credentials. Never shown, dumped or recorded."""
+    extra_body: dict[str, JsonValue] = {}
+    """Fields to send besides, where the provider takes JSON."""
+    provider_options: dict[str, JsonValue] = {}
+    """Options of litellm that have no setting here, as in {"api_version": "2025-01-01"}. Shown and recorded."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_the_provider(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        given = cast("dict[str, Any]", data)
+        if not isinstance(given.get("model"), str):
+            return given
+        return {**given, "model": full_name(given["model"], compatible=bool(given.get("base_url")))}
+
+    @field_validator("base_url")
+    @classmethod
+    def _an_address_without_a_key(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        address = urlsplit(value)
+        if address.scheme not in {"http", "https"} or not address.netloc:
+            raise ValueError(f"{value!r} is no address: write it with its scheme, as in 'http://localhost:11434/v1'.")
+        if "@" in address.netloc:
+            raise ValueError("An address with a name and password would be recorded. Pass api_key or secret_headers.")
+        return value.rstrip("/")
+
+    @field_validator("extra_headers", "provider_options")
+    @classmethod
+    def _nothing_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if _SECRET_NAME.search(name) and not _NOT_SECRET.search(name):
+                raise ValueError(
+                    f"{name!r} looks like a credential, and this is recorded. Pass it as api_key, in secret_headers, "
+                    "or in the environment."
+                )
+        return value
+
+    @model_validator(mode="after")
+    def _both_prices(self) -> Self:
+        if (self.input_cost_per_token is None) != (self.output_cost_per_token is None):
+            raise ValueError("A price is for both ways: give input_cost_per_token and output_cost_per_token, or none.")
+        return self
+
+    @property
+    def provider(self) -> str:
+        """The provider's name, as in "anthropic"."""
+        return provider_of(self.model)
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """How failed attempts are tried again."""
+        return RetryPolicy(
+            retries=self.num_retries,
+            min_wait=self.retry_min_wait,
+            max_wait=self.retry_max_wait,
+            multiplier=self.retry_multiplier,
+        )

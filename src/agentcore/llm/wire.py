@@ -1,0 +1,114 @@
+"""What the two interfaces of providers have in common: how a call is made, and how its answer is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agentcore.errors import ModelConnectionError
+from agentcore.llm.deltas import Delta
+from agentcore.llm.model import CallContext
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import Message, ToolSchema
+from agentcore.usage import Usage
+
+__all__ = ["Answer", "Reader", "Wire", "broken_off", "common_options"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply as it came, not yet priced."""
+
+    message: Message
+    usage: Usage
+    stop_reason: str
+    model: str | None
+    provider_id: str | None
+    reported_cost: float | None = None
+
+
+class Reader(Protocol):
+    """Reads one stream."""
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        """Take one event in and show what it says."""
+        ...
+
+    def answer(self) -> Answer:
+        """Give the whole.
+
+        Raises:
+            ModelConnectionError: The stream ended too early for there to be one.
+        """
+        ...
+
+
+class Wire(Protocol):
+    """One interface of a provider, as litellm speaks it."""
+
+    def options(
+        self,
+        settings: LLMSettings,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        context: CallContext | None,
+        known: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Make the arguments of a call; `known` is what the price list says of the model."""
+        ...
+
+    def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
+        """Give litellm's function for it."""
+        ...
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once."""
+        ...
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream."""
+        ...
+
+    async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Pass a stream's events on, as plain JSON, and close it."""
+        ...
+
+
+def common_options(settings: LLMSettings) -> dict[str, Any]:
+    """Make the arguments that every call has."""
+    headers = settings.extra_headers | {
+        name: value.get_secret_value() for name, value in settings.secret_headers.items()
+    }
+    options: dict[str, Any] = {
+        **settings.provider_options,
+        "model": settings.model,
+        "api_base": settings.base_url,
+        "api_key": _api_key(settings),
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "extra_headers": headers or None,
+        "extra_body": settings.extra_body or None,
+        # Ours are told to the caller, and bounded by what he allows.
+        "max_retries": 0,
+        "num_retries": 0,
+        "timeout": max(settings.timeout, settings.stream_idle_timeout),
+    }
+    return {name: value for name, value in options.items() if value is not None} | {"drop_params": settings.drop_params}
+
+
+def _api_key(settings: LLMSettings) -> str | None:
+    if settings.api_key is not None:
+        return settings.api_key.get_secret_value()
+    if settings.base_url is not None and settings.provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
+        return "none"  # servers of one's own mostly want no key; the client insists on one
+    return None
+
+
+def broken_off(settings_model: str) -> ModelConnectionError:
+    """Say that a stream ended without its last word."""
+    return ModelConnectionError(
+        f"{settings_model}: the reply broke off: the stream ended before the model said that it was done.",
+        model=settings_model,
+    )

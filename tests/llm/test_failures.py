@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from agentcore.errors import (
+    AuthenticationError,
+    BadRequest,
+    ContentPolicy,
+    ContextWindowExceeded,
+    MalformedHistory,
+    ModelConnectionError,
+    ModelError,
+    ModelTimeout,
+    ModelUnavailable,
+    RateLimited,
+)
+from agentcore.llm import LLM
+from agentcore.llm.failures import as_model_error
+
+CLAUDE = LLM(model="anthropic/claude-sonnet-4-5")
+
+
+class Refused(Exception):
+    """An error as clients of providers raise them."""
+
+    def __init__(
+        self, words: str, status: int | None = None, headers: dict[str, str] | None = None, **more: Any
+    ) -> None:
+        super().__init__(words)
+        self.status_code = status
+        self.litellm_response_headers = headers
+        vars(self).update(more)
+
+
+class ConnectError(Exception):
+    pass
+
+
+class ReadTimeout(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (Refused("no", 401), AuthenticationError),
+        (Refused("no", 403), AuthenticationError),
+        (
+            Refused("Missing Anthropic API Key - A call is being made to anthropic but no key is set", 500),
+            AuthenticationError,
+        ),
+        (Refused("slow down", 429), RateLimited),
+        (Refused("This model's maximum context length is 8192 tokens", 400), ContextWindowExceeded),
+        (Refused("prompt is too long: 210000 tokens > 200000 maximum", 400), ContextWindowExceeded),
+        (Refused("too big", 400, code="context_length_exceeded"), ContextWindowExceeded),
+        (Refused("messages.1: `tool_use` ids were found without `tool_result` blocks", 400), MalformedHistory),
+        (Refused("An assistant message with 'tool_calls' must be followed by tool messages", 400), MalformedHistory),
+        (Refused("roles must alternate", 400), MalformedHistory),
+        (Refused("flagged", 400, code="content_policy_violation"), ContentPolicy),
+        (Refused("The response was filtered due to Azure's content management policy", 400), ContentPolicy),
+        (Refused("no such model", 404), BadRequest),
+        (Refused("temperature must be less than 2", 400), BadRequest),
+        (Refused("gone", 408), ModelTimeout),
+        (Refused("gone", 504), ModelTimeout),
+        (ReadTimeout("gone"), ModelTimeout),
+        (Refused("boom", 500), ModelUnavailable),
+        (Refused("overloaded", 529), ModelUnavailable),
+        (Refused("who knows"), ModelUnavailable),
+        (ImportError("Missing boto3"), BadRequest),
+    ],
+)
+def test_what_a_provider_says_becomes_one_of_ours(error: Exception, kind: type[ModelError]) -> None:
+    failure = as_model_error(error, CLAUDE)
+    assert type(failure) is kind
+    assert str(failure).startswith("anthropic/claude-sonnet-4-5: ")
+    assert failure.model == "anthropic/claude-sonnet-4-5"
+    assert failure.status == getattr(error, "status_code", None)
+
+
+def test_an_error_of_ours_is_given_back() -> None:
+    error = ModelTimeout("late")
+    assert as_model_error(error, CLAUDE) is error
+
+
+def test_a_broken_connection_is_told_wherever_it_is_wrapped() -> None:
+    wrapped = Refused("litellm.InternalServerError: Connection error.", 500)
+    wrapped.__cause__ = ConnectError("[Errno 111] Connection refused")
+    failure = as_model_error(wrapped, LLM(model="llama3", base_url="http://localhost:11434/v1"))
+    assert type(failure) is ModelConnectionError
+    assert failure.status is None
+    assert "http://localhost:11434/v1" in str(failure)
+    assert "Connection refused" in str(failure)
+    assert "anthropic" in str(as_model_error(ConnectionResetError("reset"), CLAUDE))
+
+
+def test_without_a_key_the_variable_to_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    words = str(as_model_error(Refused("no", 401), CLAUDE))
+    assert "Set ANTHROPIC_API_KEY or pass LLM(api_key=...)" in words
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "wrong")
+    assert "the key in ANTHROPIC_API_KEY" in str(as_model_error(Refused("no", 401), CLAUDE))
+    other = LLM(model="nebius/some-model")
+    assert "Set NEBIUS_API_KEY" in str(as_model_error(Refused("no", 401), other))
+
+
+def test_a_key_that_a_provider_repeats_is_not_passed_on() -> None:
+    llm = CLAUDE.model_copy(update={"api_key": SecretStr("sk-very-secret")})
+    failure = as_model_error(Refused("invalid key sk-very-secret", 401), llm)
+    assert "sk-very-secret" not in str(failure)
+    assert "LLM(api_key=...)" in str(failure)
+
+
+def test_what_litellm_says_around_it_is_left_out() -> None:
+    said = "litellm.RateLimitError: litellm.APIError: RateLimitError: OpenAIException - slow down"
+    assert str(as_model_error(Refused(said, 429), CLAUDE)).endswith("(slow down)")
+    body = 'litellm.BadRequestError: AnthropicException - {"error": {"message": "bad effort", "type": "x"}}'
+    assert "(bad effort)" in str(as_model_error(Refused(body, 400), CLAUDE))
+    inside = Refused("litellm.MidStreamFallbackError: x", 503, original_exception=Refused("overloaded", 529))
+    assert as_model_error(inside, CLAUDE).status == 529
+    assert len(str(as_model_error(Refused("x" * 100_000, 500), CLAUDE))) < 3_000
+
+
+def test_an_account_without_credit_is_not_asked_again() -> None:
+    spent = as_model_error(Refused("You exceeded your current quota, please check your plan", 429), CLAUDE)
+    unpaid = as_model_error(Refused("Insufficient credits", 402), CLAUDE)
+    assert isinstance(spent, RateLimited)
+    assert isinstance(unpaid, RateLimited)
+    assert not spent.retryable
+    assert not unpaid.retryable
+    assert as_model_error(Refused("slow down", 429), CLAUDE).retryable
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"retry-after": "3"}, 3),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
+        ({"retry-after": "-5"}, 0),
+        ({"retry-after": "soon"}, None),
+        ({}, None),
+    ],
+)
+def test_the_time_that_a_provider_names_is_read(headers: dict[str, str], seconds: float | None) -> None:
+    assert as_model_error(Refused("slow down", 429, headers), CLAUDE).retry_after == seconds
+
+
+def test_the_time_may_be_a_date() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    retry_after = as_model_error(Refused("slow down", 429, {"retry-after": later}), CLAUDE).retry_after
+    assert retry_after is not None
+    assert 0 < retry_after <= 101

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentcore.errors import ModelConnectionError, ModelUnavailable
+from agentcore.llm import LLM, CallContext, Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
+from agentcore.llm.responses_call import ResponsesWire
+from agentcore.messages import (
+    ImageBlock,
+    Message,
+    ProviderBlock,
+    ReasoningBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+)
+
+SETTINGS = LLM(model="openai/gpt-5")
+SAID = [
+    {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "e"},
+    {"type": "web_search_call", "id": "ws_1", "status": "completed"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Look"}, {"text": "ing."}]},
+    {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "read", "arguments": '{"path": "x"}'},
+]
+BLOCKS = (
+    ReasoningBlock(id="rs_1", summary=("Hm.",), encrypted_content="e"),
+    ProviderBlock(provider="openai", data={"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+    TextBlock(text="Looking."),
+    ToolCallBlock(id="a", name="read", arguments={"path": "x"}),
+)
+
+
+def test_items_become_blocks_in_their_order() -> None:
+    assert decode_items(SAID, "openai").content == BLOCKS
+
+
+def test_what_was_said_goes_back_in_its_order_and_only_what_the_provider_can_use() -> None:
+    said = Message.assistant(*BLOCKS, ReasoningBlock(id="rs_2"), ThinkingBlock(text="hm"))
+    _, items = encode_items([said], "openai/gpt-5")
+    kinds = [item["type"] for item in items if isinstance(item, dict)]
+    assert kinds == ["reasoning", "web_search_call", "message", "function_call"]
+    assert items[0] == SAID[0]
+    assert items[1] == SAID[1]
+    assert items[3] == {"type": "function_call", "call_id": "a", "name": "read", "arguments": '{"path": "x"}'}
+    _, elsewhere = encode_items([said], "azure/gpt-5")
+    assert len(elsewhere) == 3
+
+
+def test_system_messages_at_the_start_are_the_instructions_and_later_ones_are_items() -> None:
+    messages = [Message.system("Be brief."), Message.system("Be kind."), Message.user("Hi."), Message.system("Hurry.")]
+    instructions, items = encode_items(messages, "openai/gpt-5")
+    assert instructions == "Be brief.\n\nBe kind."
+    assert items == [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Hi."}]},
+        {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "Hurry."}]},
+    ]
+    assert encode_items([], "openai/gpt-5") == (None, [])
+
+
+def test_answers_may_hold_pictures() -> None:
+    picture = ImageBlock(data="aGk=", media_type="image/png")
+    plain = ToolResultBlock(call_id="a", name="t", content=(TextBlock(text="ok"),))
+    shown = ToolResultBlock(call_id="b", name="t", content=(TextBlock(text="Shot."), picture))
+    _, items = encode_items([Message(role="tool", content=(plain, shown))], "openai/gpt-5")
+    image = {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "auto"}
+    assert items == [
+        {"type": "function_call_output", "call_id": "a", "output": "ok"},
+        {"type": "function_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "Shot."}, image]},
+    ]
+
+
+def test_nothing_is_left_at_the_provider_and_reasoning_comes_encrypted_from_models_that_reason() -> None:
+    wire, messages = ResponsesWire(), [Message.user("Hi.")]
+    tools = [ToolSchema(name="read", description="Reads.", parameters={"type": "object"})]
+    context = CallContext(prompt_cache_key="key")
+    options = wire.options(SETTINGS, messages, tools, context, {"supports_reasoning": True})
+    assert options["store"] is False
+    assert options["include"] == ["reasoning.encrypted_content"]
+    assert options["prompt_cache_key"] == "key"
+    assert options["tools"] == encode_function_tools(tools)
+    plain = wire.options(SETTINGS, messages, [], None, {})
+    assert not {"include", "reasoning", "prompt_cache_key", "tools", "instructions"} & set(plain)
+    thinking = SETTINGS.model_copy(update={"reasoning_effort": "low", "max_output_tokens": 9})
+    asked = wire.options(thinking, messages, [], None, {})
+    assert asked["reasoning"] == {"effort": "low", "summary": "auto"}
+    assert asked["max_output_tokens"] == 9
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ({"output": SAID}, "tool_calls"),
+        ({"output": SAID[:3]}, "end"),
+        ({"output": SAID[:3], "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
+        ({"output": [], "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
+    ],
+)
+def test_why_it_stopped_is_read_from_what_there_is(response: dict[str, Any], reason: str) -> None:
+    assert ResponsesWire().answer(SETTINGS, response).stop_reason == reason
+
+
+def test_usage_is_read_with_its_parts() -> None:
+    usage = decode_response_usage(
+        {
+            "input_tokens": 100,
+            "input_tokens_details": {"cached_tokens": 40},
+            "output_tokens": 50,
+            "output_tokens_details": {"reasoning_tokens": 30},
+        }
+    )
+    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 100, 50)
+    assert (usage.cache_read_tokens, usage.reasoning_tokens) == (40, 30)
+
+
+def read(*events: dict[str, Any]) -> tuple[list[Delta], Any]:
+    reader = ResponsesWire().reader(SETTINGS)
+    return [delta for event in events for delta in reader.read(event)], reader
+
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": "response.created", "response": {"id": "resp_1"}},
+    {"type": "response.reasoning_summary_text.delta", "delta": "Hm."},
+    {"type": "response.output_text.delta", "delta": "Looking."},
+    {"type": "response.output_item.added", "output_index": 3, "item": {**SAID[3], "arguments": ""}},
+    {"type": "response.function_call_arguments.delta", "output_index": 3, "delta": '{"path":'},
+    {"type": "response.function_call_arguments.delta", "output_index": 3, "delta": ' "x"}'},
+    *({"type": "response.output_item.done", "output_index": index, "item": item} for index, item in enumerate(SAID)),
+]
+
+
+def test_a_stream_shows_its_deltas_and_ends_in_the_whole() -> None:
+    completed = {"type": "response.completed", "response": {"id": "resp_1", "model": "gpt-5-mini", "output": SAID}}
+    deltas, reader = read(*EVENTS, completed)
+    assert deltas == [
+        ReasoningDelta(text="Hm."),
+        TextDelta(text="Looking."),
+        ToolCallDelta(index=0, id="a", name="read"),
+        ToolCallDelta(index=0, arguments='{"path":'),
+        ToolCallDelta(index=0, arguments=' "x"}'),
+    ]
+    answer = reader.answer()
+    assert answer.message.content == BLOCKS
+    assert (answer.model, answer.provider_id, answer.stop_reason) == ("gpt-5-mini", "resp_1", "tool_calls")
+
+
+def test_items_that_the_last_event_leaves_out_are_not_lost() -> None:
+    _, reader = read(*EVENTS, {"type": "response.completed", "response": {"id": "resp_1", "output": []}})
+    assert reader.answer().message.content == BLOCKS
+
+
+def test_a_stream_without_its_last_event_is_no_reply() -> None:
+    _, reader = read(*EVENTS)
+    with pytest.raises(ModelConnectionError, match="broke off") as raised:
+        reader.answer()
+    assert raised.value.retryable
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "response.failed", "response": {"error": {"code": "server_error", "message": "It burns."}}},
+        {"type": "error", "message": "It burns."},
+    ],
+)
+def test_a_failure_in_the_stream_is_raised(event: dict[str, Any]) -> None:
+    with pytest.raises(ModelUnavailable, match="It burns"):
+        read(event)
+
+
+def test_a_failure_that_comes_at_once_is_raised() -> None:
+    with pytest.raises(ModelUnavailable, match="It burns"):
+        ResponsesWire().answer(SETTINGS, {"status": "failed", "error": {"message": "It burns."}})

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from pydantic import SecretStr, ValidationError
+
+from agentcore.llm import LLM
+
+KEY = "sk-very-secret-key"
+
+
+def llm_with_a_key() -> LLM:
+    return LLM(
+        model="openai/gpt-5",
+        base_url="http://localhost:1/v1/",
+        api_key=SecretStr(KEY),
+        secret_headers={"X-Gateway-Key": SecretStr("gateway-secret")},
+        extra_headers={"X-Team": "core"},
+        temperature=0.5,
+    )
+
+
+def test_no_key_is_shown_dumped_or_recorded() -> None:
+    llm = llm_with_a_key()
+    written = [repr(llm), str(llm), str(llm.model_dump()), llm.model_dump_json(), str(llm.record())]
+    assert not [text for text in written if KEY in text or "gateway-secret" in text or "api_key" in text]
+
+
+def test_a_recorded_model_is_restored_without_its_key() -> None:
+    restored = LLM.model_validate(llm_with_a_key().record())
+    assert restored == llm_with_a_key().model_copy(update={"api_key": None, "secret_headers": {}})
+    assert restored.api_key is None
+    assert restored.base_url == "http://localhost:1/v1"
+
+
+def test_prices_survive_the_record() -> None:
+    llm = LLM(model="openai/gpt-5", input_cost_per_token=Decimal("0.000001"), output_cost_per_token=Decimal("0.000002"))
+    assert LLM.model_validate(llm.record()) == llm
+
+
+def test_a_changed_copy_is_checked_and_keeps_the_key() -> None:
+    llm = llm_with_a_key().model_copy(update={"model": "anthropic:claude-sonnet-4-5"})
+    assert llm.model == llm.name == "anthropic/claude-sonnet-4-5"
+    assert llm.provider == "anthropic"
+    assert llm.api_key is not None
+    assert llm.api_key.get_secret_value() == KEY
+    assert llm_with_a_key().model_copy() == llm_with_a_key()
+    with pytest.raises(ValidationError):
+        llm.model_copy(update={"temperature": -1})
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"model": "gpt-5"}, "names no provider"),
+        ({"base_url": "localhost:11434"}, "its scheme"),
+        ({"base_url": "https://user:pass@example.com/v1"}, "would be recorded"),
+        ({"extra_headers": {"Authorization": "Bearer x"}}, "looks like a credential"),
+        ({"provider_options": {"aws_secret_access_key": "x"}}, "looks like a credential"),
+        ({"input_cost_per_token": 1}, "for both ways"),
+        ({"modle": "x"}, "Extra inputs"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(settings: dict[str, object], words: str) -> None:
+    with pytest.raises(ValidationError, match=words):
+        LLM.model_validate({"model": "openai/gpt-5"} | settings)
+
+
+def test_retries_are_set_on_the_model() -> None:
+    policy = LLM(
+        model="openai/gpt-5", num_retries=2, retry_min_wait=1, retry_max_wait=9, retry_multiplier=3
+    ).retry_policy
+    assert (policy.retries, policy.min_wait, policy.max_wait, policy.multiplier) == (2, 1, 9, 3)
