@@ -92,6 +92,10 @@ class Core:
     output: Any = None
     """The value that the agent finished with, where it has an output type."""
     repaired: str | None = None
+    spooled: int = 0
+    """Bytes of whole outputs kept in the workspace."""
+    delete: bool = False
+    """Whether the log and what is kept in the workspace go with the conversation."""
     stop: anyio.Event = field(default_factory=anyio.Event)
     """Set to end the conversation."""
     ended: anyio.Event = field(default_factory=anyio.Event)

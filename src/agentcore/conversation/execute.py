@@ -18,6 +18,7 @@ from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.spool import spool, spool_if_room
 from agentcore.errors import AgentcoreError, StoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.logs import get_logger
@@ -78,14 +79,6 @@ class CallHost:
     async def spool(self, name: str, data: bytes) -> str:
         """Keep a whole output in the workspace's private folder and give its path."""
         return await spool(self._core, name, data)
-
-
-async def spool(core: Core, name: str, data: bytes) -> str:
-    """Keep an output, masked, where the model can read it and the project's git does not see it."""
-    folder = await core.workspace.private_folder(core.state.conversation_id)
-    path = f"{folder}/{name}"
-    await core.workspace.write(path, core.secrets.masker.mask_bytes(data))
-    return path
 
 
 def claims(core: Core, call: Call) -> Sequence[Resource]:
@@ -223,8 +216,8 @@ async def observe(core: Core, call: Call, observation: Observation) -> Observati
     for number, piece in enumerate(observation.to_content()):
         block = TextBlock(text=piece) if isinstance(piece, str) else piece
         if isinstance(block, TextBlock) and len(block.text) > OUTPUT_LIMIT:
-            path = await spool(core, f"{event.id}-{number}.txt", block.text.encode(errors="replace"))
-            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, path))
+            whole_at = await spool_if_room(core, f"{event.id}-{number}.txt", block.text.encode(errors="replace"))
+            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, whole_at))
         content.append(block)
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:

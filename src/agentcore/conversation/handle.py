@@ -263,6 +263,17 @@ class Conversation(AsyncContextManagerMixin):
         core.stop.set()
         await core.ended.wait()
 
+    async def delete(self) -> None:
+        """Close the conversation and remove its log and the outputs it kept in the workspace.
+
+        Raises:
+            InsideConversation: Called from a tool, hook or callback of this conversation.
+        """
+        core = self._core
+        refuse_inside(core.state.conversation_id, "delete")
+        core.delete = True
+        await self.close()
+
     @property
     def _core(self) -> Core:
         if self._opened is None:

@@ -13,6 +13,7 @@ from os import PathLike
 import anyio
 from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectReceiveStream
+from anyio.to_thread import run_sync
 from pydantic import JsonValue
 from typing_extensions import TypeIs
 
@@ -23,6 +24,7 @@ from agentcore.conversation.groups import open_group
 from agentcore.conversation.journal import Draft, Journal
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
+from agentcore.conversation.spool import remove_spool
 from agentcore.conversation.tools import ToolBench
 from agentcore.conversation.turn import run_turn
 from agentcore.conversation.watch import Bell
@@ -48,6 +50,8 @@ __all__ = ["Setup", "serve_conversation"]
 
 _log = get_logger(__name__)
 
+_REMOVE_SECONDS = 10.0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
@@ -70,89 +74,94 @@ async def serve_conversation(setup: Setup, *, task_status: TaskStatus[Core]) -> 
     """
     store = setup.store if setup.store is not None else MemoryStore()
     secrets = SecretRegistry(setup.secrets)
-    log = await _open_log(setup, store)
+    log, agent = await _open_log(setup, store)
+    recording = _Recording(log, secrets)
     try:
-        with bind_conversation(log.state.conversation_id):
-            agent = _choose_agent(setup.agent, log.state)
-            async with _recording(log, secrets) as recording:
-                await _serve(setup, store, log, agent, recording, task_status=task_status)
+        try:
+            with bind_conversation(log.state.conversation_id):
+                async with recording.under_way():
+                    await _serve(setup, store, agent, recording, task_status=task_status)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await log.close()
+        if recording.core is not None and recording.core.delete:
+            await store.delete(log.state.conversation_id)
     finally:
-        with anyio.CancelScope(shield=True):
-            await log.close()
+        if recording.core is not None:
+            recording.core.ended.set()
 
 
 class _Recording:
-    """The recorder's surroundings; where it leaves the error that ended the store, and who is to be told."""
+    """The recorder's surroundings, and who is to be told when the store dies."""
 
-    def __init__(self, journal: Journal, secrets: SecretRegistry, bell: Bell) -> None:
-        self.journal = journal
+    def __init__(self, log: EventLog, secrets: SecretRegistry) -> None:
+        self.log = log
         self.secrets = secrets
-        self.bell = bell
+        self.bell = Bell()
         self.core: Core | None = None
+        self._drafts_in, self._drafts_out = anyio.create_memory_object_stream[Draft](0)
+        self.journal = Journal(log.state.conversation_id, self._drafts_in, secrets)
 
-    def fail(self, error: StoreError) -> None:
+    @asynccontextmanager
+    async def under_way(self) -> AsyncGenerator[None]:
+        """Run the recorder; it outlives everybody who writes, and ends when the journal has closed and is drained."""
+        try:
+            async with open_group() as keepers:
+                keepers.start_soon(keep_record, self._drafts_out, self.log, self.bell, self._fail, name="recorder")
+                async with self._drafts_in:
+                    yield
+        finally:
+            self.bell.close()
+
+    def _fail(self, error: StoreError) -> None:
         if self.core is not None:
             self.core.failure = error
             self.core.stop.set()
 
 
-@asynccontextmanager
-async def _recording(log: EventLog, secrets: SecretRegistry) -> AsyncGenerator[_Recording]:
-    """Run the recorder; it outlives everybody who writes, and ends when the journal has closed and is drained."""
-    bell = Bell()
-    drafts_in, drafts_out = anyio.create_memory_object_stream[Draft](0)
-    recording = _Recording(Journal(log.state.conversation_id, drafts_in, secrets), secrets, bell)
-    try:
-        async with open_group() as keepers:
-            keepers.start_soon(keep_record, drafts_out, log, bell, recording.fail, name="recorder")
-            async with drafts_in:
-                yield recording
-    finally:
-        bell.close()
-
-
 async def _serve(
-    setup: Setup, store: Store, log: EventLog, agent: Agent, recording: _Recording, *, task_status: TaskStatus[Core]
+    setup: Setup, store: Store, agent: Agent, recording: _Recording, *, task_status: TaskStatus[Core]
 ) -> None:
+    state = recording.log.state
     inbox_in, inbox_out = anyio.create_memory_object_stream[None](1)
-    deltas = DeltaHub()
-    policy, confirm = _choose_policy(setup.confirm, log.state)
-    try:
-        async with inbox_in, inbox_out, _enter(setup.workspace) as workspace, open_group() as tasks:
-            core = recording.core = Core(
-                store=store,
-                state=log.state,
-                agent=agent,
-                workspace=workspace,
-                journal=recording.journal,
-                bell=recording.bell,
-                deltas=deltas,
-                secrets=recording.secrets,
-                policy=policy,
-                confirm=confirm,
-                bench=ToolBench(tasks, workspace, log.state.conversation_id),
-                inbox=inbox_in,
-                stuck=None if agent.stuck is None else StuckDetector(agent.stuck),
-                clock=anyio.current_time,
-                repaired=log.repaired,
-            )
-            try:
-                await _configure(core, setup)
-                await recover(core)
-                tasks.start_soon(_drive, core, inbox_out, name="driver")
-                task_status.started(core)
-                await core.stop.wait()
-                await _wind_down(core)
-            except BaseException:
-                # Cancelled from outside, most likely: the driver stops its turn by itself, and the tools' owners theirs.
-                core.closing = True
-                tasks.cancel_scope.cancel()
-                raise
-    finally:
-        deltas.close()
-        if recording.core is not None:
-            recording.core.closing = True
-            recording.core.ended.set()
+    policy, confirm = _choose_policy(setup.confirm, state)
+    async with inbox_in, inbox_out, _enter(setup.workspace) as workspace, open_group() as tasks:
+        core = recording.core = Core(
+            store=store,
+            state=state,
+            agent=agent,
+            workspace=workspace,
+            journal=recording.journal,
+            bell=recording.bell,
+            deltas=DeltaHub(),
+            secrets=recording.secrets,
+            policy=policy,
+            confirm=confirm,
+            bench=ToolBench(tasks, workspace, state.conversation_id),
+            inbox=inbox_in,
+            stuck=None if agent.stuck is None else StuckDetector(agent.stuck),
+            clock=anyio.current_time,
+            repaired=recording.log.repaired,
+            # A log in memory that nobody else can reach is gone with the conversation.
+            delete=setup.store is None,
+        )
+        try:
+            await _configure(core, setup)
+            await recover(core)
+            tasks.start_soon(_drive, core, inbox_out, name="driver")
+            task_status.started(core)
+            await core.stop.wait()
+            await _wind_down(core)
+        except BaseException:
+            # Cancelled from outside, most likely: the driver stops its turn by itself, and the tools' owners theirs.
+            tasks.cancel_scope.cancel()
+            raise
+        finally:
+            core.closing = True
+            core.deltas.close()
+            if core.delete and core.spooled:
+                with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
+                    await remove_spool(core)
 
 
 async def _drive(core: Core, inbox: MemoryObjectReceiveStream[None]) -> None:
@@ -189,7 +198,17 @@ async def _enter(workspace: Workspace | str | PathLike[str]) -> AsyncGenerator[W
         yield workspace
 
 
-async def _open_log(setup: Setup, store: Store) -> EventLog:
+async def _open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
+    log = await _find_log(setup, store)
+    try:
+        return log, await _choose_agent(setup.agent, log.state)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await log.close()
+        raise
+
+
+async def _find_log(setup: Setup, store: Store) -> EventLog:
     if setup.id is not None:
         try:
             return await EventLog.open(store, setup.id)
@@ -201,14 +220,15 @@ async def _open_log(setup: Setup, store: Store) -> EventLog:
     return await EventLog.create(store, setup.id or new_conversation_id())
 
 
-def _choose_agent(agent: Agent | None, state: ConversationState) -> Agent:
+async def _choose_agent(agent: Agent | None, state: ConversationState) -> Agent:
     if agent is not None:
         return agent
     if state.agent is None:
         raise NotRecorded(state.conversation_id, ["the agent"])
     if state.agent.missing:
         raise NotRecorded(state.conversation_id, state.agent.missing)
-    return restore_agent(state.agent.agent)
+    # Finding the tools reads files and imports modules.
+    return await run_sync(restore_agent, state.agent.agent)
 
 
 def _choose_policy(
