@@ -22,7 +22,8 @@ class Value(BaseModel):
 class Recorded(Value):
     """A value that is kept on disk: fields that a newer version wrote are kept as they are, and written back."""
 
-    model_config = ConfigDict(extra="allow")
+    # NaN and the infinities, which JSON has no word for, stay visible: left to itself, pydantic writes them as null.
+    model_config = ConfigDict(extra="allow", ser_json_inf_nan="constants")
 
 
 @final

@@ -6,6 +6,7 @@ AgentcoreError
 │   ├── ConversationExists
 │   ├── ConversationLocked         another process or handle writes it
 │   ├── LogDamaged                 damage in the middle of a log; `agentcore log repair` salvages
+│   ├── BlobLost                   a large piece of a log is missing, or not what was written
 │   ├── LogReadOnly                written by a newer version, in a way this one must not continue
 │   └── SeqConflict                an append came after somebody else's
 ├── ConversationError
@@ -43,6 +44,7 @@ __all__ = [
     "AgentcoreError",
     "AuthenticationError",
     "BadRequest",
+    "BlobLost",
     "ContentPolicy",
     "ContextWindowExceeded",
     "ConversationClosed",
@@ -116,6 +118,12 @@ class LogDamaged(StoreError):
         self.path = path
         self.line = line
         self.reason = reason
+
+
+class BlobLost(StoreError):
+    def __init__(self, where: str, digest: str, reason: str) -> None:
+        super().__init__(f"The blob {digest!r} in {where} {reason}")
+        self.digest = digest
 
 
 class LogReadOnly(StoreError):

@@ -21,5 +21,6 @@ from agentcore.record.store import LogInfo as LogInfo
 from agentcore.record.store import Record as Record
 from agentcore.record.store import Store as Store
 from agentcore.record.store import StoredLog as StoredLog
+from agentcore.record.store import check_append as check_append
 from agentcore.record.upgrade import FORMAT_VERSION as FORMAT_VERSION
 from agentcore.record.upgrade import upgrade as upgrade

@@ -29,7 +29,7 @@ def branch_ranges(events: Sequence[Event], moves: Sequence[int], head: int) -> l
         ranges.append((move, end))
         event = events[move - 1]
         assert isinstance(event, HeadMoved)
-        end = event.to
+        end = min(event.to, move - 1)  # a move that leads forward makes no sense, but must not lead round in a circle
     ranges.reverse()
     return ranges
 

@@ -7,10 +7,12 @@ happens to begin like that is kept as a blob as well, so that reading is never i
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, cast
 
 from pydantic import JsonValue
+from pydantic_core import PydanticSerializationError
 
 from agentcore.events import Event, parse_event
 
@@ -19,20 +21,25 @@ __all__ = ["BLOB_PREFIX", "BLOB_THRESHOLD", "decode", "encode", "find_blobs"]
 BLOB_THRESHOLD: Final = 64 * 1024
 BLOB_PREFIX: Final = "blob:sha256:"
 _MARK: Final = f'"{BLOB_PREFIX}'.encode()
-_DIGEST_LENGTH: Final = 64
+_ODD: Final = (b"NaN", b"Infinity", "\N{REPLACEMENT CHARACTER}".encode())
+"""What JSON has no word for looks like this once it is written; so may a text that is in order."""
 
 
-async def encode(event: Event, write_blob: Callable[[bytes], Awaitable[str]]) -> bytes:
-    """Give the event's JSON on one line, large strings replaced by blobs that are already kept."""
-    body = event.model_dump_json().encode()
+async def encode(event: Event, write_blob: Callable[[bytes], Awaitable[str]]) -> tuple[Event, bytes]:
+    """Give the event as it can be kept, and its JSON on one line, large strings replaced by blobs that are kept already.
+
+    It is the event that was given, unless that holds what JSON can't say: NaN and the infinities become null, and half
+    of a surrogate pair becomes a replacement character. What is true now is then what the log says later.
+    """
+    event, body = _say(event)
     if len(body) <= BLOB_THRESHOLD and _MARK not in body:
-        return body
+        return event, body
     blobs: dict[str, str] = {}
     data: JsonValue = json.loads(body)
     for text in _strings(data):
         if text not in blobs and (len(text.encode()) > BLOB_THRESHOLD or text.startswith(BLOB_PREFIX)):
             blobs[text] = BLOB_PREFIX + await write_blob(text.encode())
-    return json.dumps(_replace(data, blobs), ensure_ascii=False, separators=(",", ":")).encode()
+    return event, json.dumps(_replace(data, blobs), ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def find_blobs(body: bytes) -> list[str]:
@@ -52,6 +59,30 @@ def decode(body: bytes, blobs: Mapping[str, str]) -> Event:
         return parse_event(body)
     data = _replace(json.loads(body), {BLOB_PREFIX + digest: text for digest, text in blobs.items()})
     return parse_event(json.dumps(data))
+
+
+def _say(event: Event) -> tuple[Event, bytes]:
+    try:
+        body = event.model_dump_json().encode()
+    except PydanticSerializationError:
+        pass  # half of a surrogate pair
+    else:
+        if not any(odd in body for odd in _ODD):
+            return event, body
+    said = parse_event(json.dumps(_sayable(event.model_dump(mode="json"))))
+    return said, said.model_dump_json().encode()
+
+
+def _sayable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, list):
+        return [_sayable(item) for item in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return {_sayable(key): _sayable(item) for key, item in cast("dict[str, Any]", value).items()}
+    return value
 
 
 def _strings(value: Any) -> list[str]:

@@ -8,20 +8,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Self
 
+import anyio
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
-from agentcore.errors import LogDamaged, LogReadOnly
+from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event
 from agentcore.record.codec import decode, encode, find_blobs
+from agentcore.record.files.thread import store_limiter
 from agentcore.record.state import ConversationState
 from agentcore.record.store import Record, Store, StoredLog
-from agentcore.record.upgrade import FORMAT_VERSION, upgrade
+from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
 
 __all__ = ["EventLog", "read_log"]
 
 _FEW = 64
 """Up to so many records are read on the event loop: a thread would cost more than they do."""
+
+_CLOSING_SECONDS = 30
+"""How long a store may take to let go of a log that could not be opened."""
 
 
 class EventLog:
@@ -54,9 +59,9 @@ class EventLog:
         stored = await store.open(conversation_id)
         try:
             state = await _load(store, stored)
-            _refuse_newer(state)
+            _refuse_read_only(state)
         except BaseException:
-            await stored.close()
+            await _close(stored)
             raise
         return cls(stored, state)
 
@@ -79,8 +84,8 @@ class EventLog:
             stamped: list[Event] = []
             for event in group:
                 seq += 1
-                numbered = event.model_copy(update={"seq": seq})
-                records.append(Record(seq, last, await encode(numbered, self._stored.write_blob)))
+                numbered, body = await encode(event.model_copy(update={"seq": seq}), self._stored.write_blob)
+                records.append(Record(seq, last, body))
                 stamped.append(numbered)
             kept.append(stamped)
         await self._stored.append(records)
@@ -105,10 +110,15 @@ async def read_log(store: Store, conversation_id: str) -> ConversationState:
     try:
         return await _load(store, stored)
     finally:
+        await _close(stored)
+
+
+async def _close(stored: StoredLog) -> None:
+    with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
         await stored.close()
 
 
-def _refuse_newer(state: ConversationState) -> None:
+def _refuse_read_only(state: ConversationState) -> None:
     if state.read_only is not None:
         raise LogReadOnly(state.conversation_id, state.read_only)
 
@@ -116,18 +126,21 @@ def _refuse_newer(state: ConversationState) -> None:
 async def _load(store: Store, stored: StoredLog) -> ConversationState:
     records = await stored.read()
     version = stored.format_version
+    where = f"{store.location}/{stored.conversation_id}"
     blobs: dict[str, str] = {}
     for record in records:
         for digest in find_blobs(record.body):
             if digest not in blobs:
-                blobs[digest] = (await stored.read_blob(digest)).decode()
-    where = f"{store.location}/{stored.conversation_id}"
+                try:
+                    blobs[digest] = (await stored.read_blob(digest)).decode()
+                except BlobLost as error:
+                    raise LogDamaged(where, record.seq, str(error), _how_to_repair(stored.conversation_id)) from error
     if len(records) <= _FEW:
         state = _fold(stored.conversation_id, where, version, records, blobs)
     else:
-        state = await run_sync(_fold, stored.conversation_id, where, version, records, blobs)
-    if version > FORMAT_VERSION:
-        state.read_only = f"it is in format {version}, and this version writes {FORMAT_VERSION}"
+        state = await run_sync(_fold, stored.conversation_id, where, version, records, blobs, limiter=store_limiter())
+    if version != FORMAT_VERSION:
+        state.read_only = other_format(version)
     return state
 
 
@@ -136,10 +149,19 @@ def _fold(
 ) -> ConversationState:
     state = ConversationState(conversation_id)
     for record in records:
-        body = record.body if version >= FORMAT_VERSION else upgrade(record.body, version)
         try:
-            event = decode(body, blobs)
+            event = decode(upgrade(record.body, version), blobs)
         except ValidationError as error:
-            raise LogDamaged(where, record.seq, str(error), f"agentcore log repair {conversation_id}") from error
+            reason = other_format(version) if version > FORMAT_VERSION else state.read_only
+            if reason is not None:
+                raise StoreError(
+                    f"Conversation {conversation_id!r} can't be read beyond event {record.seq - 1}: {reason}. "
+                    "Read it with the version of agentcore that wrote it, or a newer one."
+                ) from error
+            raise LogDamaged(where, record.seq, str(error), _how_to_repair(conversation_id)) from error
         state.apply(event, group_ends=record.group == record.seq)
     return state
+
+
+def _how_to_repair(conversation_id: str) -> str:
+    return f"agentcore log repair {conversation_id}"

@@ -10,14 +10,14 @@ from datetime import UTC, datetime
 from anyio.lowlevel import checkpoint
 
 from agentcore.errors import (
+    BlobLost,
     ConversationExists,
     ConversationLocked,
     ConversationNotFound,
-    SeqConflict,
     StoreError,
 )
 from agentcore.ids import check_conversation_id
-from agentcore.record.store import LogInfo, Record
+from agentcore.record.store import LogInfo, Record, check_append
 
 __all__ = ["MemoryStore"]
 
@@ -62,9 +62,7 @@ class _MemoryLog:
     async def append(self, records: Sequence[Record]) -> None:
         await checkpoint()
         shelf = self._writable()
-        expected = len(shelf.records) + 1
-        if records and records[0].seq != expected:
-            raise SeqConflict(shelf.conversation_id, records[0].seq, expected)
+        check_append(shelf.conversation_id, records, len(shelf.records))
         shelf.records.extend(records)
         shelf.modified = datetime.now(UTC)
 
@@ -79,13 +77,14 @@ class _MemoryLog:
         try:
             return self._shelf.blobs[digest]
         except KeyError:
-            raise StoreError(f"Conversation {self.conversation_id!r} has no blob {digest!r}.") from None
+            raise BlobLost(f"conversation {self.conversation_id!r}", digest, "is missing") from None
 
     async def close(self) -> None:
-        await checkpoint()
+        # First of all: whoever closes it may be cancelled.
         if self._open and self._write:
             self._shelf.held = False
         self._open = False
+        await checkpoint()
 
     def _writable(self) -> _Shelf:
         if not (self._open and self._write):
@@ -113,6 +112,7 @@ class MemoryStore:
 
     async def open(self, conversation_id: str, *, write: bool = True) -> _MemoryLog:
         """Hold a log, for writing or for reading."""
+        check_conversation_id(conversation_id)
         await checkpoint()
         shelf = self._find(conversation_id)
         if write and shelf.held:
@@ -122,7 +122,6 @@ class MemoryStore:
     async def list(self) -> Sequence[LogInfo]:
         """Tell of all logs, the newest first."""
         await checkpoint()
-        shelves = sorted(self._shelves.values(), key=lambda shelf: shelf.created, reverse=True)
         return [
             LogInfo(
                 conversation_id=shelf.conversation_id,
@@ -130,11 +129,12 @@ class MemoryStore:
                 modified=shelf.modified,
                 format_version=shelf.format_version,
             )
-            for shelf in shelves
+            for shelf in reversed(self._shelves.values())
         ]
 
     async def delete(self, conversation_id: str) -> None:
         """Remove a log and its blobs."""
+        check_conversation_id(conversation_id)
         await checkpoint()
         if self._find(conversation_id).held:
             raise ConversationLocked(conversation_id, "another handle of this process")

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from agentcore._value import Value
+from agentcore.errors import SeqConflict
 
-__all__ = ["LogInfo", "Record", "Store", "StoredLog"]
+__all__ = ["LogInfo", "Record", "Store", "StoredLog", "check_append"]
 
 
 class Record(NamedTuple):
@@ -33,6 +34,31 @@ class LogInfo(Value):
     created: datetime
     modified: datetime
     format_version: int
+    problem: str | None = None
+    """Why it can't be opened, where that shows without reading it; the other fields are a guess then."""
+
+
+def check_append(conversation_id: str, records: Sequence[Record], last: int) -> None:
+    """Check, for a store, what it is given to append to a log that ends at `last`.
+
+    Raises:
+        SeqConflict: it does not go on there.
+        ValueError: these are no whole groups of records.
+    """
+    if records and records[0].seq != last + 1:
+        raise SeqConflict(conversation_id, records[0].seq, last + 1)
+    group = last
+    for seq, record in enumerate(records, last + 1):
+        if seq > group:
+            group = record.group
+        if record.seq != seq or record.group != group or group < seq:
+            raise ValueError(f"{record!r} is not the next one: event {seq}, in a group that ends at {group}.")
+        if not record.body.startswith(b'{"seq":%d' % seq) or not record.body.endswith(b"}") or b"\n" in record.body:
+            raise ValueError(f"{record!r} is not one line that begins with its seq.")
+    if group != last + len(records):
+        raise ValueError(
+            f"The last group goes on to event {group}, and event {last + len(records)} is the last one given."
+        )
 
 
 class StoredLog(Protocol):
@@ -64,8 +90,11 @@ class StoredLog(Protocol):
     async def append(self, records: Sequence[Record]) -> None:
         """Keep more records, one or more whole groups. When this returns, they are as durable as the store promises.
 
+        All of it is kept or nothing is: a group never in part. A store checks what it is given with `check_append`.
+
         Raises:
             SeqConflict: the first record does not follow the last one kept.
+            ValueError: these are no whole groups.
             StoreError: they could not be kept, or it is not known whether they were; the log takes no more.
         """
         ...
@@ -78,7 +107,7 @@ class StoredLog(Protocol):
         """Give a large piece back.
 
         Raises:
-            StoreError: it is not there, or not what was written.
+            BlobLost: it is not there, or not what was written.
         """
         ...
 
@@ -100,6 +129,7 @@ class Store(Protocol):
 
         Raises:
             ConversationExists: there is one of that id.
+            ValueError: it can't be an id (see `agentcore.ids.check_conversation_id`).
         """
         ...
 

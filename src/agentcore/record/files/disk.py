@@ -1,12 +1,14 @@
 """The file operations a log stands on, as a seam: tests put a disk here that is slow, full, or loses what was not synced.
 
-All of them block: they are called in worker threads.
+All of them block: they are called in worker threads. Looking (whether a file is there, what is in a folder) and the lock
+are not among them.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from typing import Protocol
 
 __all__ = ["Disk", "RealDisk"]
@@ -45,6 +47,14 @@ class Disk(Protocol):
 
     def read(self, path: str) -> bytes:
         """Give all bytes of a file."""
+        ...
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder that its owner alone can read; one that is there is fine."""
+        ...
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder and all that is in it."""
         ...
 
 
@@ -88,3 +98,15 @@ class RealDisk:
         """Give all bytes of a file."""
         with open(path, "rb") as file:
             return file.read()
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder, unless it is there."""
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            if not os.path.isdir(path):
+                raise
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder and all that is in it."""
+        shutil.rmtree(path)

@@ -55,9 +55,11 @@ class Scan:
     length: int
     """How many bytes of the file those are."""
     torn: str | None
-    """What follows them, where that is an end that was never acknowledged."""
+    """What follows them, where that is an end that a write left when it was cut off."""
+    doubtful: bool
+    """Whether a whole line of that end is unsound: it may have been acknowledged and have been damaged since."""
     damage: tuple[int, str] | None
-    """The line and what is wrong with it, where sound lines follow an unsound one."""
+    """The line and what is wrong with it, where no write that was cut off can have left it."""
 
 
 def scan(data: bytes) -> Scan:
@@ -67,6 +69,7 @@ def scan(data: bytes) -> Scan:
     records: list[Record] = []
     open_group = 0
     damage: tuple[int, str] | None = None
+    doubtful = _begins_whole(tail)
     torn: str | None = f"an unfinished line of {len(tail)} bytes" if tail else None
     for number, line in enumerate(lines, 1):
         try:
@@ -74,10 +77,12 @@ def scan(data: bytes) -> Scan:
             if open_group >= number and record.group != open_group:
                 raise ValueError(f"the group of event {number - 1} should go on to {open_group}")  # noqa: TRY301
         except ValueError as error:
-            if any(_is_whole(later) for later in lines[number:]):
+            # A write that was cut off leaves one unsound line, the last one, and nothing in it that is sound.
+            if number < len(lines) or _begins_whole(line):
                 damage = (number, str(error))
             else:
-                torn = f"{len(lines) - number + 1} unsound lines at the end ({error})"
+                doubtful = True
+                torn = f"an unsound line at the end ({error})"
             break
         records.append(record)
         open_group = record.group
@@ -85,7 +90,7 @@ def scan(data: bytes) -> Scan:
     if len(kept) < len(records) and damage is None:
         torn = f"{len(records) - len(kept)} events of an unfinished group" + (f", and {torn}" if torn else "")
     length = sum(len(line) + 1 for line in lines[: len(kept)])
-    return Scan(kept, length, torn, damage)
+    return Scan(kept, length, torn, doubtful, damage)
 
 
 def _complete(records: list[Record]) -> list[Record]:
@@ -98,5 +103,11 @@ def _complete(records: list[Record]) -> list[Record]:
     return records[:end]
 
 
-def _is_whole(line: bytes) -> bool:
-    return line[-_CRC_LENGTH:-10] == _CRC and b"%08x" % crc32(line[:-_CRC_LENGTH]) == line[-10:-2]
+def _begins_whole(line: bytes) -> bool:
+    """Say whether the line, or a beginning of it, is as it was written: in the wrong place, or without its newline."""
+    end = line.find(_CRC)
+    while end >= 0:
+        if line[end + len(_CRC) : end + _CRC_LENGTH] == b'%08x"}' % crc32(line[:end]):
+            return True
+        end = line.find(_CRC, end + 1)
+    return False

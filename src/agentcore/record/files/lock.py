@@ -17,22 +17,37 @@ def lock_file(path: str, conversation_id: str) -> int:
 
     Raises:
         ConversationLocked: somebody has it.
+        FileNotFoundError: there is no such folder.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConversationLocked(conversation_id, _holder(descriptor)) from None
-        name = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, name.encode(), 0)
-    except BaseException:
+            _take(descriptor, conversation_id)
+            if _is_still_at(path, descriptor):
+                name = (
+                    f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                )
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, name.encode(), 0)
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # The conversation was deleted between the two calls: this is the lock of nothing anymore.
         os.close(descriptor)
-        raise
-    return descriptor
 
 
-def _holder(descriptor: int) -> str:
-    # The holder writes its name just after it has the lock, so for a moment there may be none.
-    return os.pread(descriptor, 400, 0).decode(errors="replace") or "another process"
+def _take(descriptor: int, conversation_id: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        # The holder writes its name just after it has the lock, so for a moment there may be none.
+        holder = os.pread(descriptor, 400, 0).decode(errors="replace") or "another process"
+        raise ConversationLocked(conversation_id, holder) from None
+
+
+def _is_still_at(path: str, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeVar, TypeVarTuple, Unpack
 
-from agentcore.errors import LogDamaged, SeqConflict, StoreError
+from agentcore.errors import LogDamaged, StoreError
+from agentcore.record.files.blob import read_blob, write_blob
 from agentcore.record.files.disk import Disk
-from agentcore.record.files.line import encode_line, scan
+from agentcore.record.files.line import Scan, encode_line, scan
 from agentcore.record.files.thread import run_bounded
-from agentcore.record.store import Record
+from agentcore.record.store import Record, check_append
 
-__all__ = ["Durability", "FileLog", "read_records"]
+__all__ = ["Durability", "FileLog", "read_lines"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -24,22 +24,23 @@ Durability = Literal["sync", "flush"]
 """`sync` survives a loss of power: one fdatasync per append. `flush` survives the end of the process, not the power."""
 
 
-def read_records(disk: Disk, folder: str, conversation_id: str) -> tuple[Sequence[Record], int, str | None]:
-    """Read the log in a folder: its records, how many bytes they are, and what follows them unfinished. Blocks.
+def read_lines(disk: Disk, folder: str, conversation_id: str) -> tuple[bytes, Scan]:
+    """Read the log in a folder: its bytes, and what they hold. Blocks.
 
     Raises:
         LogDamaged: a line in the middle is not what was written.
+        StoreError: there is no such file, though its conversation was begun.
     """
     path = os.path.join(folder, "events.jsonl")
     try:
         data = disk.read(path)
     except FileNotFoundError:
-        return (), 0, None
+        raise StoreError(f"{path!r} is missing: the events are gone. Restore it from a backup.") from None
     found = scan(data)
     if found.damage is not None:
         line, reason = found.damage
         raise LogDamaged(path, line, reason, f"agentcore log repair {conversation_id}")
-    return found.records, found.length, found.torn
+    return data, found
 
 
 class FileLog:
@@ -57,6 +58,7 @@ class FileLog:
         lock: int | None,
         descriptor: int | None,
         records: Sequence[Record],
+        length: int,
         repaired: str | None,
     ) -> None:
         self._disk = disk
@@ -69,13 +71,13 @@ class FileLog:
         self._descriptor = descriptor
         self._records: Sequence[Record] | None = records
         self._last = len(records)
+        self._length = length
         self._repaired = repaired
         self._poison: str | None = None if descriptor is not None else "it was opened for reading"
         self._closed = False
         # Between the loop and a thread that may outlive its caller: who of the two closes the descriptors.
         self._handover = threading.Lock()
         self._busy = False
-        self._orphaned = False
 
     @property
     def conversation_id(self) -> str:
@@ -98,100 +100,91 @@ class FileLog:
             # What opening read is given away once, and not kept in memory twice.
             records, self._records = self._records, None
             return records
-        records, _, _ = await run_bounded(
-            self._seconds, f"Reading {self._folder!r}", read_records, self._disk, self._folder, self._id
+        _, found = await run_bounded(
+            self._seconds, f"Reading {self._folder!r}", read_lines, self._disk, self._folder, self._id
         )
-        return records
+        return found.records
 
     async def append(self, records: Sequence[Record]) -> None:
         """Keep more records in one write and one sync."""
         if not records:
             return
-        if records[0].seq != self._last + 1:
-            raise SeqConflict(self._id, records[0].seq, self._last + 1)
+        self._refuse_if_poisoned()
+        check_append(self._id, records, self._last)
         await self._in_thread("Writing to", self._append, b"".join(map(encode_line, records)))
         self._last = records[-1].seq
         self._records = None
 
     async def write_blob(self, data: bytes) -> str:
         """Keep a large piece under its hash."""
+        self._refuse_if_poisoned()
         return await self._in_thread("Writing a blob to", self._write_blob, data)
 
     async def read_blob(self, digest: str) -> bytes:
         """Give a large piece back, checked against its hash."""
-        path = os.path.join(self._folder, "blobs", digest)
-        data = await run_bounded(self._seconds, f"Reading {path!r}", self._disk.read, path)
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise StoreError(f"{path!r} is not what was written: its hash is another. Restore it from a backup.")
-        return data
+        what = f"Reading a blob in {self._folder!r}"
+        return await run_bounded(self._seconds, what, read_blob, self._disk, self._folder, digest)
 
     async def close(self) -> None:
         """Let go of files and lock."""
-        if self._closed:
-            return
-        self._closed = True
-        self._poison = self._poison or "it is closed"
         with self._handover:
-            if self._busy:
-                # The thread still uses the descriptor: it closes it, and lets go of the lock, when it ends.
-                self._orphaned = True
+            if self._closed:
                 return
-        await run_bounded(self._seconds, f"Closing {self._folder!r}", self._close_files)
+            self._closed = True
+            # A thread that still uses the descriptor closes it, and lets go of the lock, when it ends.
+            left_to_thread = self._busy
+        self._poison = self._poison or "it is closed"
+        if not left_to_thread:
+            await run_bounded(self._seconds, f"Closing {self._folder!r}", self.close_files)
 
-    async def _in_thread(self, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
-        if self._poison is not None:
-            raise StoreError(f"The log in {self._folder!r} takes no more events: {self._poison}")
-        self._busy = True
-        try:
-            return await run_bounded(self._seconds, f"{what} {self._folder!r}", self._guarded, function, *args)
-        except BaseException as error:
-            # Never tried again: after a failed sync the system may have dropped the pages it could not write.
-            self._poison = str(error)
-            raise
-
-    def _guarded(self, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
-        try:
-            return function(*args)
-        finally:
-            with self._handover:
-                self._busy = False
-                orphaned = self._orphaned
-            if orphaned:
-                self._close_files()
-
-    def _append(self, data: bytes) -> None:
-        descriptor = self._descriptor
-        assert descriptor is not None
-        self._disk.write(descriptor, data)
-        if self._durability == "sync":
-            self._disk.sync(descriptor)
-
-    def _write_blob(self, data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        folder = os.path.join(self._folder, "blobs")
-        path = os.path.join(folder, digest)
-        if os.path.exists(path):
-            return digest
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        unfinished = f"{path}.part"
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(unfinished)
-        descriptor = self._disk.open_append(unfinished)
-        try:
-            self._disk.write(descriptor, data)
-            if self._durability == "sync":
-                self._disk.sync(descriptor)
-        finally:
-            os.close(descriptor)
-        self._disk.replace(unfinished, path)
-        if self._durability == "sync":
-            self._disk.sync_folder(folder)
-            self._disk.sync_folder(self._folder)
-        return digest
-
-    def _close_files(self) -> None:
+    def close_files(self) -> None:
+        """Close what is open. For the thread that owns it now."""
         for descriptor in (self._descriptor, self._lock):
             if descriptor is not None:
                 with contextlib.suppress(OSError):
                     os.close(descriptor)
         self._descriptor = self._lock = None
+
+    def _refuse_if_poisoned(self) -> None:
+        if self._poison is not None:
+            raise StoreError(f"The log in {self._folder!r} takes no more events: {self._poison}")
+
+    async def _in_thread(self, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
+        try:
+            return await run_bounded(self._seconds, f"{what} {self._folder!r}", self._guarded, function, *args)
+        except BaseException as error:
+            # Never tried again: after a failed sync the system may have dropped the pages it could not write.
+            self._poison = str(error) or type(error).__name__
+            raise
+
+    def _guarded(self, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
+        with self._handover:
+            if self._closed:
+                raise StoreError(f"The log in {self._folder!r} was closed before it was written to.")
+            self._busy = True
+        try:
+            return function(*args)
+        finally:
+            with self._handover:
+                self._busy = False
+                orphaned = self._closed
+            if orphaned:
+                self.close_files()
+
+    def _append(self, data: bytes) -> None:
+        descriptor = self._descriptor
+        assert descriptor is not None
+        try:
+            self._disk.write(descriptor, data)
+            if self._durability == "sync":
+                self._disk.sync(descriptor)
+        except OSError:
+            # What was not acknowledged goes, where that is still possible. After a failed sync it may be in memory only
+            # and look as if it were kept: whoever opens the log next would build on it.
+            with contextlib.suppress(OSError):
+                self._disk.truncate(descriptor, self._length)
+            raise
+        self._length += len(data)
+
+    def _write_blob(self, data: bytes) -> str:
+        return write_blob(self._disk, self._folder, data, sync=self._durability == "sync")

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import contextlib
 import os
-import shutil
+import secrets
 import sys
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import TypeVar, TypeVarTuple, Unpack
 
 from agentcore.errors import (
     ConversationExists,
     ConversationNotFound,
+    LogDamaged,
+    LogReadOnly,
     StoreError,
     UnsupportedPlatform,
 )
-from agentcore.ids import check_conversation_id
+from agentcore.ids import check_conversation_id, is_conversation_id
 from agentcore.record.files.disk import Disk, RealDisk
+from agentcore.record.files.line import Scan
 from agentcore.record.files.lock import lock_file
-from agentcore.record.files.log import Durability, FileLog, read_records
-from agentcore.record.files.repair import RepairReport, repair_log
+from agentcore.record.files.log import Durability, FileLog, read_lines
+from agentcore.record.files.meta import has_meta, read_info, write_meta
+from agentcore.record.files.repair import RepairReport, examine, keep_copy, repair_log
 from agentcore.record.files.thread import run_bounded
 from agentcore.record.store import LogInfo
+from agentcore.record.upgrade import FORMAT_VERSION, other_format
 
 __all__ = ["FileStore"]
 
@@ -82,11 +86,11 @@ class FileStore:
 
     async def create(self, conversation_id: str, *, format_version: int) -> FileLog:
         """Begin a log and hold it for writing."""
-        return await self._run("Making", self._create, conversation_id, format_version)
+        return await self._run("Making", self._create, conversation_id, format_version, discard=FileLog.close_files)
 
     async def open(self, conversation_id: str, *, write: bool = True) -> FileLog:
         """Hold a log, for writing or for reading."""
-        return await self._run("Opening", self._open, conversation_id, write)
+        return await self._run("Opening", self._open, conversation_id, write, discard=FileLog.close_files)
 
     async def list(self) -> Sequence[LogInfo]:
         """Tell of all logs, the newest first."""
@@ -97,10 +101,10 @@ class FileStore:
         await self._run("Deleting", self._delete, conversation_id)
 
     async def verify(self, conversation_id: str) -> tuple[int, str | None]:
-        """Read a whole log, beside its writer if there is one: how many events, and what unfinished end it has.
+        """Read a whole log with its blobs, beside its writer if there is one: how many events, and what unfinished end.
 
         Raises:
-            LogDamaged: a line in the middle is not what was written.
+            LogDamaged: a line in the middle, or a blob that one names, is not what was written.
         """
         return await self._run("Reading", self._verify, conversation_id)
 
@@ -113,7 +117,12 @@ class FileStore:
         return await self._run("Repairing", self._repair, conversation_id)
 
     async def _run(
-        self, what: str, function: Callable[[str, str, Unpack[Ts]], T], conversation_id: str, *args: *Ts
+        self,
+        what: str,
+        function: Callable[[str, str, Unpack[Ts]], T],
+        conversation_id: str,
+        *args: *Ts,
+        discard: Callable[[T], None] | None = None,
     ) -> T:
         """Call a function in a thread, with the conversation's folder and id."""
         check_conversation_id(conversation_id)
@@ -121,25 +130,104 @@ class FileStore:
         def call() -> T:
             return function(self.folder(conversation_id), conversation_id, *args)
 
-        return await run_bounded(self._seconds, f"{what} conversation {conversation_id!r} in {self._given!r}", call)
+        what = f"{what} conversation {conversation_id!r} in {self._given!r}"
+        return await run_bounded(self._seconds, what, call, discard=discard)
 
     def _create(self, folder: str, conversation_id: str, format_version: int) -> FileLog:
         self._refuse_existing(folder, conversation_id)
-        os.makedirs(self._path, mode=0o700, exist_ok=True)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._make_folders()
+        self._disk.make_folder(folder)
         lock = lock_file(os.path.join(folder, "lock"), conversation_id)
+        descriptor: int | None = None
         try:
             self._refuse_existing(folder, conversation_id)  # somebody may have been faster
-            descriptor = self._disk.open_append(os.path.join(folder, "events.jsonl"))
-            try:
-                self._disk.truncate(descriptor, 0)  # a creation that was cut off before its meta.json
-                self._write_meta(folder, conversation_id, format_version)
-            except BaseException:
-                os.close(descriptor)
-                raise
+            descriptor = self._open_new(os.path.join(folder, "events.jsonl"))
+            write_meta(self._disk, folder, conversation_id, format_version, sync=self._durability == "sync")
+            if self._durability == "sync":
+                self._disk.sync_folder(self._path)
         except BaseException:
-            os.close(lock)
+            _close(descriptor, lock)
             raise
+        return self._log(folder, conversation_id, format_version, lock=lock, descriptor=descriptor)
+
+    def _open_new(self, path: str) -> int:
+        if os.path.exists(path) and os.path.getsize(path):
+            # A creation that was cut off leaves none: these were acknowledged, and have lost their meta.json.
+            raise StoreError(f"{path!r} holds events, but its meta.json is gone. Restore it, or move them away.")
+        return self._disk.open_append(path)
+
+    def _make_folders(self) -> None:
+        """Make the folder of all logs, and those above it that are missing."""
+        missing: list[str] = []
+        path = self._path
+        while not os.path.isdir(path):
+            missing.append(path)
+            path = os.path.dirname(path)
+        for made in reversed(missing):
+            self._disk.make_folder(made)
+            if self._durability == "sync":
+                self._disk.sync_folder(os.path.dirname(made))
+
+    def _refuse_existing(self, folder: str, conversation_id: str) -> None:
+        if has_meta(folder):
+            raise ConversationExists(conversation_id, self._path)
+
+    def _find(self, folder: str, conversation_id: str) -> None:
+        if not has_meta(folder):
+            raise ConversationNotFound(conversation_id, self._path)
+
+    def _lock(self, folder: str, conversation_id: str) -> int:
+        self._find(folder, conversation_id)
+        try:
+            return lock_file(os.path.join(folder, "lock"), conversation_id)
+        except FileNotFoundError:
+            # Deleted just now.
+            raise ConversationNotFound(conversation_id, self._path) from None
+
+    def _open(self, folder: str, conversation_id: str, write: bool) -> FileLog:
+        info = self._sound_info(folder, conversation_id)
+        if write and info.format_version != FORMAT_VERSION:
+            # Before its end is looked at: nothing may be cut off a log whose lines this version does not know.
+            raise LogReadOnly(conversation_id, other_format(info.format_version))
+        lock = self._lock(folder, conversation_id) if write else None
+        descriptor: int | None = None
+        try:
+            data, found = read_lines(self._disk, folder, conversation_id)
+            repaired = found.torn
+            if write:
+                descriptor = self._disk.open_append(os.path.join(folder, "events.jsonl"))
+                if found.doubtful:
+                    copy = keep_copy(self._disk, os.path.join(folder, "events.jsonl.cut"), data[found.length :])
+                    repaired = f"{found.torn}; kept in {copy!r}"
+                if found.torn is not None:
+                    self._disk.truncate(descriptor, found.length)
+                if self._durability == "sync":
+                    # A writer that was killed may have left lines that are in memory only: from here on they count.
+                    self._disk.sync(descriptor)
+        except BaseException:
+            _close(descriptor, lock)
+            raise
+        return self._log(
+            folder,
+            conversation_id,
+            info.format_version,
+            lock=lock,
+            descriptor=descriptor,
+            found=found,
+            repaired=repaired,
+        )
+
+    def _log(
+        self,
+        folder: str,
+        conversation_id: str,
+        format_version: int,
+        *,
+        lock: int | None,
+        descriptor: int | None,
+        found: Scan | None = None,
+        repaired: str | None = None,
+    ) -> FileLog:
         return FileLog(
             disk=self._disk,
             folder=folder,
@@ -149,78 +237,21 @@ class FileStore:
             seconds=self._seconds,
             lock=lock,
             descriptor=descriptor,
-            records=(),
-            repaired=None,
+            records=found.records if found else (),
+            length=found.length if found else 0,
+            repaired=repaired,
         )
 
-    def _refuse_existing(self, folder: str, conversation_id: str) -> None:
-        if os.path.exists(os.path.join(folder, "meta.json")):
-            raise ConversationExists(conversation_id, self._path)
-
-    def _write_meta(self, folder: str, conversation_id: str, format_version: int) -> None:
-        meta = {"id": conversation_id, "created": datetime.now(UTC).isoformat(), "format_version": format_version}
-        path = os.path.join(folder, "meta.json")
-        descriptor = self._disk.open_append(f"{path}.part")
+    def _sound_info(self, folder: str, conversation_id: str) -> LogInfo:
         try:
-            self._disk.truncate(descriptor, 0)
-            self._disk.write(descriptor, json.dumps(meta).encode() + b"\n")
-            if self._durability == "sync":
-                self._disk.sync(descriptor)
-        finally:
-            os.close(descriptor)
-        self._disk.replace(f"{path}.part", path)
-        if self._durability == "sync":
-            self._disk.sync_folder(folder)
-            self._disk.sync_folder(self._path)
-
-    def _open(self, folder: str, conversation_id: str, write: bool) -> FileLog:
-        info = self._info(folder, conversation_id)
-        lock = lock_file(os.path.join(folder, "lock"), conversation_id) if write else None
-        descriptor: int | None = None
-        try:
-            records, length, torn = read_records(self._disk, folder, conversation_id)
-            if write:
-                descriptor = self._disk.open_append(os.path.join(folder, "events.jsonl"))
-                if torn is not None:
-                    self._disk.truncate(descriptor, length)
-                    self._disk.sync(descriptor)
-        except BaseException:
-            for opened in (descriptor, lock):
-                if opened is not None:
-                    os.close(opened)
-            raise
-        return FileLog(
-            disk=self._disk,
-            folder=folder,
-            conversation_id=conversation_id,
-            format_version=info.format_version,
-            durability=self._durability,
-            seconds=self._seconds,
-            lock=lock,
-            descriptor=descriptor,
-            records=records,
-            repaired=torn,
-        )
-
-    def _info(self, folder: str, conversation_id: str) -> LogInfo:
-        path = os.path.join(folder, "meta.json")
-        try:
-            meta = json.loads(self._disk.read(path))
-            created = datetime.fromisoformat(meta["created"])
-            version = int(meta["format_version"])
+            info = read_info(self._disk, folder, conversation_id)
         except FileNotFoundError:
             raise ConversationNotFound(conversation_id, self._path) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{path!r} is damaged ({error}): it should hold id, created and format_version.") from None
-        try:
-            changed = os.stat(os.path.join(folder, "events.jsonl")).st_mtime
-        except FileNotFoundError:
-            modified = created
-        else:
-            modified = datetime.fromtimestamp(changed, UTC)
-        return LogInfo(conversation_id=conversation_id, created=created, modified=modified, format_version=version)
+        if info.problem is not None:
+            raise StoreError(info.problem)
+        return info
 
-    def _list(self) -> list[LogInfo]:
+    def _list(self) -> Sequence[LogInfo]:
         try:
             names = os.listdir(self._path)
         except FileNotFoundError:
@@ -229,29 +260,45 @@ class FileStore:
         for name in names:
             folder = os.path.join(self._path, name)
             # A folder without meta.json is a creation that was cut off: nothing was ever acknowledged in it.
-            if not name.startswith(".") and os.path.exists(os.path.join(folder, "meta.json")):
-                found.append(self._info(folder, name))
-        return sorted(found, key=lambda info: info.created, reverse=True)
+            if is_conversation_id(name) and has_meta(folder):
+                with contextlib.suppress(FileNotFoundError):  # deleted just now
+                    found.append(read_info(self._disk, folder, name))
+        return sorted(found, key=lambda info: (info.created, info.conversation_id), reverse=True)
 
     def _delete(self, folder: str, conversation_id: str) -> None:
-        self._info(folder, conversation_id)
-        lock = lock_file(os.path.join(folder, "lock"), conversation_id)
+        lock = self._lock(folder, conversation_id)
         try:
-            doomed = os.path.join(self._path, f"{_DELETED}{conversation_id}-{os.getpid()}")
-            os.rename(folder, doomed)
-            shutil.rmtree(doomed)
+            # In one step, so that a deletion that is cut off leaves no half of a log behind.
+            doomed = os.path.join(self._path, f"{_DELETED}{secrets.token_hex(8)}")
+            self._disk.replace(folder, doomed)
+            if self._durability == "sync":
+                self._disk.sync_folder(self._path)
+            for name in os.listdir(self._path):
+                if name.startswith(_DELETED):  # this one, and what deletions that were cut off have left
+                    with contextlib.suppress(FileNotFoundError):  # somebody else is at it
+                        self._disk.remove_folder(os.path.join(self._path, name))
         finally:
-            os.close(lock)
+            _close(lock)
 
     def _verify(self, folder: str, conversation_id: str) -> tuple[int, str | None]:
-        self._info(folder, conversation_id)
-        records, _, torn = read_records(self._disk, folder, conversation_id)
-        return len(records), torn
+        found = examine(self._disk, folder, self._sound_info(folder, conversation_id).format_version)
+        if found.damage is not None:
+            path = os.path.join(folder, "events.jsonl")
+            raise LogDamaged(path, *found.damage, f"agentcore log repair {conversation_id}")
+        return found.kept, found.torn
 
     def _repair(self, folder: str, conversation_id: str) -> RepairReport:
-        self._info(folder, conversation_id)
-        lock = lock_file(os.path.join(folder, "lock"), conversation_id)
+        version = self._sound_info(folder, conversation_id).format_version
+        if version != FORMAT_VERSION:
+            raise LogReadOnly(conversation_id, other_format(version))
+        lock = self._lock(folder, conversation_id)
         try:
-            return repair_log(self._disk, folder)
+            return repair_log(self._disk, folder, version)
         finally:
-            os.close(lock)
+            _close(lock)
+
+
+def _close(*descriptors: int | None) -> None:
+    for descriptor in descriptors:
+        if descriptor is not None:
+            os.close(descriptor)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple, Unpack
+from typing import Generic, TypeVar, TypeVarTuple, Unpack
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -11,7 +12,7 @@ from anyio.to_thread import run_sync
 
 from agentcore.errors import StoreError
 
-__all__ = ["run_bounded"]
+__all__ = ["run_bounded", "store_limiter"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -21,7 +22,8 @@ _limiter: RunVar[anyio.CapacityLimiter] = RunVar("agentcore_store_limiter")
 _THREADS = 8
 
 
-def _store_limiter() -> anyio.CapacityLimiter:
+def store_limiter() -> anyio.CapacityLimiter:
+    """Give the limiter of the threads that work for stores."""
     try:
         return _limiter.get()
     except LookupError:
@@ -30,15 +32,64 @@ def _store_limiter() -> anyio.CapacityLimiter:
         return limiter
 
 
-async def run_bounded(seconds: float, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
+class _Work(Generic[T]):
+    """Work for a thread that its caller may leave behind: the result goes to the caller, or is discarded, never lost."""
+
+    def __init__(self, function: Callable[[], T], discard: Callable[[T], None] | None) -> None:
+        self._function = function
+        self._discard = discard
+        self._lock = threading.Lock()
+        self._left = False
+        self._results: list[T] = []
+
+    def run(self) -> None:
+        with self._lock:
+            if self._left:
+                return  # nobody waits for it, so it had better not begin
+        result = self._function()
+        with self._lock:
+            if not self._left:
+                self._results.append(result)
+                return
+        if self._discard is not None:
+            self._discard(result)
+
+    def leave(self) -> list[T]:
+        """Wait no longer: give the result, if it is there by now."""
+        with self._lock:
+            self._left = True
+            return self._results
+
+
+async def run_bounded(
+    seconds: float,
+    what: str,
+    function: Callable[[Unpack[Ts]], T],
+    *args: *Ts,
+    discard: Callable[[T], None] | None = None,
+) -> T:
     """Run blocking file work in a thread, shielded from cancellation: it ends by itself or by its bound.
+
+    Args:
+        seconds: The bound.
+        what: What it does, for the error.
+        function: The work.
+        *args: Its arguments.
+        discard: Called in the thread with a result that came too late, to close what it opened.
 
     Raises:
         StoreError: the operating system refused, or there was no answer in time (the thread is left behind).
     """
-    with anyio.move_on_after(seconds, shield=True):
-        try:
-            return await run_sync(function, *args, abandon_on_cancel=True, limiter=_store_limiter())
-        except OSError as error:
-            raise StoreError(f"{what} failed: {error}. Free space or mend the disk, then open it again.") from error
-    raise StoreError(f"{what} took longer than {seconds:g} s: the disk does not answer. What was acknowledged is kept.")
+    work = _Work(lambda: function(*args), discard)
+    try:
+        with anyio.move_on_after(seconds, shield=True):
+            await run_sync(work.run, abandon_on_cancel=True, limiter=store_limiter())
+    except OSError as error:
+        raise StoreError(f"{what} failed: {error}. Free space or mend the disk, then open it again.") from error
+    finally:
+        results = work.leave()
+    if not results:
+        raise StoreError(
+            f"{what} took longer than {seconds:g} s: the disk does not answer. What was acknowledged is kept."
+        )
+    return results[0]
