@@ -23,8 +23,10 @@ from agentcore import (
     ToolContext,
     UsageEvent,
 )
+from agentcore.context import rebuild_request
 from agentcore.errors import ConversationError, InsideConversation, ModelUnavailable, RunError
 from agentcore.events import EventBase
+from agentcore.record import read_log
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
 from agentcore.tools import tool
 
@@ -302,3 +304,64 @@ async def test_a_conversation_goes_on_where_it_was(tmp_path: Path, stored: bool)
         assert conversation.state.snapshot() == before
         assert (await conversation.run("second")).text == "two"
     assert [m.text for m in llm.requests[1].messages[1:]] == ["first", "one", "second"]
+
+
+async def test_the_request_of_every_past_step_can_be_rebuilt_from_the_log(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "logs")
+    llm = ScriptedLLM(
+        [
+            calls(call("weather", city="Rome"), call("weather", city="Oslo"), text="Two cities."),
+            say("", thinking="hmm"),
+            call("nothing_such"),
+            say("one"),
+            say("two"),
+        ]
+    )
+    agent = Agent(llm=llm, tools=[weather])
+    async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+        await conversation.run("first")
+        await conversation.rewind(to=0)
+        await conversation.run("second")
+    state = await read_log(store, "a")
+    seen = [event.view_seq for event in state.events if isinstance(event, UsageEvent)]
+    assert len(seen) == len(llm.requests) == 5
+    for request, view_seq in zip(llm.requests, seen, strict=True):
+        assert view_seq is not None
+        messages, tools = rebuild_request(state, view_seq)
+        assert list(request.messages) == list(messages)
+        assert list(request.tools) == list(tools)
+
+
+async def test_deleting_a_conversation_removes_its_log_and_what_it_kept_in_the_workspace(tmp_path: Path) -> None:
+    @tool
+    async def chatty(ctx: ToolContext) -> str:
+        """Talk."""
+        return await ctx.spool("whole.txt", "all of it")
+
+    store = FileStore(tmp_path / "logs")
+    agent = Agent(llm=ScriptedLLM([call("chatty"), say("done")]), tools=[chatty])
+    async with Conversation(agent, tmp_path, store=store) as conversation:
+        await conversation.run("go")
+        kept = Path(events_of(conversation, ObservationEvent)[0].text)
+        assert kept.read_text() == "all of it"
+        await conversation.delete()
+        assert not kept.exists()
+        assert not await store.list()
+
+
+@pytest.mark.parametrize("stored", [False, True])
+async def test_what_was_kept_in_the_workspace_lasts_as_long_as_the_log(tmp_path: Path, stored: bool) -> None:
+    @tool
+    async def chatty(ctx: ToolContext) -> str:
+        """Talk."""
+        return await ctx.spool("whole.txt", "all of it")
+
+    store = FileStore(tmp_path / "logs") if stored else None
+    agent = Agent(llm=ScriptedLLM([call("chatty"), say("done")]), tools=[chatty])
+    async with Conversation(agent, tmp_path, store=store) as conversation:
+        await conversation.run("go")
+        kept = Path(events_of(conversation, ObservationEvent)[0].text)
+    assert kept.exists() is stored
+    if stored:
+        async with Conversation(agent, tmp_path, store=store, id=conversation.id) as conversation:
+            await conversation.workspace.remove_private_folder(conversation.id)

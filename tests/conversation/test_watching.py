@@ -17,17 +17,16 @@ async def test_many_watchers_see_every_event_once_and_in_order(tmp_path: Path) -
     llm = ScriptedLLM([say(f"answer {n}") for n in range(20)])
     seen: list[list[int]] = [[] for _ in range(10)]
     with anyio.fail_after(20):
-        async with anyio.create_task_group() as tasks:
-            async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+        async with anyio.create_task_group() as tasks, Conversation(Agent(llm=llm), tmp_path) as conversation:
 
-                async def follow(into: list[int]) -> None:
-                    async for event in conversation.events():
-                        into.append(event.seq)
+            async def follow(into: list[int]) -> None:
+                async for event in conversation.events():
+                    into.append(event.seq)
 
-                for into in seen:
-                    tasks.start_soon(follow, into)
-                for n in range(20):
-                    await conversation.run(f"question {n}")
+            for into in seen:
+                tasks.start_soon(follow, into)
+            for n in range(20):
+                await conversation.run(f"question {n}")
     expected = list(range(1, conversation.state.head + 1))
     assert all(into == expected for into in seen)
 
@@ -75,18 +74,17 @@ async def test_deltas_add_up_to_the_reply(tmp_path: Path) -> None:
     text: list[str] = []
     thought: list[str] = []
     with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            async with Conversation(Agent(llm=llm), tmp_path) as conversation:
-                deltas = conversation.deltas()
+        async with anyio.create_task_group() as tasks, Conversation(Agent(llm=llm), tmp_path) as conversation:
+            deltas = conversation.deltas()
 
-                async def follow() -> None:
-                    async for delta in deltas:
-                        into = {"text": text, "reasoning": thought}[delta.type]
-                        assert delta.offset == sum(map(len, into))
-                        into.append(delta.text)
+            async def follow() -> None:
+                async for delta in deltas:
+                    into = {"text": text, "reasoning": thought}[delta.type]
+                    assert delta.offset == sum(map(len, into))
+                    into.append(delta.text)
 
-                tasks.start_soon(follow)
-                await conversation.run("go")
+            tasks.start_soon(follow)
+            await conversation.run("go")
     assert "".join(text) == "The quick brown fox jumps over the lazy dog."
     assert "".join(thought) == "Which animals?"
     assert len(text) > 1

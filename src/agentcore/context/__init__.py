@@ -7,3 +7,4 @@ from agentcore.context.prompt import system_prompt as system_prompt
 from agentcore.context.view import Messages as Messages
 from agentcore.context.view import View as View
 from agentcore.context.view import build_messages as build_messages
+from agentcore.context.view import rebuild_request as rebuild_request

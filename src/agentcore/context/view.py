@@ -20,10 +20,10 @@ from agentcore.events import (
     SystemPromptEvent,
     UserRejectObservation,
 )
-from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.record import ConversationState, ShownEvent
 
-__all__ = ["Messages", "View", "build_messages"]
+__all__ = ["Messages", "View", "build_messages", "rebuild_request"]
 
 
 class Messages(Sequence[Message]):
@@ -148,6 +148,19 @@ def build_messages(state: ConversationState) -> Sequence[Message]:
     view = View()
     view.update(state)
     return view.messages
+
+
+def rebuild_request(state: ConversationState, view_seq: int) -> tuple[Sequence[Message], Sequence[ToolSchema]]:
+    """Rebuild the messages and tools that a step sent to the model, from the log alone.
+
+    Args:
+        state: The conversation's state, now or later.
+        view_seq: The head that the step saw: `UsageEvent.view_seq`.
+    """
+    past = ConversationState(state.conversation_id)
+    for event in state.events[:view_seq]:
+        past.apply(event)
+    return build_messages(past), () if past.prompt is None else past.prompt.tools
 
 
 def _changes_the_past(event: ShownEvent) -> bool:
