@@ -20,7 +20,7 @@ from agentcore.events import (
     SystemPromptEvent,
     UserRejectObservation,
 )
-from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
+from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema, UnknownBlock
 from agentcore.record import ConversationState, ShownEvent
 
 __all__ = ["Messages", "View", "build_messages", "rebuild_request"]
@@ -204,8 +204,9 @@ def _with_their_replies(events: Iterable[ShownEvent], forgotten: set[str]) -> se
 def _result(event: ObservationEvent | UserRejectObservation | AgentErrorEvent) -> ToolResultBlock:
     match event:
         case ObservationEvent():
+            content = tuple(block for block in event.content if not isinstance(block, UnknownBlock))
             return ToolResultBlock(
-                call_id=event.call_id, name=event.tool_name, content=event.content, is_error=event.is_error
+                call_id=event.call_id, name=event.tool_name, content=content, is_error=event.is_error
             )
         case UserRejectObservation():
             text = f"The user did not allow this action. Their reason: {event.reason}"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
 from agentcore.events.base import EventBase
-from agentcore.messages import ResultBlock, TextBlock
+from agentcore.messages import StoredResultBlock, TextBlock
 
 __all__ = ["AgentErrorEvent", "AnswerEvent", "ErrorOutcome", "ObservationEvent", "UserRejectObservation"]
 
@@ -25,7 +25,7 @@ class ObservationEvent(EventBase):
     kind: Annotated[Literal["observation"], VERBATIM] = "observation"
     tool_name: str
     call_id: Verbatim
-    content: tuple[Annotated[ResultBlock, Field(discriminator="type")], ...]
+    content: tuple[StoredResultBlock, ...]
     """What the model is shown."""
     data: dict[str, JsonValue] = {}
     """The observation's fields, for programs: an exit code, a diff, a path."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
 from agentcore.ids import new_id
@@ -30,7 +30,7 @@ class EventBase(Recorded):
     """The line of its log, from 1. Zero until the event is kept."""
     id: Verbatim = Field(default_factory=_event_id)
     """Unique everywhere; it survives a fork."""
-    timestamp: datetime = Field(default_factory=_now)
+    timestamp: AwareDatetime = Field(default_factory=_now)
     """When it happened, in UTC."""
     source: Annotated[Source, VERBATIM] = "environment"
     cause: Verbatim | None = None

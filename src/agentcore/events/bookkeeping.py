@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import FiniteFloat, JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
 from agentcore.events.base import EventBase
@@ -96,7 +96,7 @@ class RetryEvent(EventBase):
     attempt: int
     """The attempt that failed, from 1."""
     error: str
-    delay: float
+    delay: FiniteFloat
     """Seconds until the next attempt."""
 
 
@@ -131,4 +131,4 @@ class UsageEvent(EventBase):
     view_seq: int | None = None
     """The head that the request of a step saw: the request can be rebuilt from the log up to there."""
     stop_reason: Verbatim | None = None
-    seconds: float | None = None
+    seconds: FiniteFloat | None = None

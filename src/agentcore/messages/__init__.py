@@ -6,6 +6,7 @@ from agentcore.messages.blocks import ProviderBlock as ProviderBlock
 from agentcore.messages.blocks import ReasoningBlock as ReasoningBlock
 from agentcore.messages.blocks import RedactedThinkingBlock as RedactedThinkingBlock
 from agentcore.messages.blocks import ResultBlock as ResultBlock
+from agentcore.messages.blocks import StoredResultBlock as StoredResultBlock
 from agentcore.messages.blocks import TextBlock as TextBlock
 from agentcore.messages.blocks import ThinkingBlock as ThinkingBlock
 from agentcore.messages.blocks import ToolCallBlock as ToolCallBlock

@@ -15,6 +15,7 @@ __all__ = [
     "ReasoningBlock",
     "RedactedThinkingBlock",
     "ResultBlock",
+    "StoredResultBlock",
     "TextBlock",
     "ThinkingBlock",
     "ToolCallBlock",
@@ -100,6 +101,11 @@ class UnknownBlock(Recorded):
 
 ResultBlock = TextBlock | ImageBlock
 """What a tool may show to a model."""
+
+StoredResultBlock = Annotated[
+    Annotated[ResultBlock, Field(discriminator="type")] | UnknownBlock, Field(union_mode="left_to_right")
+]
+"""What a log may hold of that: one of a type that only a newer version knows as well."""
 
 
 class ToolResultBlock(Recorded):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import JsonValue
 
-from agentcore._value import VERBATIM, Recorded, Value, Verbatim
+from agentcore._value import VERBATIM, Recorded, Verbatim
 from agentcore.messages.blocks import Block, TextBlock, ToolCallBlock
 
 __all__ = ["Message", "Role", "ToolSchema"]
@@ -50,7 +50,7 @@ def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
     return tuple(TextBlock(text=piece) if isinstance(piece, str) else piece for piece in content)
 
 
-class ToolSchema(Value):
+class ToolSchema(Recorded):
     """What a model is told of a tool."""
 
     name: Verbatim
