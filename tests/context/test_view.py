@@ -51,7 +51,9 @@ def answer(to: ActionEvent) -> ObservationEvent:
 
 
 def shape(state: ConversationState) -> list[str]:
-    return [f"{m.role}:{','.join(getattr(b, 'text', None) or b.type for b in m.content)}" for m in build_messages(state)]
+    return [
+        f"{m.role}:{','.join(getattr(b, 'text', None) or b.type for b in m.content)}" for m in build_messages(state)
+    ]
 
 
 def test_answers_stand_in_the_order_of_the_calls_and_messages_behind_them() -> None:

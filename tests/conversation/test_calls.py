@@ -187,8 +187,7 @@ async def test_one_call_can_be_cancelled_and_its_siblings_go_on(tmp_path: Path) 
                             break
 
                 tasks.start_soon(cancel_one)
-                result = await conversation.run("go")
-    assert result.text == "done"
+                assert (await conversation.run("go")).text == "done"
     by_name = {answer.tool_name: answer for answer in answers(conversation)}
     assert isinstance(by_name["hang"], AgentErrorEvent)
     assert by_name["hang"].outcome == "interrupted"

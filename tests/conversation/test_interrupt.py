@@ -22,6 +22,7 @@ from agentcore import (
     SystemPromptEvent,
     ToolContext,
 )
+from agentcore.conversation import EventCursor
 from agentcore.errors import ConversationClosed, ModelConnectionError, RunError
 from agentcore.testing import Gate, ScriptedLLM, call, calls, cut, hang, say
 from agentcore.tools import tool
@@ -213,13 +214,13 @@ async def test_cursors_end_after_the_last_event_when_the_conversation_closes(tmp
         async with anyio.create_task_group() as tasks:
             async with Conversation(Agent(llm=ScriptedLLM([say("hi")])), tmp_path) as conversation:
 
-                async def follow() -> None:
-                    async for event in conversation.events():
-                        seen.append(event.seq)
+                async def follow(events: EventCursor) -> None:
+                    seen.extend([event.seq async for event in events])
 
-                tasks.start_soon(follow)
+                tasks.start_soon(follow, conversation.events())
                 await conversation.run("go")
-    assert seen == list(range(1, conversation.state.head + 1))
+                head = conversation.state.head
+            assert seen == list(range(1, head + 1))
 
 
 async def test_an_error_in_the_body_leaves_as_itself_and_the_run_is_settled(tmp_path: Path) -> None:

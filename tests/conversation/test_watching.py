@@ -137,11 +137,8 @@ async def test_the_progress_of_a_tool_reaches_those_who_watch(tmp_path: Path) ->
     async with Conversation(Agent(llm=llm, tools=[build]), tmp_path) as conversation:
         deltas = conversation.deltas()
         await conversation.run("go")
-        with anyio.fail_after(10):
-            async for delta in deltas:
-                if delta.type == "progress":
-                    break
-    assert (delta.tool_name, delta.text) == ("build", "compiling\n")
+    progress = [delta async for delta in deltas if delta.type == "progress"]
+    assert [(delta.tool_name, delta.text) for delta in progress] == [("build", "compiling\n")]
 
 
 async def test_a_run_as_a_stream_gives_its_events_and_ends_with_its_result(tmp_path: Path) -> None:

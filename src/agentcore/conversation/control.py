@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextvars import Context
-from typing import cast
 
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
@@ -114,8 +113,7 @@ async def approve(
         if read.tool is not None:
             read.tool.parse(arguments)
     approvals: list[Event] = [
-        ActionApproved(source="user", cause=event.id, by=by, arguments=cast("dict[str, JsonValue] | None", arguments))
-        for event in events
+        ActionApproved(source="user", cause=event.id, by=by, arguments=arguments) for event in events
     ]
     if arguments is not None:
         core.arguments[events[0].id] = dict(arguments)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -15,20 +16,21 @@ def bare(error: BaseException) -> BaseException:
     """Give the one exception that a group is about; others are told in its notes."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    leaves: list[BaseException] = []
-    stack: list[BaseException] = [error]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, BaseExceptionGroup):
-            stack.extend(reversed(item.exceptions))
-        else:
-            leaves.append(item)
+    leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
     # An interrupt from the keyboard, or the end of the process, goes before what it caused.
     first = next((leaf for leaf in leaves if not isinstance(leaf, Exception)), leaves[0])
     for leaf in leaves:
         if leaf is not first:
             first.add_note(f"At the same time: {type(leaf).__name__}: {leaf}")
     return first
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+        else:
+            yield error
 
 
 @asynccontextmanager

@@ -180,7 +180,7 @@ class Conversation(AsyncContextManagerMixin):
     async def approve(
         self,
         ids: Sequence[str] | str | None = None,
-        arguments: Mapping[str, Mapping[str, JsonValue]] | Mapping[str, JsonValue] | None = None,
+        arguments: Mapping[str, JsonValue] | None = None,
         *,
         by: str | None = None,
     ) -> None:
