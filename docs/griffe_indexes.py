@@ -1,7 +1,6 @@
 """Teach the reference what an index is: its `X as X` imports are its public names, as if `__all__` listed them.
 
-A name that the root package has is shown there and nowhere else: that is its address. Where a folder has the same name
-(`agentcore.tools`), griffe sees the folder, so the name is shown on the folder's page.
+A name that the root package has is shown there and nowhere else: that is its address.
 """
 
 from __future__ import annotations
@@ -16,8 +15,7 @@ class Indexes(griffe.Extension):
 
     def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:  # noqa: ARG002 griffe passes more
         """Do so once a package is read."""
-        folders = {name for name, member in pkg.members.items() if isinstance(member, griffe.Module)}
-        at_the_root = {str(name) for name in pkg.exports or ()} - folders
+        at_the_root = {str(name) for name in pkg.exports or ()}
         for module in _modules(pkg):
             if module.is_init_module and module.exports is None:
                 made_inside = f"{module.path}."
