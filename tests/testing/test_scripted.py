@@ -8,7 +8,7 @@ import pytest
 from agentcore.errors import ModelConnectionError, RateLimited, ScriptExhausted
 from agentcore.llm import CallContext, Delta, Model, ReasoningDelta, Reply, TextDelta, ToolCallDelta
 from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
-from agentcore.testing import Gate, Request, Said, ScriptedLLM, call, calls, cut, hang, say
+from agentcore.testing import Gate, Request, Said, ScriptedLLM, broken_off, call, calls, hang, say
 from agentcore.usage import Usage
 
 ASK = [Message.user("Hello?")]
@@ -122,7 +122,7 @@ async def test_requests_are_recorded_as_they_were_or_not_at_all() -> None:
 
 
 async def test_a_cut_reply_breaks_off_after_so_many_deltas() -> None:
-    model = ScriptedLLM([cut("one two three", after=2), cut("one", error=ZeroDivisionError("a bug"))])
+    model = ScriptedLLM([broken_off("one two three", after=2), broken_off("one", error=ZeroDivisionError("a bug"))])
     deltas: list[Delta] = []
     with pytest.raises(ModelConnectionError, match="before the reply was complete"):
         await read(model, deltas)
@@ -133,7 +133,7 @@ async def test_a_cut_reply_breaks_off_after_so_many_deltas() -> None:
 
 async def test_a_reply_cannot_outlive_its_cut() -> None:
     with pytest.raises(ModelConnectionError):
-        await read(ScriptedLLM([cut("short", after=100)]))
+        await read(ScriptedLLM([broken_off("short", after=100)]))
 
 
 async def test_the_reply_is_not_there_before_the_stream_ended() -> None:

@@ -7,7 +7,6 @@ from agentcore.llm.deltas import TextDelta as TextDelta
 from agentcore.llm.deltas import ToolCallDelta as ToolCallDelta
 from agentcore.llm.deltas import deltas_of as deltas_of
 from agentcore.llm.llm import LLM as LLM
-from agentcore.llm.model import UNFINISHED as UNFINISHED
 from agentcore.llm.model import CallContext as CallContext
 from agentcore.llm.model import DeltaStream as DeltaStream
 from agentcore.llm.model import Model as Model

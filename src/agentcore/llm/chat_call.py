@@ -85,6 +85,8 @@ class ChatWire:
             raise StopAsyncIteration
 
         stream._finalize_completed_stream = ended
+        # Of a broken one it counts the tokens too, with megabytes of tables read on the event loop.
+        stream._record_partial_usage_for_failure = lambda: None
         try:
             async for chunk in stream:
                 await send(chunk.model_dump(warnings=False))

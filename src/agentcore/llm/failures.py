@@ -83,6 +83,7 @@ _RULES: tuple[tuple[Callable[[_Case], bool], type[ModelError], str], ...] = (
         ContextWindowExceeded,
         "the conversation is longer than the model can read ({said})",
     ),
+    (lambda case: "before any terminal event" in case.said, ModelConnectionError, "the reply broke off ({said})"),
     (
         lambda case: case.status == 400 and case.tells(_OUT_OF_ORDER),
         MalformedHistory,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -68,7 +69,7 @@ class ResponsesWire:
             usage=decode_response_usage(response.get("usage") or {}),
             stop_reason=_STOP_REASONS.get(reason, reason),
             model=response.get("model"),
-            provider_id=response.get("id"),
+            provider_id=_own_id(response.get("id")),
         )
 
     def reader(self, settings: LLMSettings) -> Reader:
@@ -130,6 +131,15 @@ class _ResponsesReader:
         # Some servers leave the items out of the last event because they sent each of them before.
         items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
         return self._wire.answer(self._settings, {**self._last, "output": items})
+
+
+def _own_id(response_id: str | None) -> str | None:
+    """Give the provider's id, which litellm packs into one of its own."""
+    try:
+        packed = b64decode((response_id or "").removeprefix("resp_"), validate=True).decode()
+    except ValueError:
+        return response_id
+    return packed.rpartition("response_id:")[2] or response_id
 
 
 def _failed(settings: LLMSettings, error: dict[str, Any]) -> ModelUnavailable:

@@ -145,23 +145,23 @@ class _Stream:
         seconds = settings.stream_idle_timeout if self._begun else settings.timeout
         with anyio.move_on_after(seconds) as limit:
             try:
-                self._deltas.extend(self._reader.read(await self._events.receive()))
-                self._begun = True
+                event = await self._events.receive()
             except anyio.EndOfStream:
-                await self._end()
+                event = None
+            # Not inside the handler: what is raised there loses the context it came with, which tells what it means.
+            try:
+                if event is None:
+                    await _litellm.result(self._call)
+                    self._reply = _reply(self._litellm, settings, self._reader.answer())
+                else:
+                    self._begun = True
+                    self._deltas.extend(self._reader.read(event))
             except Exception as error:
                 raise as_model_error(error, settings) from error
         if limit.cancelled_caught and self._begun:
             raise _too_late(settings, "nothing more came", seconds, "stream_idle_timeout")
         if limit.cancelled_caught:
             raise _too_late(settings, "no reply began", seconds, "timeout")
-
-    async def _end(self) -> None:
-        try:
-            await _litellm.result(self._call)
-            self._reply = _reply(self._litellm, self._settings, self._reader.answer())
-        except Exception as error:
-            raise as_model_error(error, self._settings) from error
 
     @property
     def reply(self) -> Reply:

@@ -5,9 +5,9 @@ It speaks Chat Completions, streamed and not, to any client. Errors of the scrip
     RateLimited("slow down", retry_after=2)   429 with Retry-After
     AuthenticationError("no")                 401, and so on; `status=` of the error, where it is given, wins
     ModelConnectionError("gone")              the connection is reset
-    cut("half a reply")                       the stream ends like a sound one, without its last word
-    cut("half", error=ModelConnectionError("gone"))    the connection is reset in the middle
-    cut("half", error=ModelUnavailable("overloaded"))  the stream says so in the middle
+    broken_off("half a reply")                the stream ends like a sound one, without its last word
+    broken_off(..., error=ModelConnectionError("gone"))    the connection is reset in the middle
+    broken_off(..., error=ModelUnavailable("overloaded"))  the stream says so in the middle
     hang                                      nothing comes, ever
 """
 

@@ -28,7 +28,7 @@ from agentcore.llm import CallContext, Delta, Reply, ResetDelta, ToolCallDelta, 
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
 from agentcore.usage import Usage
 
-__all__ = ["Gate", "Request", "Said", "Script", "ScriptLine", "call", "calls", "cut", "hang", "say"]
+__all__ = ["Gate", "Request", "Said", "Script", "ScriptLine", "broken_off", "call", "calls", "hang", "say"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def calls(
     return Said((*_spoken(text, thinking), *blocks), usage, stop_reason)
 
 
-def cut(line: str | Said, *, after: int = 1, error: BaseException | None = None) -> Said:
+def broken_off(line: str | Said, *, after: int = 1, error: BaseException | None = None) -> Said:
     """Break a reply off after so many deltas: with this error, or (by default) just ending, as if it were whole."""
     said = _said(line)
     raised = error or ModelConnectionError("The stream ended before the reply was complete.")

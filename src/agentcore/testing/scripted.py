@@ -8,7 +8,8 @@ from typing import Self
 
 import anyio.lowlevel
 
-from agentcore.llm import UNFINISHED, CallContext, Delta, DeltaStream, Reply
+from agentcore.llm import CallContext, Delta, DeltaStream, Reply
+from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, ToolSchema
 from agentcore.testing.script import Performance, Request, Script, ScriptLine
 
