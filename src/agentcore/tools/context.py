@@ -7,6 +7,7 @@ of the conversation itself.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,6 +18,11 @@ __all__ = ["ToolContext", "ToolHost", "ToolSecrets"]
 
 class ToolSecrets(Protocol):
     """Secrets by name, to read."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names that there are; asking for them asks no source for a value."""
+        ...
 
     async def get(self, name: str) -> str:
         """Give the secret's value, or raise `SecretError`."""
