@@ -5,7 +5,6 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 
 from agentcore.errors import (
     AuthenticationError,
@@ -101,15 +100,20 @@ def test_a_broken_connection_is_told_wherever_it_is_wrapped() -> None:
 def test_without_a_key_the_variable_to_set_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     words = str(as_model_error(Refused("no", 401), CLAUDE))
-    assert "Set ANTHROPIC_API_KEY or pass LLM(api_key=...)" in words
+    assert "Set ANTHROPIC_API_KEY, or pass LLM(api_key=...)" in words
     monkeypatch.setenv("ANTHROPIC_API_KEY", "wrong")
     assert "the key in ANTHROPIC_API_KEY" in str(as_model_error(Refused("no", 401), CLAUDE))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "only one of the two")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY", raising=False)
+    monkeypatch.delenv("AWS_PROFILE", raising=False)
+    words = str(as_model_error(Refused("Unable to locate credentials", 401), LLM(model="bedrock/some-model")))
+    assert "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or pass" in words
     other = LLM(model="nebius/some-model")
     assert "Set NEBIUS_API_KEY" in str(as_model_error(Refused("no", 401), other))
 
 
 def test_a_key_that_a_provider_repeats_is_not_passed_on() -> None:
-    llm = CLAUDE.model_copy(update={"api_key": SecretStr("sk-very-secret")})
+    llm = CLAUDE.model_copy(update={"api_key": "sk-very-secret"})
     failure = as_model_error(Refused("invalid key sk-very-secret", 401), llm)
     assert "sk-very-secret" not in str(failure)
     assert "LLM(api_key=...)" in str(failure)
@@ -122,6 +126,8 @@ def test_what_litellm_says_around_it_is_left_out() -> None:
     assert "(bad effort)" in str(as_model_error(Refused(body, 400), CLAUDE))
     inside = Refused("litellm.MidStreamFallbackError: x", 503, original_exception=Refused("overloaded", 529))
     assert as_model_error(inside, CLAUDE).status == 529
+    traced = as_model_error(Refused("boom\nTraceback (most recent call last):\n  File ...", 500), CLAUDE)
+    assert str(traced).endswith("(boom)")
     assert len(str(as_model_error(Refused("x" * 100_000, 500), CLAUDE))) < 3_000
 
 

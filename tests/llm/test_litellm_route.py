@@ -17,7 +17,6 @@ import anyio
 import anyio.to_thread
 import pytest
 from blockbuster import BlockBuster
-from pydantic import SecretStr
 
 from agentcore.errors import (
     AuthenticationError,
@@ -76,7 +75,7 @@ def _litellm_looks_for_certificates(_blockbuster: BlockBuster) -> None:
 
 
 def model_at(base_url: str, **settings: Any) -> LLM:
-    given = {"model": "openai/gpt-4o-mini", "base_url": base_url, "api_key": SecretStr(KEY), "num_retries": 0}
+    given = {"model": "openai/gpt-4o-mini", "base_url": base_url, "api_key": KEY, "num_retries": 0}
     return LLM.model_validate(given | {"retry_min_wait": 0, "retry_max_wait": 0} | settings)
 
 
@@ -210,7 +209,7 @@ async def test_without_a_key_nothing_is_sent_and_the_variable_to_set_is_named(mo
     monkeypatch.delenv("ANTHROPIC_AUTH_TOKEN", raising=False)
     async with asked("never") as (_, provider):
         model = LLM(model="anthropic/claude-sonnet-4-5", base_url=provider.base_url, num_retries=0)
-        with pytest.raises(AuthenticationError, match="Set ANTHROPIC_API_KEY or pass"):
+        with pytest.raises(AuthenticationError, match="Set ANTHROPIC_API_KEY, or pass"):
             await model.complete(ASK)
         assert provider.requests == []
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from pydantic import SecretStr, ValidationError
+from pydantic import ValidationError
 
 from agentcore.llm import LLM
 
@@ -14,8 +14,8 @@ def llm_with_a_key() -> LLM:
     return LLM(
         model="openai/gpt-5",
         base_url="http://localhost:1/v1/",
-        api_key=SecretStr(KEY),
-        secret_headers={"X-Gateway-Key": SecretStr("gateway-secret")},
+        api_key=KEY,
+        secret_headers={"X-Gateway-Key": "gateway-secret"},
         extra_headers={"X-Team": "core"},
         temperature=0.5,
     )
@@ -43,8 +43,8 @@ def test_a_changed_copy_is_checked_and_keeps_the_key() -> None:
     llm = llm_with_a_key().model_copy(update={"model": "anthropic:claude-sonnet-4-5"})
     assert llm.model == llm.name == "anthropic/claude-sonnet-4-5"
     assert llm.provider == "anthropic"
-    assert llm.api_key is not None
-    assert llm.api_key.get_secret_value() == KEY
+    assert llm.revealed_key == KEY
+    assert KEY not in repr(llm.api_key)
     assert llm_with_a_key().model_copy() == llm_with_a_key()
     with pytest.raises(ValidationError):
         llm.model_copy(update={"temperature": -1})

@@ -128,8 +128,7 @@ async def _keep(module: Any) -> AsyncGenerator[None]:
         _note_clients(module, loop)
         for client in list(_clients.pop(loop)):
             with suppress(Exception):
-                # Its handlers are closed by close(), the clients of vendors' packages too.
-                await client.close()
+                await (getattr(client, "aclose", None) or client.close)()
         _cache(module, loop, drop=True)
 
 
@@ -143,7 +142,7 @@ def _note_clients(module: Any, loop: asyncio.AbstractEventLoop) -> None:
 def _cache(module: Any, loop: asyncio.AbstractEventLoop, *, drop: bool = False) -> list[Any]:
     cache: dict[str, Any] = getattr(module.in_memory_llm_clients_cache, "cache_dict", {})
     keys = [key for key in list(cache) if key.endswith(f"-{id(loop)}")]
-    found = [cache[key] for key in keys if hasattr(cache[key], "close")]
+    found = [cache[key] for key in keys if hasattr(cache[key], "aclose") or hasattr(cache[key], "close")]
     if drop:
         for key in keys:
             cache.pop(key, None)

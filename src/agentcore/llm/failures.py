@@ -32,7 +32,10 @@ from agentcore.llm.settings import LLMSettings
 __all__ = ["as_model_error"]
 
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\w*(?::| -)\s*)+")
-_MORE = re.compile(r"(?:\s*Original exception: | LiteLLM Retried: | Received Model Group=).*", re.DOTALL)
+_MORE = re.compile(
+    r"(?:\s*Original exception: |\s*Traceback \(most recent call last\)| LiteLLM Retried: | Received Model Group=).*",
+    re.DOTALL,
+)
 
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|input is too long|exceed\w* the maximum number of"
@@ -155,7 +158,7 @@ def _words(error: BaseException, settings: LLMSettings) -> str:
     words = _MORE.sub("", str(error))
     words = _from_json(_PREFIXES.sub("", words).strip()) or type(error).__name__
     # A shorter one is no secret, and may be a part of any word.
-    if settings.api_key is not None and len(key := settings.api_key.get_secret_value()) >= _SHORTEST_SECRET:
+    if (key := settings.revealed_key) and len(key) >= _SHORTEST_SECRET:
         words = words.replace(key, "***")
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
@@ -201,9 +204,10 @@ def _which_key(settings: LLMSettings) -> str:
     variables = KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",))
     if settings.api_key is not None:
         return "the provider did not accept the key in LLM(api_key=...)"
-    if found := [variable for variable in variables if os.environ.get(variable)]:
-        return f"the provider did not accept the key in {' and '.join(found)}"
-    return f"there is no key for {settings.provider}. Set {' and '.join(variables)} or pass LLM(api_key=...)"
+    for variable in variables:
+        if all(os.environ.get(name) for name in variable.split(" and ")):
+            return f"the provider did not accept the key in {variable}"
+    return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...)"
 
 
 def _retry_after(error: BaseException) -> float | None:

@@ -44,7 +44,7 @@ PROVIDERS = frozenset(_KNOWN.split())
 KEY_VARIABLES: dict[str, tuple[str, ...]] = {
     "anthropic": ("ANTHROPIC_API_KEY",),
     "azure": ("AZURE_API_KEY",),
-    "bedrock": ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+    "bedrock": ("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"),
     "cerebras": ("CEREBRAS_API_KEY",),
     "cohere": ("COHERE_API_KEY",),
     "dashscope": ("DASHSCOPE_API_KEY",),
@@ -63,7 +63,7 @@ KEY_VARIABLES: dict[str, tuple[str, ...]] = {
     "xai": ("XAI_API_KEY",),
     "zai": ("ZAI_API_KEY",),
 }
-"""The environment variables that hold the keys of the providers people use most."""
+"""The environment variables that hold the keys of the providers people use most; one of each tuple is enough."""
 
 
 def full_name(name: str, *, compatible: bool) -> str:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import urlsplit
 
-from pydantic import Field, JsonValue, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from agentcore._value import Value
 from agentcore.llm.names import full_name, provider_of
@@ -18,6 +18,14 @@ __all__ = ["LLMSettings"]
 _Seconds = Annotated[float, Field(gt=0)]
 _Wait = Annotated[float, Field(ge=0)]
 _Price = Annotated[Decimal, Field(ge=0)] | None
+
+
+def _hidden(value: SecretStr | str) -> SecretStr:
+    return SecretStr(value) if isinstance(value, str) else value
+
+
+_Secret = Annotated[SecretStr | str, AfterValidator(_hidden)]
+"""Given as text by those who type it, held as a secret."""
 
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"max_tokens|_tokens$", re.IGNORECASE)
@@ -31,7 +39,7 @@ class LLMSettings(Value):
     one that the server there knows."""
     base_url: str | None = None
     """Where the provider is, if not where it usually is: a server of your own, a proxy, a gateway."""
-    api_key: SecretStr | None = Field(default=None, exclude=True, repr=False)
+    api_key: _Secret | None = Field(default=None, exclude=True, repr=False)
     """The key. Without one, the provider's usual environment variable is read. Never shown, dumped or recorded."""
     api_mode: Literal["auto", "chat", "responses"] = "auto"
     """Which of the provider's interfaces to use; "auto" is Responses for the models that have nothing else."""
@@ -72,7 +80,7 @@ class LLMSettings(Value):
     """Whether to leave out settings that a model does not take, instead of failing."""
     extra_headers: dict[str, str] = {}
     """Headers to send besides. Shown and recorded: what is secret belongs in `secret_headers`."""
-    secret_headers: dict[str, SecretStr] = Field(default={}, exclude=True, repr=False)
+    secret_headers: dict[str, _Secret] = Field(default={}, exclude=True, repr=False)
     """Headers that carry credentials. Never shown, dumped or recorded."""
     extra_body: dict[str, JsonValue] = {}
     """Fields to send besides, where the provider takes JSON."""
@@ -122,6 +130,17 @@ class LLMSettings(Value):
     def provider(self) -> str:
         """The provider's name, as in "anthropic"."""
         return provider_of(self.model)
+
+    @property
+    def revealed_key(self) -> str | None:
+        """The key as text, to be sent and not to be kept."""
+        return None if self.api_key is None else _hidden(self.api_key).get_secret_value()
+
+    @property
+    def revealed_headers(self) -> dict[str, str]:
+        """The headers besides, secret ones as text, to be sent and not to be kept."""
+        secret = {name: _hidden(value).get_secret_value() for name, value in self.secret_headers.items()}
+        return self.extra_headers | secret
 
     @property
     def retry_policy(self) -> RetryPolicy:

@@ -78,9 +78,6 @@ class Wire(Protocol):
 
 def common_options(settings: LLMSettings) -> dict[str, Any]:
     """Make the arguments that every call has."""
-    headers = settings.extra_headers | {
-        name: value.get_secret_value() for name, value in settings.secret_headers.items()
-    }
     options: dict[str, Any] = {
         **settings.provider_options,
         "model": settings.model,
@@ -88,7 +85,7 @@ def common_options(settings: LLMSettings) -> dict[str, Any]:
         "api_key": _api_key(settings),
         "temperature": settings.temperature,
         "top_p": settings.top_p,
-        "extra_headers": headers or None,
+        "extra_headers": settings.revealed_headers or None,
         "extra_body": settings.extra_body or None,
         # Ours are told to the caller, and bounded by what he allows.
         "max_retries": 0,
@@ -100,7 +97,7 @@ def common_options(settings: LLMSettings) -> dict[str, Any]:
 
 def _api_key(settings: LLMSettings) -> str | None:
     if settings.api_key is not None:
-        return settings.api_key.get_secret_value()
+        return settings.revealed_key
     if settings.base_url is not None and settings.provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
         return "none"  # servers of one's own mostly want no key; the client insists on one
     return None
