@@ -7,7 +7,7 @@ import pytest
 
 from agentcore.errors import ModelConnectionError, RateLimited, ScriptExhausted
 from agentcore.llm import CallContext, Delta, Model, ReasoningDelta, Reply, TextDelta, ToolCallDelta
-from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
+from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import Gate, Request, Said, ScriptedLLM, broken_off, call, calls, hang, say
 from agentcore.usage import Usage
 
@@ -78,6 +78,15 @@ async def test_a_line_may_be_a_function_async_or_not_that_gives_another_line() -
     tools = (ToolSchema(name="count", description="Counts.", parameters={"type": "object"}),)
     reply = await ScriptedLLM([lambda _request: later]).complete(ASK, tools)
     assert reply.message.tool_calls[0].arguments == {"messages": 1, "tools": ["count"]}
+
+
+def test_a_request_tells_what_the_tools_answered_to_the_last_calls() -> None:
+    def answer(text: str) -> Message:
+        return Message(role="tool", content=(ToolResultBlock(call_id=text, name="t", content=(TextBlock(text=text),)),))
+
+    messages = (answer("earlier"), Message.assistant("Again."), answer("one"), answer("two"))
+    assert Request(messages).answers == ("one", "two")
+    assert Request((*messages, Message.user("So?"))).answers == ()
 
 
 async def test_one_function_in_place_of_a_script_answers_every_request() -> None:

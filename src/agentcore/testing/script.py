@@ -25,7 +25,7 @@ from pydantic import JsonValue
 
 from agentcore.errors import ModelConnectionError, ScriptExhausted
 from agentcore.llm import CallContext, Delta, Reply, ResetDelta, ToolCallDelta, deltas_of
-from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
+from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.usage import Usage
 
 __all__ = ["Gate", "Request", "Said", "Script", "ScriptLine", "broken_off", "call", "calls", "hang", "say"]
@@ -43,6 +43,13 @@ class Request:
     def last(self) -> Message:
         """The last message."""
         return self.messages[-1]
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What the tools answered to the calls of the last reply, in words."""
+        latest = itertools.takewhile(lambda message: message.role == "tool", reversed(self.messages))
+        blocks = [block for message in reversed(list(latest)) for block in message.content]
+        return tuple(block.text for block in blocks if isinstance(block, ToolResultBlock))
 
 
 @dataclass(frozen=True, slots=True)
