@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.pending import reject_event
 from agentcore.conversation.result import make_result
-from agentcore.errors import NothingPending, RewindRefused, StoreError
+from agentcore.errors import ConversationClosed, NothingPending, RewindRefused, StoreError
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -131,9 +131,8 @@ async def _resume(core: Core, turn: Turn, approvals: list[Event]) -> None:
         await core.journal.keep(*approvals, _fact(StatusChanged(status=ConversationStatus.RUNNING, code="approved")))
     except BaseException as error:
         core.turn = None
-        turn.error = error if isinstance(error, Exception) else None
-        turn.result = make_result(core.state, core.state.run_seq)
-        turn.done.set()
+        result = make_result(core.state, core.state.run_seq)
+        turn.end(result, error if isinstance(error, Exception) else ConversationClosed(core.state.conversation_id))
         raise
     turn.ready = True
     core.wake()

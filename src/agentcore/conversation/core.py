@@ -52,6 +52,12 @@ class Turn:
         self.result: RunResult | None = None
         self.error: Exception | None = None
 
+    def end(self, result: RunResult, error: Exception | None) -> None:
+        """Let those who wait for it have what it came to."""
+        self.result = result
+        self.error = error
+        self.done.set()
+
     def interrupt(self, reason: str | None) -> None:
         """Stop it where it is, begun or not."""
         self.reason = self.reason or reason

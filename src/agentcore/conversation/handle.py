@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Self
 
 from anyio import AsyncContextManagerMixin
+from anyio.lowlevel import checkpoint_if_cancelled
 from pydantic import JsonValue
 
 from agentcore.agent import Agent
@@ -128,7 +129,7 @@ class Conversation(AsyncContextManagerMixin):
 
         A message never approves anything and starts nothing; `run` does.
         """
-        return await control.send(self._live(), message)
+        return await control.send(await self._live(), message)
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -141,10 +142,11 @@ class Conversation(AsyncContextManagerMixin):
             StoreError: the log died; the conversation is over.
             InsideConversation: called from a tool, hook or callback of this conversation.
         """
-        core = self._live()
+        core = await self._live()
         refuse_inside(core.state.conversation_id, "run")
         if text is not None:
             await self.send(text)
+            await checkpoint_if_cancelled()
         return await join_run(begin_run(core, copy_context()))
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
@@ -153,7 +155,7 @@ class Conversation(AsyncContextManagerMixin):
         The run begins with the first event that is asked for. Breaking off leaves it running. It ends, or raises, as
         `run` does; then `.result` is there.
         """
-        core = self._live()
+        core = self._checked()
         refuse_inside(core.state.conversation_id, "run_stream")
         return RunStream(core, text)
 
@@ -167,15 +169,15 @@ class Conversation(AsyncContextManagerMixin):
 
     async def pause(self) -> None:
         """Stop at the end of the step under way; nothing is cut off."""
-        await control.pause(self._live())
+        await control.pause(await self._live())
 
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
-        await control.interrupt(self._live(), reason)
+        await control.interrupt(await self._live(), reason)
 
     async def interrupt_call(self, action_id: str) -> bool:
         """Stop one call that runs and leave the others alone; say whether it ran."""
-        return await control.interrupt_call(self._live(), action_id)
+        return await control.interrupt_call(await self._live(), action_id)
 
     async def approve(
         self,
@@ -195,7 +197,7 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such action waits.
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
-        await control.approve(self._live(), ids, arguments, by, copy_context())
+        await control.approve(await self._live(), ids, arguments, by, copy_context())
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
         """Say no to actions that wait (all of them by default). The model reads the reason with the next `run`.
@@ -203,7 +205,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             NothingPending: No such action waits.
         """
-        await control.reject(self._live(), reason, ids, by)
+        await control.reject(await self._live(), reason, ids, by)
 
     async def ask(self, question: str) -> str:
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
@@ -211,7 +213,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             ModelError: There is no answer.
         """
-        return await ask_aside(self._live(), question)
+        return await ask_aside(await self._live(), question)
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
@@ -221,7 +223,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
         """
-        await control.rewind(self._live(), to)
+        await control.rewind(await self._live(), to)
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and give its id.
@@ -229,28 +231,28 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             RewindRefused: `at` is not a settled point.
         """
-        core = self._live()
+        core = await self._live()
         return await fork_log(core.store, core.state, at, id)
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
-        await control.set_limits(self._live(), limits)
+        await control.set_limits(await self._live(), limits)
 
     async def set_policy(self, policy: ConfirmationPolicy) -> None:
         """Let this policy decide which actions wait, from the next reply on."""
-        await control.set_policy(self._live(), policy)
+        await control.set_policy(await self._live(), policy)
 
     async def set_title(self, title: str) -> None:
         """Give the conversation a title."""
-        await control.set_title(self._live(), title)
+        await control.set_title(await self._live(), title)
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
         """Give the conversation these tags, and no others."""
-        await control.set_tags(self._live(), tags)
+        await control.set_tags(await self._live(), tags)
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
         """Register more secrets. History that was written before stays as it is."""
-        await control.add_secrets(self._live(), secrets)
+        await control.add_secrets(await self._live(), secrets)
 
     async def close(self) -> None:
         """End the conversation: interrupt what runs, answer what is open, let go of everything. May be called twice.
@@ -280,7 +282,12 @@ class Conversation(AsyncContextManagerMixin):
             raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
         return self._opened
 
-    def _live(self) -> Core:
+    async def _live(self) -> Core:
+        # A caller that is cancelled leaves with that, not with an error that it can do nothing about.
+        await checkpoint_if_cancelled()
+        return self._checked()
+
+    def _checked(self) -> Core:
         core = self._core
         if core.failure is not None:
             self._told = True

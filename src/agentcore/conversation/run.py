@@ -26,6 +26,8 @@ def begin_run(core: Core, context: Context) -> Turn | RunResult:
     if core.turn is not None:
         return core.turn
     state = core.state
+    if core.closing:
+        raise ConversationClosed(state.conversation_id)
     if state.status in (ConversationStatus.FINISHED, ConversationStatus.WAITING_FOR_CONFIRMATION):
         return make_result(state, state.run_seq, recorded_output(core))
     if not any(isinstance(event, MessageEvent) for event in state.shown):

@@ -24,11 +24,12 @@ from agentcore.conversation.groups import open_group
 from agentcore.conversation.journal import Draft, Journal
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
+from agentcore.conversation.result import make_result
 from agentcore.conversation.spool import remove_spool
 from agentcore.conversation.tools import ToolBench
 from agentcore.conversation.turn import run_turn
 from agentcore.conversation.watch import Bell
-from agentcore.errors import ConversationError, ConversationNotFound, NotRecorded, StoreError
+from agentcore.errors import ConversationClosed, ConversationError, ConversationNotFound, NotRecorded, StoreError
 from agentcore.events import (
     AgentConfigured,
     ConversationStateUpdateEvent,
@@ -159,6 +160,10 @@ async def _serve(
         finally:
             core.closing = True
             core.deltas.close()
+            if core.turn is not None and not core.turn.begun:
+                # Asked for when the driver had ended already: whoever waits for it must not wait for ever.
+                core.turn.end(make_result(state, state.run_seq), ConversationClosed(state.conversation_id))
+                core.turn = None
             if core.delete and core.spooled:
                 with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
                     await remove_spool(core)

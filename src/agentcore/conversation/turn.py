@@ -64,9 +64,8 @@ async def run_turn(core: Core, turn: Turn) -> None:
             await _stop(core, turn, stepper)
         raise
     finally:
-        turn.result = make_result(core.state, turn.first_seq, core.output)
         core.turn = None
-        turn.done.set()
+        turn.end(make_result(core.state, turn.first_seq, core.output), turn.error)
 
 
 async def _begin(core: Core, turn: Turn) -> None:
