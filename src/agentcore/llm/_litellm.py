@@ -24,13 +24,15 @@ import anyio.to_thread
 
 from agentcore.errors import MissingExtra, ModelConnectionError, ModelError
 
-__all__ = ["Call", "apart", "end", "litellm", "result", "start"]
+__all__ = ["END_SECONDS", "Call", "apart", "end", "litellm", "result", "start"]
 
 T = TypeVar("T")
 Call = asyncio.Task
 """A call under way. `end` it."""
 
-_END_SECONDS = 5.0
+END_SECONDS = 5.0
+"""How long a call that is over may take to end."""
+
 _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 _importing = threading.Lock()
@@ -126,17 +128,25 @@ async def _keep(module: Any) -> AsyncGenerator[None]:
         yield
     finally:
         _note_clients(module, loop)
-        for client in list(_clients.pop(loop)):
-            with suppress(Exception):
-                await (getattr(client, "aclose", None) or client.close)()
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            await _close(list(_clients.pop(loop)))
         _cache(module, loop, drop=True)
+
+
+async def _close(clients: list[Any]) -> None:
+    for client in clients:
+        with suppress(Exception):
+            await (getattr(client, "aclose", None) or client.close)()
 
 
 def _note_clients(module: Any, loop: asyncio.AbstractEventLoop) -> None:
     """Remember the clients: litellm forgets them after a while, and those may still be open when the loop ends."""
+    clients = _clients.get(loop)
+    if clients is None:
+        return  # the loop is ending
     for client in _cache(module, loop):
         with suppress(TypeError):
-            _clients[loop].add(client)
+            clients.add(client)
 
 
 def _cache(module: Any, loop: asyncio.AbstractEventLoop, *, drop: bool = False) -> list[Any]:
@@ -157,12 +167,6 @@ def start(work: Callable[[], Coroutine[Any, Any, T]]) -> Call[T]:
         import_module("litellm._internal_context").is_internal_call.set(True)
         try:
             return await work()
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # Nobody cancelled this: a connection inside was closed by somebody else.
-            raise ModelConnectionError("The connection was closed while the model was being waited for.") from None
         finally:
             _note_clients(_imported, asyncio.get_running_loop())
 
@@ -170,14 +174,13 @@ def start(work: Callable[[], Coroutine[Any, Any, T]]) -> Call[T]:
 
 
 async def end(task: Call[Any]) -> None:
-    """Cancel a call, if it is not done, and wait until it is, for a bounded time."""
-    with anyio.move_on_after(_END_SECONDS, shield=True):
-        while not task.done() and _prepares_in_thread(task):  # noqa: ASYNC110 - litellm tells nobody when it is done
-            # The thread's result would be a coroutine that nobody awaits. It is there in milliseconds.
-            await anyio.sleep(0.005)
-        task.cancel()
-        await asyncio.wait([task])
-    if task.done() and not task.cancelled():
+    """Cancel a call, if it is not done, and wait until it is; to be shielded, for `END_SECONDS`."""
+    while not task.done() and _prepares_in_thread(task):  # noqa: ASYNC110 - litellm tells nobody when it is done
+        # The thread's result would be a coroutine that nobody awaits. It is there in milliseconds.
+        await anyio.sleep(0.005)
+    task.cancel()
+    await asyncio.wait([task])
+    if not task.cancelled():
         task.exception()  # somebody looked: asyncio need not complain
 
 
@@ -192,6 +195,9 @@ def _prepares_in_thread(task: Call[Any]) -> bool:
 async def result(task: Call[T]) -> T:
     """Wait for a call that is about to be done; the caller's cancellation does not reach it (see `end`)."""
     await asyncio.wait([task])
+    if task.cancelled():
+        # Not by us, who cancel in `end` alone: something inside was closed by somebody else.
+        raise ModelConnectionError("The connection was closed while the model was being waited for.")
     return task.result()
 
 
@@ -201,4 +207,5 @@ async def apart(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
     try:
         return await result(task)
     finally:
-        await end(task)
+        with anyio.move_on_after(END_SECONDS, shield=True):
+            await end(task)

@@ -82,7 +82,8 @@ class LiteLLMModel:
             with receive:
                 yield _Stream(self.settings, litellm, wire.reader(self.settings), receive, task)
         finally:
-            await _litellm.end(task)
+            with anyio.move_on_after(_litellm.END_SECONDS, shield=True):
+                await _litellm.end(task)
 
 
 def _reply(litellm: Any, settings: LLMSettings, answer: Answer) -> Reply:
@@ -142,26 +143,30 @@ class _Stream:
 
     async def _next_event(self) -> None:
         settings = self._settings
-        seconds = settings.stream_idle_timeout if self._begun else settings.timeout
+        begun = self._begun
+        seconds = settings.stream_idle_timeout if begun else settings.timeout
         with anyio.move_on_after(seconds) as limit:
-            try:
-                event = await self._events.receive()
-            except anyio.EndOfStream:
-                event = None
-            # Not inside the handler: what is raised there loses the context it came with, which tells what it means.
-            try:
-                if event is None:
-                    await _litellm.result(self._call)
-                    self._reply = _reply(self._litellm, settings, self._reader.answer())
-                else:
-                    self._begun = True
-                    self._deltas.extend(self._reader.read(event))
-            except Exception as error:
-                raise as_model_error(error, settings) from error
-        if limit.cancelled_caught and self._begun:
+            await self._take_in()
+        if limit.cancelled_caught and begun:
             raise _too_late(settings, "nothing more came", seconds, "stream_idle_timeout")
         if limit.cancelled_caught:
             raise _too_late(settings, "no reply began", seconds, "timeout")
+
+    async def _take_in(self) -> None:
+        try:
+            event = await self._events.receive()
+        except anyio.EndOfStream:
+            event = None
+        # Not inside the handler: what is raised there loses the context it came with, which tells what it means.
+        try:
+            if event is None:
+                await _litellm.result(self._call)
+                self._reply = _reply(self._litellm, self._settings, self._reader.answer())
+            else:
+                self._begun = True
+                self._deltas.extend(self._reader.read(event))
+        except Exception as error:
+            raise as_model_error(error, self._settings) from error
 
     @property
     def reply(self) -> Reply:

@@ -16,7 +16,7 @@ from typing import Any
 
 import anyio
 import h11
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import Listener, SocketAttribute, SocketStream, TaskStatus
 from pydantic import JsonValue
 
 __all__ = ["HTTPRequest", "HTTPServer", "Handler", "Responder", "serve_http"]
@@ -106,8 +106,14 @@ class HTTPServer:
         self._moved.set()
         self._moved = anyio.Event()
 
-    async def serve_connection(self, stream: SocketStream) -> None:
-        """Answer the requests of one connection, one after the other."""
+    async def serve(
+        self, listener: Listener[SocketStream], *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Answer whoever connects, until it is cancelled."""
+        task_status.started()
+        await listener.serve(self._serve_connection)
+
+    async def _serve_connection(self, stream: SocketStream) -> None:
         self._count(+1)
         try:
             async with stream:
@@ -119,7 +125,7 @@ class HTTPServer:
 
     async def _requests(self, stream: SocketStream) -> None:
         connection: h11.Connection = h11.Connection(h11.SERVER)
-        while (request := await self._read(stream, connection)) is not None:
+        while (request := await _read(stream, connection)) is not None:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_watch, stream, connection, tasks.cancel_scope)
                 await self._handler(request, Responder(stream, connection))
@@ -128,25 +134,28 @@ class HTTPServer:
                 return
             connection.start_next_cycle()
 
-    async def _read(self, stream: SocketStream, connection: h11.Connection) -> HTTPRequest | None:
-        head: h11.Request | None = None
-        content = bytearray()
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                try:
-                    connection.receive_data(await stream.receive())
-                except anyio.EndOfStream:
-                    connection.receive_data(b"")
-            elif isinstance(event, h11.Request):
-                head = event
-            elif isinstance(event, h11.Data):
-                content += event.data
-            elif isinstance(event, h11.EndOfMessage) and head is not None:
-                headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
-                return HTTPRequest(head.method.decode(), head.target.decode(), headers, bytes(content))
-            else:
-                return None
+
+async def _read(stream: SocketStream, connection: h11.Connection) -> HTTPRequest | None:
+    """Read a request; None where the client has no other, or speaks no HTTP."""
+    head = await _next_event(stream, connection)
+    if not isinstance(head, h11.Request):
+        return None
+    content = bytearray()
+    while isinstance(event := await _next_event(stream, connection), h11.Data):
+        content += event.data
+    if not isinstance(event, h11.EndOfMessage):
+        return None
+    headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
+    return HTTPRequest(head.method.decode(), head.target.decode(), headers, bytes(content))
+
+
+async def _next_event(stream: SocketStream, connection: h11.Connection) -> object:
+    while (event := connection.next_event()) is h11.NEED_DATA:
+        try:
+            connection.receive_data(await stream.receive())
+        except anyio.EndOfStream:
+            connection.receive_data(b"")
+    return event
 
 
 async def _watch(stream: SocketStream, connection: h11.Connection, scope: anyio.CancelScope) -> None:
@@ -164,6 +173,6 @@ async def serve_http(handler: Handler) -> AsyncGenerator[HTTPServer]:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         server = HTTPServer(listener.extra(SocketAttribute.local_port), handler)  # noqa: S610 - of anyio
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listener.serve, server.serve_connection)
+            await tasks.start(server.serve, listener)
             yield server
             tasks.cancel_scope.cancel()
