@@ -8,10 +8,11 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import TaskStatus
 
 from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
 from agentcore.testing.workspace_contract import WorkspaceContract
-from agentcore.testing.workspace_process_contract import refused, wait_for_lines
+from agentcore.testing.workspace_process_contract import refused
 from agentcore.workspace import LocalWorkspace, Workspace
 
 
@@ -96,13 +97,14 @@ async def test_leaving_ends_processes_whose_contexts_are_open_elsewhere(tmp_path
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks, LocalWorkspace(tmp_path) as workspace:
 
-            async def hold() -> None:
-                async with workspace.open_process("echo $$ >>pids; exec sleep 1000") as process:
+            async def hold(*, task_status: TaskStatus[None]) -> None:
+                async with workspace.open_process("echo up; exec sleep 1000") as process:
+                    await process.receive()
+                    task_status.started()
                     codes.append(await process.wait())
 
             for _ in range(3):
-                tasks.start_soon(hold)
-            await wait_for_lines(workspace, "pids", 3)
+                await tasks.start(hold)
     assert codes == [128 + 15] * 3
 
 

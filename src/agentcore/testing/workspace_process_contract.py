@@ -160,6 +160,15 @@ class ProcessContract:
                 await reader.until(b"bye\n")
                 assert await process.wait() == 3
 
+    async def test_who_left_the_group_has_time_to_end_well_too(self, workspace: Workspace) -> None:
+        polite = "trap 'echo bye >>said; exit' TERM; echo $$ >>pids; while :; do sleep 0.01; done"
+        await workspace.write("polite", polite)
+        with anyio.fail_after(30):
+            async with workspace.open_process("setsid bash polite & sleep 1000") as process:
+                await wait_for_lines(workspace, "pids", 1)
+                await process.terminate()
+        assert await workspace.read("said") == b"bye\n"
+
     async def test_without_a_terminal_there_is_none(self, workspace: Workspace) -> None:
         assert (await workspace.run("test -t 0 || test -t 1 || test -t 2; echo $?")).stdout == "1\n"
         async with workspace.open_process("cat") as process:
@@ -192,6 +201,13 @@ class ProcessContract:
                 await process.send_eof()
                 await _Reader(process).until(b"end\r\n")
                 assert await process.wait() == 0
+
+    async def test_a_program_that_is_no_shell_has_its_terminal_too(self, workspace: Workspace) -> None:
+        with anyio.fail_after(30):
+            async with workspace.open_process(["sh", "-c", "echo own >/dev/tty; exec sleep 1000"], pty=True) as process:
+                await _Reader(process).until(b"own\r\n")
+                await process.send(b"\x03")
+                assert await process.wait() == 128 + signal.SIGINT
 
     async def test_ctrl_c_reaches_the_foreground_and_not_the_shell(self, workspace: Workspace) -> None:
         with anyio.fail_after(30):
@@ -239,6 +255,14 @@ class ProcessContract:
                 assert await process.interrupt()
                 await process.send(b"echo still $((40 + 2))\n")
                 await reader.until(b"\nstill 42\r\n")
+                # A job that has to be killed does not end the loop with it.
+                await process.send(
+                    b"while :; do (trap '' INT TERM; echo stub''born; while :; do sleep 0.1; done); done\n"
+                )
+                await reader.until(b"\nstubborn\r\n")
+                assert await process.interrupt()
+                await process.send(b"echo still $((40 + 1))\n")
+                await reader.until(b"\nstill 41\r\n")
                 # Of what the shell does itself it can't be told whether it ended; so that is for its output to say.
                 await process.send(b"echo in the lo''op; while :; do :; done\n")
                 await reader.until(b"\nin the loop\r\n")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import signal
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress

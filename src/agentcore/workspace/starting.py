@@ -25,7 +25,7 @@ from agentcore.workspace.protocol import Command
 from agentcore.workspace.terminal import CLAIM, open_terminal
 from agentcore.workspace.threads import STARTS
 
-__all__ = ["Order", "Started", "start"]
+__all__ = ["Handover", "Order", "Started", "start"]
 
 # Linux takes no single argument over 131,072 bytes.
 _LONGEST_ARGUMENT: Final = 100_000
@@ -71,7 +71,7 @@ async def start(order: Order) -> Started:
         PathError: there is no such folder.
         WorkspaceError: the system refused.
     """
-    handover = _Handover(order)
+    handover = Handover(order)
     try:
         await STARTS.run(handover.work)
         return handover.take()
@@ -83,7 +83,7 @@ async def start(order: Order) -> Started:
 
 
 @final
-class _Handover:
+class Handover:
     """Passes a process from the thread that starts it to the task that asked; if that has gone, the process is ended."""
 
     def __init__(self, order: Order) -> None:

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from agentcore.workspace.environment import MARKS
 
-__all__ = ["Seen", "descendants", "look", "look_by_psutil", "look_in_proc", "offspring"]
+__all__ = ["Seen", "descendants", "gather", "look", "look_by_psutil", "look_in_proc", "offspring"]
 
 _VARIABLE = f"{MARKS}=".encode()
+_KERNEL_THREAD = 0x00200000
 
 
 class Seen(NamedTuple):
@@ -67,7 +68,8 @@ def _grow(seen: Mapping[int, Seen], found: set[int], sessions: Callable[[], set[
         found |= {pid for pid, each in seen.items() if each.parent in found or each.session in theirs} - never
 
 
-def _look(listed: Callable[[], Iterable[int]], read: Callable[[int], Seen | None]) -> dict[int, Seen]:
+def gather(listed: Callable[[], Iterable[int]], read: Callable[[int], Seen | None]) -> dict[int, Seen]:
+    """Read all processes that are listed, those included that come up meanwhile."""
     seen: dict[int, Seen] = {}
     known: set[int] = set()
     # A process that forks and ends while this goes on would not be seen, nor would its child. The child is in the next
@@ -93,25 +95,45 @@ def look_in_proc() -> dict[int, Seen]:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
     def read(pid: int) -> Seen | None:
-        try:
-            stat = _content(f"/proc/{pid}/stat")
-        except OSError:
+        fields = _fields(pid)
+        if fields is None:
             return None
-        # The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
-        fields = stat[stat.rindex(b")") + 2 :].split()
-        if fields[0] in {b"Z", b"X"}:
-            return None
-        marks: tuple[bytes, ...] = ()
-        parent = int(fields[1])
-        with suppress(OSError):
-            variables = _content(f"/proc/{pid}/environ")
-            if not variables and 2 not in {pid, parent}:
-                # Not a thread of the kernel: perhaps it is just replacing its program, and has no environment yet.
-                variables = _content(f"/proc/{pid}/environ")
-            marks = _marks(variables)
-        return Seen(parent, int(fields[2]), int(fields[3]), now - int(fields[19]) / ticks, marks)
+        return Seen(
+            int(fields[1]), int(fields[2]), int(fields[3]), now - int(fields[19]) / ticks, _marks_of(pid, fields)
+        )
 
-    return _look(listed, read)
+    return gather(listed, read)
+
+
+def _fields(pid: int) -> list[bytes] | None:
+    """Give the fields of /proc/PID/stat from the third on, the state; None if it has ended."""
+    try:
+        stat = _content(f"/proc/{pid}/stat")
+    except OSError:
+        return None
+    # The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
+    fields = stat[stat.rindex(b")") + 2 :].split()
+    return None if fields[0] in {b"Z", b"X"} else fields
+
+
+def _marks_of(pid: int, fields: list[bytes] | None) -> tuple[bytes, ...]:
+    # While a process replaces its program, it has no environment to be seen: not even an empty one, which has an address.
+    # That takes well under a millisecond, but a process that was missed then would live on.
+    for _ in range(100):
+        if fields is None or int(fields[6]) & _KERNEL_THREAD:
+            return ()
+        try:
+            variables = _content(f"/proc/{pid}/environ")
+        except OSError:
+            return ()
+        if variables:
+            return _marks(variables)
+        fields = _fields(pid)
+        if fields is None or fields[47] == b"0":
+            time.sleep(0.0005)
+        elif fields[47] == fields[48]:
+            return ()
+    return ()
 
 
 def _content(path: str) -> bytes:
@@ -151,4 +173,4 @@ def look_by_psutil() -> dict[int, Seen]:
         except (psutil.Error, OSError):
             return None
 
-    return _look(psutil.pids, read)
+    return gather(psutil.pids, read)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from agentcore.errors import PathError
+from agentcore.testing.workspace_process_contract import refused
+from agentcore.workspace import LocalWorkspace
+from agentcore.workspace.files import read_file, replacement, write_file
+from agentcore.workspace.private import make_private_folder, remove_private_folder
+
+
+def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+
+    def fail() -> None:
+        with replacement(str(tmp_path / "file")) as descriptor:
+            os.write(descriptor, b"half of the new")
+            raise RuntimeError("the power went out")
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    (tmp_path / "file").write_text("old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The nearest to a full disk that every machine has; Python ignores the signal that comes with it.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        with pytest.raises(PathError) as raised:
+            write_file(str(tmp_path / "file"), b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert raised.value.reason == "failed"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_a_file_that_is_read_only_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "file").chmod(0o444)
+    with pytest.raises(PathError) as raised:
+        write_file(str(tmp_path / "file"), b"new")
+    assert raised.value.reason == "denied"
+    assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_a_file_stays_its_owners(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    os.chown(tmp_path / "file", 12345, 23456)
+    write_file(str(tmp_path / "file"), b"new")
+    found = (tmp_path / "file").stat()
+    assert (found.st_uid, found.st_gid) == (12345, 23456)
+
+
+def test_a_file_that_does_not_tell_its_size_is_read_to_its_limit() -> None:
+    assert read_file("/proc/self/stat", 10_000).startswith(str(os.getpid()).encode())
+    with pytest.raises(PathError) as raised:
+        read_file("/proc/self/stat", 10)
+    assert raised.value.reason == "too_large"
+
+
+async def test_a_folder_is_not_copied_into_itself(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to("folder")
+    async with LocalWorkspace(tmp_path) as workspace:
+        for target in ("folder", "folder/below", "link/below"):
+            assert (await refused(PathError, workspace.upload(tmp_path / "folder", target))).reason == "invalid"
+        await workspace.upload(tmp_path / "folder", "folder2")
+
+
+async def test_what_belongs_to_a_process_is_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    os.mkfifo(tmp_path / "from" / "pipe")
+    (tmp_path / "from" / "file").write_text("x")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "from" / "socket"))
+        async with LocalWorkspace(tmp_path) as workspace:
+            with anyio.fail_after(30):
+                await workspace.download("from", tmp_path / "to")
+                assert (
+                    await refused(PathError, workspace.download("from/pipe", tmp_path / "p"))
+                ).reason == "not_a_file"
+    assert [path.name for path in (tmp_path / "to").iterdir()] == ["file"]
+
+
+async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:
+    origin, copied = anyio.Path(tmp_path / "from"), anyio.Path(tmp_path / "to")
+    await origin.mkdir()
+    await (origin / "small").write_text("x")
+    await (origin / "zeros").touch()
+    # Nothing on the disk, and long enough to be still at it.
+    os.truncate(origin / "zeros", 1 << 31)
+
+    async def under_way() -> bool:
+        names = [path.name async for path in copied.iterdir()] if await copied.exists() else []
+        return any(name.endswith("-tmp") for name in names) and "small" in names
+
+    async with LocalWorkspace(tmp_path) as workspace:
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(workspace.upload, origin, "to")
+                while not await under_way():
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            while await under_way():
+                await anyio.lowlevel.checkpoint()
+    assert [path.name async for path in copied.iterdir()] == ["small"]
+
+
+def test_a_private_folder_is_not_inside_the_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    inside = tmp_path / "project" / "tmp"
+    inside.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(inside))
+    root = str(tmp_path / "project")
+    folder = make_private_folder(root, "outputs")
+    try:
+        assert not Path(folder).is_relative_to(root)
+        assert folder == make_private_folder(root, "outputs")
+    finally:
+        remove_private_folder(root, "outputs")
+
+
+def test_a_private_folder_is_not_inside_a_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "repository" / ".git").mkdir(parents=True)
+    (tmp_path / "repository" / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "repository" / "tmp"))
+    root = str(tmp_path / "repository" / "project")
+    folder = make_private_folder(root, "outputs")
+    try:
+        assert not Path(folder).is_relative_to(tmp_path)
+    finally:
+        remove_private_folder(root, "outputs")
+
+
+def test_two_projects_have_two_private_folders_of_one_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    first, second = (make_private_folder(f"/project/{number}", "outputs") for number in (1, 2))
+    assert first != second
+    remove_private_folder("/project/1", "outputs")
+    assert not Path(first).exists()
+    assert Path(second).is_dir()
+
+
+def test_a_folder_that_others_can_open_is_not_used_as_private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    prepared = tmp_path / f"agentcore-{os.getuid()}"
+    prepared.mkdir()
+    prepared.chmod(0o755)
+    with pytest.raises(PathError, match="TMPDIR"):
+        make_private_folder("/project", "outputs")
+    prepared.rmdir()
+    (tmp_path / "elsewhere").mkdir(0o700)
+    prepared.symlink_to("elsewhere")
+    with pytest.raises(PathError, match="TMPDIR"):
+        make_private_folder("/project", "outputs")
