@@ -1,0 +1,77 @@
+"""A conversation to be killed: run as a process, it works without end and says what is in the log for certain.
+
+Each effect is a line in `effects.txt` that names its action. Every fifth action waits for a yes, which this process gives; every
+seventh time it does not, and waits to be killed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import anyio
+
+from agentcore import ActionEvent, Agent, Conversation, ConversationStatus, FileStore, Limits, ToolContext
+from agentcore.testing import Request, Said, ScriptedLLM, call, calls
+from agentcore.tools import tool
+
+HERE = Path(sys.argv[1])
+
+
+class EveryFifth:
+    """Asks about some actions."""
+
+    def needs_confirmation(self, action: ActionEvent) -> bool:
+        return int(str(action.arguments["n"])) % 5 == 0
+
+
+@tool
+async def effect(n: int, ctx: ToolContext) -> str:
+    """Have an effect that must not come twice."""
+
+    def write() -> None:
+        descriptor = os.open(HERE / "effects.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(descriptor, f"{ctx.action_id}\n".encode())
+        finally:
+            os.close(descriptor)
+
+    await anyio.to_thread.run_sync(write)
+    return str(n)
+
+
+async def main() -> None:
+    step = 0
+
+    def reply(request: Request) -> Said:
+        nonlocal step
+        step += 1
+        if step % 3 == 0:
+            return calls(call("effect", n=step * 100 + 1), call("effect", n=step * 100 + 2))
+        return call("effect", n=step)
+
+    agent = Agent(llm=ScriptedLLM(reply, record=False), tools=[effect], stuck=None)
+    store = FileStore(HERE / "logs")
+    limits = Limits(steps=None)
+    async with Conversation(agent, HERE, store=store, id="victim", limits=limits, confirm=EveryFifth()) as conversation:
+        async with anyio.create_task_group() as tasks:
+
+            async def tell() -> None:
+                async for event in conversation.events():
+                    # What a watcher sees is kept: told with one write, so that no half of a line is ever read.
+                    os.write(1, f"{event.seq} {event.id}\n".encode())
+
+            tasks.start_soon(tell)
+            await conversation.send("go")
+            waits = 0
+            while True:
+                result = await conversation.run()
+                if result.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
+                    waits += 1
+                    if waits % 7 == 0:
+                        await anyio.sleep_forever()
+                    await conversation.approve()
+
+
+anyio.run(main)

@@ -1,0 +1,115 @@
+"""kill -9 in the middle of everything: what was acknowledged is there, and nothing happens twice."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from agentcore import (
+    ActionEvent,
+    Agent,
+    AgentErrorEvent,
+    AlwaysConfirm,
+    Conversation,
+    ConversationStatus,
+    FileStore,
+    ObservationEvent,
+    UserRejectObservation,
+)
+from agentcore.record import read_log
+from agentcore.testing import ScriptedLLM, say
+from agentcore.tools import tool
+
+PROGRAM = Path(__file__).with_name("killed_agent.py")
+
+
+@tool(name="effect")
+async def never_again(n: int) -> str:
+    """Have an effect: it must not be asked for after the kill."""
+    raise AssertionError("an action was run again by opening its conversation")
+
+
+async def kill_one(folder: Path, lines: int) -> dict[int, str]:
+    """Run the program, kill it after it said so many lines, and give what it had said for certain."""
+    said: dict[int, str] = {}
+    async with await anyio.open_process([sys.executable, str(PROGRAM), str(folder)], stderr=sys.stderr) as process:
+        assert process.stdout is not None
+        stream = BufferedByteReceiveStream(process.stdout)
+        with anyio.fail_after(60):
+            for _ in range(lines):
+                seq, event_id = (await stream.receive_until(b"\n", 200)).split()
+                said[int(seq)] = event_id.decode()
+                if await _is_waiting(folder, said):
+                    break
+            process.kill()
+            with suppress(anyio.EndOfStream, anyio.IncompleteRead):
+                while True:
+                    seq, event_id = (await stream.receive_until(b"\n", 200)).split()
+                    said[int(seq)] = event_id.decode()
+            await process.wait()
+    return said
+
+
+async def _is_waiting(folder: Path, said: dict[int, str]) -> bool:
+    # The program stops for good at its seventh wait: nothing more would be said.
+    if len(said) % 40:
+        return False
+    state = await read_log(FileStore(folder / "logs"), "victim")
+    return state.status is ConversationStatus.WAITING_FOR_CONFIRMATION and state.head == len(said)
+
+
+async def check(folder: Path, said: dict[int, str]) -> None:
+    store = FileStore(folder / "logs")
+    before = await read_log(store, "victim")
+    for seq, event_id in said.items():
+        assert before.events[seq - 1].id == event_id, "an acknowledged event is lost"
+    waiting = {event.id for event in before.pending}
+    agent = Agent(llm=ScriptedLLM([say("went on")]), tools=[never_again])
+    async with Conversation(agent, folder, store=store, id="victim", confirm=AlwaysConfirm()) as conversation:
+        state = conversation.state
+        assert {event.id for event in state.pending} == waiting, "a waiting approval is lost"
+        assert set(state.open_actions) == waiting
+        answers = [
+            event
+            for event in state.events
+            if isinstance(event, ObservationEvent | UserRejectObservation | AgentErrorEvent)
+        ]
+        counts = Counter(answer.cause for answer in answers)
+        assert set(counts.values()) <= {1}, "an action has two answers"
+        actions = {event.id for event in state.events if isinstance(event, ActionEvent)}
+        assert set(counts) | waiting == actions, "an action has no answer"
+        effects = Counter((folder / "effects.txt").read_text().split()) if (folder / "effects.txt").exists() else Counter()
+        assert set(effects.values()) <= {1}, "a side effect came twice"
+        completed = {answer.cause for answer in answers if isinstance(answer, ObservationEvent)}
+        unknown = {a.cause for a in answers if isinstance(a, AgentErrorEvent) and a.outcome == "unknown"}
+        assert completed <= set(effects) <= completed | unknown, "an effect without a trace"
+        if waiting:
+            assert (await conversation.run()).pending
+            await conversation.reject("not after a crash")
+        assert (await conversation.run("go on")).text == "went on"
+
+
+async def rounds(tmp_path: Path, count: int, seed: int) -> None:
+    chance = random.Random(seed)
+    for number in range(count):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        await check(folder, await kill_one(folder, chance.randint(1, 150)))
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_nothing_that_was_acknowledged_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
+    await rounds(tmp_path, 4, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_two_hundred_kills(tmp_path: Path) -> None:
+    await rounds(tmp_path, 200, seed=random.randrange(1_000_000))
