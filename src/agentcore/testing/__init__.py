@@ -1,7 +1,23 @@
-"""What tests of agents are made of: a model that plays a script, in the process or over HTTP."""
+"""What tests of agents are made of: a model that plays a script, contracts for stores and workspaces, and faults."""
 
+from agentcore.testing.cancelling import CancelAttempt as CancelAttempt
+from agentcore.testing.cancelling import cancel_at as cancel_at
+from agentcore.testing.cancelling import cancel_everywhere as cancel_everywhere
+from agentcore.testing.crashing import Crash as Crash
+from agentcore.testing.crashing import CrashAttempt as CrashAttempt
+from agentcore.testing.crashing import crash_at as crash_at
+from agentcore.testing.crashing import crash_everywhere as crash_everywhere
+from agentcore.testing.crashing_disk import CrashingDisk as CrashingDisk
+from agentcore.testing.crashing_disk import Kept as Kept
+from agentcore.testing.crashing_disk import PowerLost as PowerLost
+from agentcore.testing.disk_wrapper import DiskOperation as DiskOperation
+from agentcore.testing.disk_wrapper import DiskOperationName as DiskOperationName
+from agentcore.testing.disk_wrapper import DiskWrapper as DiskWrapper
+from agentcore.testing.faulty_disk import FaultyDisk as FaultyDisk
+from agentcore.testing.faulty_disk import Hang as Hang
 from agentcore.testing.provider import ChatProvider as ChatProvider
 from agentcore.testing.provider import serve_provider as serve_provider
+from agentcore.testing.recording_disk import RecordingDisk as RecordingDisk
 from agentcore.testing.script import Gate as Gate
 from agentcore.testing.script import Request as Request
 from agentcore.testing.script import Said as Said
@@ -12,3 +28,4 @@ from agentcore.testing.script import calls as calls
 from agentcore.testing.script import hang as hang
 from agentcore.testing.script import say as say
 from agentcore.testing.scripted import ScriptedLLM as ScriptedLLM
+from agentcore.testing.store_contract import StoreContract as StoreContract

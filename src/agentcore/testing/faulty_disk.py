@@ -1,0 +1,140 @@
+"""A disk on which operations fail, or do not come back."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Lock
+from typing import TypeVar
+
+import anyio.to_thread
+
+from agentcore.record import Disk
+from agentcore.testing.disk_wrapper import DiskOperation, DiskOperationName, DiskWrapper
+
+__all__ = ["FaultyDisk", "Hang"]
+
+T = TypeVar("T")
+
+
+class Hang:
+    """An operation that does not come back until it is let go."""
+
+    def __init__(self) -> None:
+        self._reached = Event()
+        self._released = Event()
+
+    async def reached(self) -> None:
+        """Wait until the operation has been asked for, and hangs."""
+        # A limiter of its own: the thread that hangs may have a place in the usual one.
+        await anyio.to_thread.run_sync(self._reached.wait, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+
+    def release(self) -> None:
+        """Let it go on, as if nothing had been."""
+        self._released.set()
+        self._reached.set()  # whoever waited for it may not have been reached at all
+
+    def hold(self) -> None:
+        """Hang, in the thread of the operation."""
+        self._reached.set()
+        self._released.wait()
+
+
+@dataclass(slots=True)
+class _Fault:
+    name: DiskOperationName | None
+    first: int
+    last: float
+    happens: Callable[[DiskOperation], None]
+    seen: int = field(default=0)
+
+    def strikes(self, operation: DiskOperation) -> bool:
+        if self.name not in {None, operation.name}:
+            return False
+        self.seen += 1
+        return self.first <= self.seen <= self.last
+
+
+class FaultyDisk(DiskWrapper):
+    """Fails where it is told to, as an operating system does: with `OSError`, or by not coming back.
+
+        disk = FaultyDisk()
+        store = FileStore(folder, disk=disk)
+        ...
+        disk.fail("sync", code=errno.EIO)          # the next sync, and only that
+        disk.fail(at=3, times=None)                # the third operation from here and all that follow: the disk is full
+        with disk.hang("write") as hang:           # the next write does not come back before the block ends
+            ...
+
+    Args:
+        disk: What does the work; the real one by default.
+    """
+
+    def __init__(self, disk: Disk | None = None) -> None:
+        super().__init__(disk, self._check)
+        self._lock = Lock()
+        self._faults: list[_Fault] = []
+
+    def fail(
+        self,
+        name: DiskOperationName | None = None,
+        *,
+        at: int = 1,
+        times: int | None = 1,
+        code: int = errno.ENOSPC,
+        written: int = 0,
+    ) -> None:
+        """Let operations raise `OSError`.
+
+        Args:
+            name: Only operations of this name count; None is any, reads included.
+            at: The how manieth of them, counted from here, is the first to fail.
+            times: How many fail; None is all from there on.
+            code: As in `errno`: ENOSPC, EIO, EROFS, ...
+            written: So many bytes of a write that fails are written all the same, as on a disk that gets full.
+        """
+
+        def raise_it(operation: DiskOperation) -> None:
+            if written and operation.name == "write":
+                part = self._disk.open_append(operation.path)
+                try:
+                    self._disk.write(part, operation.data[:written])
+                finally:
+                    os.close(part)
+            raise OSError(code, os.strerror(code), operation.path)
+
+        self._add(_Fault(name, at, float("inf") if times is None else at + times - 1, raise_it))
+
+    @contextmanager
+    def hang(self, name: DiskOperationName | None = None, *, at: int = 1) -> Generator[Hang]:
+        """Let one operation hang until it is released, at the latest when the block ends.
+
+        Args:
+            name: Only operations of this name count; None is any, reads included.
+            at: The how manieth of them, counted from here.
+        """
+        hang = Hang()
+        self._add(_Fault(name, at, at, lambda _: hang.hold()))
+        try:
+            yield hang
+        finally:
+            hang.release()
+
+    def mend(self) -> None:
+        """Let nothing fail anymore. What hangs goes on hanging."""
+        with self._lock:
+            self._faults.clear()
+
+    def _add(self, fault: _Fault) -> None:
+        with self._lock:
+            self._faults.append(fault)
+
+    def _check(self, operation: DiskOperation, act: Callable[[], T]) -> T:
+        with self._lock:
+            struck = [fault for fault in self._faults if fault.strikes(operation)]
+        for fault in struck:
+            fault.happens(operation)
+        return act()
