@@ -19,7 +19,7 @@ def branch_ranges(events: Sequence[Event], moves: Sequence[int], head: int) -> l
         head: The last seq of the branch; 0 for an empty one.
     """
     ranges: list[tuple[int, int]] = []
-    end = head
+    end = min(head, len(events))
     while end > 0:
         index = bisect_right(moves, end)
         if index == 0:

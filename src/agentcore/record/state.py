@@ -7,6 +7,7 @@ what the active branch says (what the model is shown, which actions are open).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
@@ -21,7 +22,6 @@ from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
     Condensation,
-    CondensationRequest,
     CondensationSummaryEvent,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -59,9 +59,8 @@ ShownEvent = (
     | UserRejectObservation
     | AgentErrorEvent
     | Condensation
-    | CondensationRequest
 )
-"""What the model's view is made of, and what asks for it to be shorter."""
+"""What the model's view is made of."""
 
 
 @dataclass(slots=True)
@@ -116,7 +115,7 @@ class _Branch:
             case SystemPromptEvent():
                 self.shown.append(event)
                 self.prompt = event
-            case CondensationSummaryEvent() | Condensation() | CondensationRequest():
+            case CondensationSummaryEvent() | Condensation():
                 self.shown.append(event)
             case _:
                 pass
@@ -243,12 +242,10 @@ class ConversationState:
         self._last_time = event.timestamp
 
     def snapshot(self) -> dict[str, Any]:
-        """Give everything the fold says as plain values, for comparing two states."""
+        """Give everything the fold says as plain values that change no more, for comparing two states."""
         branch = self._branch
-        whole = {name: value for name, value in vars(self).items() if name != "_branch"}
         return {
-            **whole,
-            "_events": list(self._events),
+            **{name: copy(value) for name, value in vars(self).items() if name != "_branch"},
             "shown": list(branch.shown),
             "open": {key: (a.event, a.approval, a.started) for key, a in branch.open_actions.items()},
             "prompt": branch.prompt,
@@ -287,7 +284,8 @@ class ConversationState:
                     self.pause_requested = True
                 self._set_status(event, next_status(self.status, "pause"))
             case InterruptEvent():
-                self._set_status(event, next_status(self.status, "interrupt"), "interrupt", event.reason)
+                if (status := next_status(self.status, "interrupt")) is not self.status:
+                    self._set_status(event, status, "interrupt", event.reason)
             case ConversationErrorEvent():
                 self._set_status(event, ConversationStatus.ERROR, event.code, event.detail)
             case HeadMoved():
