@@ -96,6 +96,10 @@ def test_what_the_dependencies_need_is_pinned_too() -> None:
     assert sorted(reached - pins().keys()) == []
 
 
+OURS = {*PACKAGES, *(path.stem for path in (ROOT / "tests").glob("*.py"))}
+"""The packages, and what tests share with each other."""
+
+
 def third_party_imports(files: Iterable[Path]) -> dict[str, set[str]]:
     """Give the top-level modules that files import and that are not the project's own, each with the files."""
     found: dict[str, set[str]] = {}
@@ -113,7 +117,7 @@ def third_party_imports(files: Iterable[Path]) -> dict[str, set[str]]:
                     names = [name]
                 case _:
                     continue
-            for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - set(PACKAGES):
+            for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - OURS:
                 found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
     return found
 
