@@ -1,0 +1,64 @@
+"""Many conversations at once in one process."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentcore import Agent, Conversation, ConversationStatus, FileStore, Host, LocalWorkspace, MemoryStore, RunResult
+from agentcore.testing import Gate, ScriptedLLM, call, say
+from agentcore.tools import tool
+
+
+@tool(resources=())
+async def ping() -> str:
+    """Ping."""
+    return "pong"
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_thousand_conversations_work_at_once_without_a_thread_each(tmp_path: Path) -> None:
+    gate = Gate()
+    results: list[RunResult] = []
+    store = MemoryStore()
+    before = threading.active_count()
+    with anyio.fail_after(120):
+        async with LocalWorkspace(tmp_path) as workspace, Host() as host, anyio.create_task_group() as tasks:
+
+            async def one(number: int) -> None:
+                # Each waits in its second step until all of them are there: they really are at work at once.
+                agent = Agent(llm=ScriptedLLM([call("ping"), gate.hold(say(f"done {number}"))]), tools=[ping])
+                conversation = await host.open(agent, workspace, store=store, id=f"c{number}")
+                results.append(await conversation.run("go"))
+
+            for number in range(1_000):
+                tasks.start_soon(one, number)
+            await gate.arrived(1_000)
+            assert threading.active_count() - before <= 16
+            gate.open()
+    assert {result.status for result in results} == {ConversationStatus.FINISHED}
+    assert {result.text for result in results} == {f"done {number}" for number in range(1_000)}
+    assert len(await store.list()) == 1_000
+
+
+async def test_a_hundred_conversations_write_files_with_a_few_threads(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "logs")
+    before = threading.active_count()
+    most = 0
+    with anyio.fail_after(60):
+        async with LocalWorkspace(tmp_path) as workspace, Host() as host, anyio.create_task_group() as tasks:
+
+            async def one(number: int) -> None:
+                nonlocal most
+                agent = Agent(llm=ScriptedLLM([call("ping"), say("done")]), tools=[ping])
+                conversation: Conversation = await host.open(agent, workspace, store=store, id=f"c{number}")
+                assert (await conversation.run("go")).text == "done"
+                most = max(most, threading.active_count() - before)
+
+            for number in range(100):
+                tasks.start_soon(one, number)
+    assert most <= 16
+    assert len(await store.list()) == 100
