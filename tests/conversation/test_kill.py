@@ -85,7 +85,9 @@ async def check(folder: Path, said: dict[int, str]) -> None:
         assert set(counts.values()) <= {1}, "an action has two answers"
         actions = {event.id for event in state.events if isinstance(event, ActionEvent)}
         assert set(counts) | waiting == actions, "an action has no answer"
-        effects = Counter((folder / "effects.txt").read_text().split()) if (folder / "effects.txt").exists() else Counter()
+        effects = (
+            Counter((folder / "effects.txt").read_text().split()) if (folder / "effects.txt").exists() else Counter()
+        )
         assert set(effects.values()) <= {1}, "a side effect came twice"
         completed = {answer.cause for answer in answers if isinstance(answer, ObservationEvent)}
         unknown = {a.cause for a in answers if isinstance(a, AgentErrorEvent) and a.outcome == "unknown"}

@@ -24,6 +24,7 @@ from agentcore.events import (
     RetryEvent,
     StatusChanged,
     SystemPromptEvent,
+    UsageEvent,
 )
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
@@ -93,8 +94,8 @@ class Stepper:
     async def settle_after_calls(self) -> bool:
         """After calls were answered: end the run where a finishing one succeeded, or the agent is stuck."""
         core = self._core
-        finished = _finishing_answer(core.state)
-        if finished is not None and await self._finish():
+        seen = _seen_by_finish(core.state)
+        if seen is not None and await self._finish(seen):
             return True
         return await self._stuck()
 
@@ -213,11 +214,10 @@ class Stepper:
             detail = "The agent ended with words, and its output type asks for a value."
             await core.journal.write(ConversationErrorEvent(code="output_missing", detail=detail))
             return True
-        return await self._finish() or await self._stuck()
+        return await self._finish(self._view_seq) or await self._stuck()
 
-    async def _finish(self) -> bool:
-        """End the run, unless a person said something that the last request had not seen."""
-        seen = self._view_seq or self._core.state.head
+    async def _finish(self, seen: int) -> bool:
+        """End the run, unless a person said something after what the request had seen."""
         kept = await self._core.journal.write(
             ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.FINISHED)),
             condition=lambda state: state.last_user_seq <= seen,
@@ -270,11 +270,21 @@ def _must_ask(core: Core, call: Call) -> bool:
     return not issubclass(call.tool.action, FinishAction | ThinkAction) and core.policy.needs_confirmation(call.event)
 
 
-def _finishing_answer(state: ConversationState) -> ObservationEvent | None:
-    """Give the answer of a finishing tool among the answers to the newest reply."""
+def _seen_by_finish(state: ConversationState) -> int | None:
+    """Give the head that the newest reply's request saw, where a finishing call of that reply succeeded.
+
+    From the log, not from this turn: the call may have waited for a person, or through a crash.
+    """
+    finished = False
     for event in reversed(state.shown):
         if isinstance(event, ActionEvent):
-            return None
-        if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
-            return event
+            return _view_seq_of(state, event.reply_id) if finished else None
+        finished = finished or (isinstance(event, ObservationEvent) and event.data.get("finished") is True)
+    return None
+
+
+def _view_seq_of(state: ConversationState, reply_id: str) -> int | None:
+    for event in reversed(state.events):
+        if isinstance(event, UsageEvent) and event.reply_id == reply_id:
+            return event.view_seq
     return None
