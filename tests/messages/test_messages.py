@@ -1,0 +1,66 @@
+"""Messages and their blocks."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from agentcore.messages import (
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+    UnknownBlock,
+)
+
+CALL = ToolCallBlock(id="c1", name="look", arguments={"path": "a"})
+
+
+def test_words_and_blocks_make_a_message() -> None:
+    image = ImageBlock(url="https://example.org/a.png")
+    message = Message.user("Look:", image, "Well?")
+    assert (message.role, message.content) == ("user", (TextBlock(text="Look:"), image, TextBlock(text="Well?")))
+    assert (Message.system("s").role, Message.assistant("a").role) == ("system", "assistant")
+
+
+def test_the_text_of_a_message_is_its_words_alone() -> None:
+    message = Message.assistant(ThinkingBlock(text="hm"), "One.", CALL, "Two.")
+    assert message.text == "One.\nTwo."
+    assert message.tool_calls == (CALL,)
+
+
+def test_the_text_of_a_result_is_its_words_alone() -> None:
+    result = ToolResultBlock(call_id="c1", name="look", content=(TextBlock(text="a"), ImageBlock(url="u")))
+    assert result.text == "a"
+
+
+def test_a_message_never_changes() -> None:
+    message = Message.user("hello")
+    with pytest.raises(ValidationError, match="frozen"):
+        message.role = "system"  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.parametrize("block", ['{"type":"text"}', '{"type":"tool_call","id":"c"}', '{"text":"no type"}', '"words"'])
+def test_a_damaged_block_is_no_unknown_block(block: str) -> None:
+    with pytest.raises(ValidationError):
+        Message.model_validate_json(f'{{"role":"user","content":[{block}]}}')
+
+
+def test_a_block_of_an_unknown_type_keeps_its_fields() -> None:
+    stored = '{"role":"user","content":[{"type":"audio","data":"aGk=","rate":16000}]}'
+    (block,) = Message.model_validate_json(stored).content
+    assert isinstance(block, UnknownBlock)
+    assert block.model_dump() == {"type": "audio", "data": "aGk=", "rate": 16000}
+
+
+def test_arguments_that_are_no_object_stay_the_text_that_they_are() -> None:
+    block = ToolCallBlock.model_validate_json('{"type":"tool_call","id":"c","name":"n","arguments":"{broken"}')
+    assert block.arguments == "{broken"
+
+
+def test_a_tool_schema_keeps_what_a_newer_version_says_of_a_tool() -> None:
+    schema = ToolSchema.model_validate_json('{"name":"n","description":"d","parameters":{},"strict":true}')
+    assert schema.model_dump()["strict"] is True

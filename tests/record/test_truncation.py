@@ -1,0 +1,144 @@
+"""A log on disk that was cut off anywhere: what is left is read, told, and gone on with."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentcore.errors import LogDamaged, StoreError
+from agentcore.events import ActionEvent, ActionStarted, Event, MessageEvent, ObservationEvent, PauseEvent
+from agentcore.messages import Message, TextBlock
+from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, read_log
+
+LARGE = "x" * (BLOB_THRESHOLD + 1)
+
+
+def said(text: str) -> MessageEvent:
+    return MessageEvent(source="user", message=Message.user(text))
+
+
+def some_groups() -> list[list[Event]]:
+    action = ActionEvent(reply_id="r1", tool_name="read", call_id="c1", arguments={"path": "ż.txt"})
+    answer = ObservationEvent(cause=action.id, tool_name="read", call_id="c1", content=(TextBlock(text=LARGE),))
+    return [
+        [said("Begin.")],
+        [action, ActionStarted(cause=action.id)],
+        [answer],
+        [PauseEvent(), said("one"), said("two")],
+    ]
+
+
+async def write_log(store: FileStore) -> tuple[bytes, list[Event]]:
+    log = await EventLog.create(store, "whole")
+    kept = await log.append(some_groups())
+    await log.close()
+    data = await anyio.Path(store.folder("whole"), "events.jsonl").read_bytes()
+    return data, list(itertools.chain.from_iterable(kept))
+
+
+async def check_cut(store: FileStore, data: bytes, events: list[Event], length: int) -> None:
+    lines = data.count(b"\n", 0, length)
+    kept = max(end for end in (0, 1, 3, 4, 7) if end <= lines)
+    boundary = len(b"".join(data.splitlines(keepends=True)[:kept])) == length
+    log = await EventLog.open(store, "whole")
+    assert log.state.events == events[:kept]
+    assert (log.repaired is None) == boundary
+    (appended,) = await log.append([[said("Go on."), said("And on.")]])
+    assert [event.seq for event in appended] == [kept + 1, kept + 2]
+    await log.close()
+    again = await read_log(store, "whole")
+    assert again.events == [*events[:kept], *appended]
+    assert again.snapshot() == log.state.snapshot()
+
+
+def test_cut_at_every_byte_a_log_is_read_as_far_as_it_is_whole_and_goes_on(tmp_path: Path) -> None:
+    async def everywhere() -> None:
+        store = FileStore(tmp_path, durability="flush")
+        data, events = await write_log(store)
+        data = b"".join(data.splitlines(keepends=True)[:4])  # a group of one line, one of two, one with a blob
+        path = os.path.join(store.folder("whole"), "events.jsonl")
+        for length in range(len(data)):
+            Path(path).write_bytes(data[:length])
+            await check_cut(store, data, events, length)
+
+    # Once: it is about bytes, not about event loops.
+    anyio.run(everywhere)
+
+
+async def test_what_was_cut_is_told_in_words(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    data, _ = await write_log(store)
+    path = anyio.Path(store.folder("whole"), "events.jsonl")
+    lines = data.splitlines(keepends=True)
+    for left, told in [
+        (data[:-5], "2 events of an unfinished group, and an unfinished line of"),
+        (b"".join(lines[:5]), "1 events of an unfinished group"),
+        (b"".join(lines[:4]) + b"{", "an unfinished line of 1 bytes"),
+        (b"".join(lines[:3]) + lines[3][:-9] + b"xxxxxxx\n", "an unsound line at the end (the line does not end"),
+    ]:
+        await path.write_bytes(left)
+        log = await EventLog.open(store, "whole")
+        assert log.repaired is not None
+        assert log.repaired.startswith(told)
+        await log.close()
+        again = await EventLog.open(store, "whole")
+        assert again.repaired is None
+        await again.close()
+
+
+async def test_an_unsound_last_line_may_have_been_acknowledged_so_it_is_kept_beside(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    data, events = await write_log(store)
+    folder = anyio.Path(store.folder("whole"))
+    flipped = data[:-40] + bytes([data[-40] ^ 1]) + data[-39:]
+    last_group = b"".join(flipped.splitlines(keepends=True)[4:])
+    for number in (1, 2):
+        await (folder / "events.jsonl").write_bytes(flipped)
+        log = await EventLog.open(store, "whole")
+        copy = folder / f"events.jsonl.cut-{number}"
+        assert log.repaired is not None
+        assert str(copy) in log.repaired
+        assert await copy.read_bytes() == last_group
+        assert log.state.events == events[:4]
+        await log.close()
+
+
+async def test_readers_leave_an_unfinished_end_alone(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    data, events = await write_log(store)
+    path = anyio.Path(store.folder("whole"), "events.jsonl")
+    await path.write_bytes(data[:-5])
+    assert (await read_log(store, "whole")).events == events[:4]
+    rest = len(data.splitlines(keepends=True)[-1]) - 5
+    unfinished = f"2 events of an unfinished group, and an unfinished line of {rest} bytes"
+    assert await store.verify("whole") == (4, unfinished)
+    assert await path.read_bytes() == data[:-5]
+
+
+async def test_damage_in_the_middle_names_file_line_and_cure_and_changes_nothing(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    data, _ = await write_log(store)
+    path = anyio.Path(store.folder("whole"), "events.jsonl")
+    flipped = data[:300] + bytes([data[300] ^ 1]) + data[301:]
+    line = data.count(b"\n", 0, 300) + 1
+    await path.write_bytes(flipped)
+    for read in (EventLog.open(store, "whole"), read_log(store, "whole"), store.verify("whole")):
+        with pytest.raises(LogDamaged) as damaged:
+            await read
+        assert damaged.value.line == line
+        assert f"{path}, line {line}: " in str(damaged.value)
+        assert "agentcore log repair whole" in str(damaged.value)
+    assert await path.read_bytes() == flipped
+
+
+async def test_a_log_whose_events_are_gone_is_an_error(tmp_path: Path) -> None:
+    store = FileStore(tmp_path)
+    await write_log(store)
+    await anyio.Path(store.folder("whole"), "events.jsonl").unlink()
+    for read in (EventLog.open(store, "whole"), read_log(store, "whole")):
+        with pytest.raises(StoreError, match=r"events\.jsonl' is missing"):
+            await read

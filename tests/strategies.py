@@ -1,0 +1,288 @@
+"""Random events and random logs, for properties: `from strategies import events, logs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from agentcore.events import (
+    ActionApproved,
+    ActionEvent,
+    ActionStarted,
+    AgentConfigured,
+    AgentErrorEvent,
+    Condensation,
+    CondensationRequest,
+    CondensationSummaryEvent,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    Fact,
+    Forked,
+    HeadMoved,
+    HookEvent,
+    InterruptEvent,
+    LimitsSet,
+    MessageEvent,
+    ObservationEvent,
+    PauseEvent,
+    PolicySet,
+    RetryEvent,
+    SecretsRegistered,
+    StatusChanged,
+    SystemPromptEvent,
+    TagsSet,
+    TitleSet,
+    UnknownEvent,
+    UnknownFact,
+    UsageEvent,
+    UserRejectObservation,
+)
+from agentcore.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ProviderBlock,
+    ReasoningBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+    UnknownBlock,
+)
+from agentcore.risk import SecurityRisk
+from agentcore.usage import Limits, Usage
+
+__all__ = ["blocks", "events", "groups", "json_values", "logs", "messages"]
+
+_words = st.text(max_size=12) | st.sampled_from(["blob:sha256:no", '"', "\\", "\u2028", "\0", "NaN", "\ufffd", "🐢"])
+_maybe_words = st.none() | _words
+_count = st.integers(0, 2**60)
+_seconds = st.none() | st.floats(0.001, 1e6)
+_cost = st.decimals(0, 1_000, places=6)
+_zones = st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=-30))])
+_times = st.datetimes(timezones=_zones).filter(lambda time: 1900 < time.year < 2200)
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**80), 2**80)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_words, inner, max_size=3),
+    max_leaves=5,
+)
+_objects: st.SearchStrategy[dict[str, JsonValue]] = st.dictionaries(_words, json_values, max_size=3)
+_no_fields: dict[str, Any] = {}
+_extra = st.just(_no_fields) | st.dictionaries(
+    st.sampled_from(["x_new", "group", "crc", "later"]), json_values, max_size=2
+)
+"""Fields that only a newer version knows."""
+
+
+def _values(cls: Any, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Values of a class that keeps fields it does not know, now and then with such fields."""
+
+    def build(known: dict[str, Any], extra: dict[str, Any]) -> Any:
+        return cls(**{**extra, **known})
+
+    return st.builds(build, st.fixed_dictionaries(fields), _extra)
+
+
+_result_blocks: st.SearchStrategy[Any] = (
+    _values(TextBlock, text=_words)
+    | _values(ImageBlock, data=st.just("aGk="), media_type=st.just("image/png"))
+    | _values(ImageBlock, url=_words)
+)
+_unknown_blocks: st.SearchStrategy[Any] = _values(UnknownBlock, type=st.sampled_from(["audio", "video"]))
+blocks: st.SearchStrategy[Block] = st.one_of(
+    _result_blocks,
+    _unknown_blocks,
+    _values(ThinkingBlock, text=_words, signature=_maybe_words),
+    _values(RedactedThinkingBlock, data=_words),
+    _values(ReasoningBlock, id=_words, summary=st.tuples(_words), encrypted_content=_maybe_words),
+    _values(ToolCallBlock, id=_words, name=_words, arguments=_objects | _words),
+    _values(ToolResultBlock, call_id=_words, name=_words, content=st.tuples(_result_blocks), is_error=st.booleans()),
+    _values(ProviderBlock, provider=_words, data=json_values),
+)
+_some_blocks = st.lists(blocks, max_size=3).map(tuple)
+messages: st.SearchStrategy[Message] = _values(
+    Message, role=st.sampled_from(["system", "user", "assistant", "tool"]), content=_some_blocks
+)
+_tools: st.SearchStrategy[Any] = _values(ToolSchema, name=_words, description=_words, parameters=_objects)
+_usages: st.SearchStrategy[Any] = _values(
+    Usage, requests=_count, input_tokens=_count, output_tokens=_count, known_cost=_cost, unpriced_requests=_count
+)
+_limits: st.SearchStrategy[Any] = _values(
+    Limits, steps=st.none() | st.integers(1, 2**40), cost=st.none() | _cost, call_seconds=_seconds, run_seconds=_seconds
+)
+_facts: st.SearchStrategy[Fact] = st.one_of(
+    _values(StatusChanged, status=st.sampled_from(ConversationStatus), code=_maybe_words, detail=_maybe_words),
+    _values(TitleSet, title=_words),
+    _values(TagsSet, tags=st.dictionaries(_words, _words, max_size=2)),
+    _values(LimitsSet, limits=_limits),
+    _values(PolicySet, policy=_objects),
+    _values(SecretsRegistered, names=st.lists(_words, max_size=2).map(tuple)),
+    _values(Forked, conversation_id=_words, at=_count),
+    _values(UnknownFact, fact=st.sampled_from(["mood", "weather"])),
+)
+_errors = st.sampled_from(["failed", "interrupted", "not_run", "unknown"])
+
+_FIELDS: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
+    SystemPromptEvent: {"prompt": _words, "tools": st.lists(_tools, max_size=2).map(tuple)},
+    MessageEvent: {"message": messages, "reply_id": _maybe_words, "code": _maybe_words},
+    ActionEvent: {
+        "reply_id": _words,
+        "tool_name": _words,
+        "arguments": _objects,
+        "malformed": _maybe_words,
+        "call_id": _words,
+        "before": _some_blocks,
+        "after": _some_blocks,
+        "risk": st.sampled_from(SecurityRisk),
+        "confirm": st.booleans(),
+    },
+    CondensationSummaryEvent: {"summary": _words},
+    ObservationEvent: {
+        "tool_name": _words,
+        "call_id": _words,
+        "content": st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
+        "data": _objects,
+        "is_error": st.booleans(),
+    },
+    UserRejectObservation: {"tool_name": _words, "call_id": _words, "reason": _words, "by": _maybe_words},
+    AgentErrorEvent: {
+        "tool_name": _words,
+        "call_id": _words,
+        "error": _words,
+        "outcome": _errors,
+        "code": _maybe_words,
+    },
+    AgentConfigured: {"agent": _objects, "missing": st.lists(_words, max_size=2).map(tuple)},
+    ActionStarted: {},
+    ActionApproved: {"by": _maybe_words, "arguments": st.none() | _objects},
+    ConversationStateUpdateEvent: {"update": _facts},
+    CondensationRequest: {},
+    Condensation: {"forgotten": st.lists(_words, max_size=2).map(tuple), "summary": _maybe_words},
+    PauseEvent: {},
+    InterruptEvent: {"partial_text": _maybe_words, "reason": _maybe_words},
+    HeadMoved: {"to": _count},
+    RetryEvent: {"attempt": _count, "error": _words, "delay": st.floats(0, 1e6)},
+    ConversationErrorEvent: {"code": _words, "detail": _words},
+    HookEvent: {"hook": _words, "outcome": _words, "output": _maybe_words},
+    UsageEvent: {
+        "reply_id": _maybe_words,
+        "purpose": st.sampled_from(["step", "ask"]),
+        "model": st.sampled_from(["small", "large"]),
+        "usage": _usages,
+        "view_seq": st.none() | _count,
+        "stop_reason": _maybe_words,
+        "seconds": _seconds,
+    },
+    UnknownEvent: {"kind": st.sampled_from(["dream", "reflection"]), "critical": st.booleans()},
+}
+_COMMON: dict[str, st.SearchStrategy[Any]] = {
+    "timestamp": _times,
+    "source": st.sampled_from(["user", "agent", "environment"]),
+    "cause": _maybe_words,
+}
+
+
+def events_of(cls: type[Any]) -> st.SearchStrategy[Any]:
+    """Events of one class, its fields filled at random."""
+    return _values(cls, **{**_COMMON, **_FIELDS[cls]})
+
+
+events: st.SearchStrategy[Event] = st.one_of([events_of(cls) for cls in _FIELDS])
+"""Any event, of an unknown kind too, its fields filled at random."""
+
+groups: st.SearchStrategy[list[list[Event]]] = st.lists(st.lists(events, min_size=1, max_size=3), max_size=5)
+"""Groups of unrelated events."""
+
+
+@st.composite
+def logs(draw: st.DrawFn, *, max_groups: int = 25) -> list[list[Event]]:
+    """Groups of events that refer to each other: mostly as conversations write them, and now and then not.
+
+    Times go forward, answers name actions (of any branch, some twice), the head moves to any earlier point.
+    """
+    found: list[list[Event]] = []
+    seen: list[ActionEvent] = []
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    count = 0
+    for kinds in draw(st.lists(st.lists(st.sampled_from(_KINDS), min_size=1, max_size=3), max_size=max_groups)):
+        group: list[Event] = []
+        for kind in kinds:
+            number = draw(st.integers(0, count))
+            event = _about(kind, number, seen[number % len(seen)]) if seen else None
+            now += timedelta(seconds=number % 7)
+            group.append((event or _plain(kind, number)).model_copy(update={"timestamp": now}))
+            count += 1
+        seen.extend(event for event in group if isinstance(event, ActionEvent))
+        found.append(group)
+    return found
+
+
+_FACTS: Sequence[Fact] = (
+    *(StatusChanged(status=status) for status in ConversationStatus),
+    StatusChanged(status=ConversationStatus.RUNNING, code="run"),
+    StatusChanged(status=ConversationStatus.PAUSED, code="recovered"),
+    TitleSet(title="A title"),
+    TagsSet(tags={"a": "b"}),
+    LimitsSet(limits=Limits(steps=3)),
+    PolicySet(policy={"name": "always"}),
+    SecretsRegistered(names=("TOKEN", "KEY")),
+    SecretsRegistered(names=("KEY", "OTHER")),
+    Forked(conversation_id="another", at=3),
+    UnknownFact(fact="mood"),
+)
+_PLAIN: dict[str, Callable[[int], Event]] = {
+    "action": lambda n: ActionEvent(reply_id=f"r{n}", tool_name="t", call_id=f"c{n}", arguments={}, confirm=n % 3 == 0),
+    "user": lambda n: MessageEvent(source="user", message=Message.user(f"m{n}")),
+    "agent": lambda n: MessageEvent(source="agent", message=Message.assistant(f"m{n}")),
+    "fact": lambda n: ConversationStateUpdateEvent(update=_FACTS[n % len(_FACTS)]),
+    "usage": lambda n: UsageEvent(
+        model="ab"[n % 2], purpose="step" if n % 3 else "ask", usage=Usage(requests=1, input_tokens=n)
+    ),
+    "move": lambda n: HeadMoved(to=n),
+    "prompt": lambda n: SystemPromptEvent(prompt=f"p{n}"),
+    "forget": lambda n: Condensation(forgotten=(f"ev_{n}",), summary="before"),
+    "ask": lambda _: CondensationRequest(),
+    "summary": lambda n: CondensationSummaryEvent(summary=f"s{n}"),
+    "pause": lambda _: PauseEvent(),
+    "interrupt": lambda n: InterruptEvent(reason=f"i{n}"),
+    "error": lambda n: ConversationErrorEvent(code="steps", detail=f"e{n}"),
+    "retry": lambda n: RetryEvent(attempt=n, error="x", delay=1),
+    "hook": lambda _: HookEvent(hook="h", outcome="ok"),
+    "configured": lambda n: AgentConfigured(agent={"n": n}),
+    "unknown": lambda n: UnknownEvent(kind="dream", critical=n % 5 == 0),
+}
+_KINDS = (*_PLAIN, *["action", "answer"] * 6, *["start", "approve", "user", "agent", "fact", "move"] * 2)
+
+
+def _plain(kind: str, number: int) -> Event:
+    return _PLAIN.get(kind, _PLAIN["user"])(number)
+
+
+def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
+    about: dict[str, Any] = {"cause": action.id, "tool_name": action.tool_name, "call_id": action.call_id}
+    match kind:
+        case "start":
+            return ActionStarted(cause=action.id)
+        case "approve":
+            return ActionApproved(cause=action.id, arguments={"edited": number} if number % 2 else None)
+        case "answer" if number % 3 == 0:
+            return ObservationEvent(**about, content=())
+        case "answer" if number % 3 == 1:
+            return UserRejectObservation(**about, reason="no")
+        case "answer":
+            return AgentErrorEvent(**about, error="it broke")
+        case _:
+            return None

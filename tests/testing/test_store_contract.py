@@ -1,0 +1,165 @@
+"""The contract of stores finds what it is there to find."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from agentcore.errors import StoreError
+from agentcore.record import LogInfo, MemoryStore, Record, StoredLog
+from agentcore.testing import StoreContract
+
+
+class WrongLog:
+    """A log that passes everything on, but for what a test replaces."""
+
+    def __init__(self, log: StoredLog, **wrong: Callable[..., Any]) -> None:
+        self._log = log
+        self._wrong = wrong
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._wrong:
+            return partial(self._wrong[name], self._log)
+        return getattr(self._log, name)
+
+
+class WrongStore(MemoryStore):
+    """A store whose logs do something wrong."""
+
+    def __init__(self, **wrong: Callable[..., Any]) -> None:
+        super().__init__()
+        self._wrong = wrong
+
+    async def create(self, conversation_id: str, *, format_version: int) -> Any:
+        return WrongLog(await super().create(conversation_id, format_version=format_version), **self._wrong)
+
+    async def open(self, conversation_id: str, *, write: bool = True) -> Any:
+        return WrongLog(await super().open(conversation_id, write=write), **self._wrong)
+
+
+async def loses_the_last(log: StoredLog, records: Sequence[Record]) -> None:
+    await log.append(records[:-1] if len(records) > 100 else records)
+
+
+async def appends_one_by_one(log: StoredLog, records: Sequence[Record]) -> None:
+    for record in records:
+        await log.append([Record(record.seq, record.seq, record.body)])
+
+
+async def takes_what_does_not_follow(log: StoredLog, records: Sequence[Record]) -> None:
+    try:
+        await log.append(records)
+    except (StoreError, ValueError):
+        return
+
+
+async def waits_after_it_is_kept(log: StoredLog, records: Sequence[Record]) -> None:
+    await log.append(records[:1])
+    await anyio.lowlevel.checkpoint()
+    await log.append(records[1:])
+
+
+async def forgets_to_close(log: StoredLog) -> None:
+    await anyio.lowlevel.checkpoint()
+
+
+async def strips(log: StoredLog) -> Sequence[Record]:
+    return [
+        Record(seq, group, body.decode("utf-8", "replace").strip().encode()[:1000])
+        for seq, group, body in await log.read()
+    ]
+
+
+async def gives_any_digest(log: StoredLog, data: bytes) -> str:
+    return (await log.write_blob(data))[::-1]
+
+
+async def gives_nothing_for_a_blob(log: StoredLog, digest: str) -> bytes:
+    try:
+        return await log.read_blob(digest)
+    except StoreError:
+        return b""
+
+
+class Unsorted(MemoryStore):
+    async def list(self) -> Sequence[LogInfo]:
+        return list(reversed(await super().list()))
+
+
+class Lockless(MemoryStore):
+    async def open(self, conversation_id: str, *, write: bool = True) -> Any:
+        self._shelves[conversation_id].held = False  # pyright: ignore[reportPrivateUsage]
+        return await super().open(conversation_id, write=write)
+
+
+class Careless(MemoryStore):
+    async def create(self, conversation_id: str, *, format_version: int) -> Any:
+        log = await super().create(conversation_id, format_version=format_version)
+        await anyio.lowlevel.checkpoint()
+        return log
+
+
+class Reusing(MemoryStore):
+    async def delete(self, conversation_id: str) -> None:
+        shelf = self._shelves[conversation_id]  # pyright: ignore[reportPrivateUsage]
+        await super().delete(conversation_id)
+        await (await super().create(conversation_id, format_version=1)).close()
+        self._shelves[conversation_id].blobs = shelf.blobs  # pyright: ignore[reportPrivateUsage]
+
+
+WRONG: dict[str, tuple[Callable[[], MemoryStore], str]] = {
+    "loses the last record of a large append": (
+        lambda: WrongStore(append=loses_the_last),
+        "test_ten_thousand_records_are_read_back_in_order",
+    ),
+    "forgets groups": (lambda: WrongStore(append=appends_one_by_one), "test_groups_are_kept_as_they_were_given"),
+    "refuses nothing": (
+        lambda: WrongStore(append=takes_what_does_not_follow),
+        "test_what_does_not_follow_is_refused_and_the_log_goes_on",
+    ),
+    "keeps groups in part": (
+        lambda: WrongStore(append=waits_after_it_is_kept),
+        "test_an_append_that_is_cancelled_is_whole_or_was_not",
+    ),
+    "never lets go": (lambda: WrongStore(close=forgets_to_close), "test_a_log_goes_on_where_it_was_left"),
+    "changes what it keeps": (lambda: WrongStore(read=strips), "test_what_was_appended_is_read_back_as_it_was"),
+    "names blobs as it likes": (
+        lambda: WrongStore(write_blob=gives_any_digest),
+        "test_blobs_are_kept_under_their_hash",
+    ),
+    "makes up blobs": (lambda: WrongStore(read_blob=gives_nothing_for_a_blob), "test_a_blob_that_is_not_there_is_told"),
+    "lists the oldest first": (Unsorted, "test_logs_are_listed_the_newest_first"),
+    "has several writers": (Lockless, "test_a_log_has_one_writer_and_says_who"),
+    "is left holding a log when it is cancelled": (Careless, "test_a_creation_that_is_cancelled_holds_nothing"),
+    "does not delete": (Reusing, "test_what_was_deleted_is_gone_and_its_id_is_free"),
+}
+"""What a store may do wrong, and the test that it fails (others may fail as well)."""
+
+
+async def failures(make: Callable[[], MemoryStore]) -> list[str]:
+    """Run the whole contract, each test on a store of its own, and name those that fail."""
+    contract = StoreContract()
+    failed: list[str] = []
+    for name, test in inspect.getmembers(contract, inspect.iscoroutinefunction):
+        check: Callable[[MemoryStore], Awaitable[None]] = test
+        try:
+            with anyio.fail_after(30):
+                await check(make())
+        except Exception:
+            failed.append(name)
+    return failed
+
+
+@pytest.mark.parametrize(("make", "test"), WRONG.values(), ids=WRONG.keys())
+def test_a_store_that_goes_wrong_is_found_out(make: Callable[[], MemoryStore], test: str) -> None:
+    assert test in anyio.run(failures, make)
+
+
+def test_a_store_that_does_not_is_not() -> None:
+    assert anyio.run(failures, MemoryStore) == []
