@@ -11,6 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
+from hypothesis import settings
 
 from agentcore import (
     ActionEvent,
@@ -85,9 +86,8 @@ async def check(folder: Path, said: dict[int, str]) -> None:
         assert set(counts.values()) <= {1}, "an action has two answers"
         actions = {event.id for event in state.events if isinstance(event, ActionEvent)}
         assert set(counts) | waiting == actions, "an action has no answer"
-        effects = (
-            Counter((folder / "effects.txt").read_text().split()) if (folder / "effects.txt").exists() else Counter()
-        )
+        written = folder / "effects.txt"
+        effects = Counter[str | None](written.read_text().split() if written.exists() else [])
         assert set(effects.values()) <= {1}, "a side effect came twice"
         completed = {answer.cause for answer in answers if isinstance(answer, ObservationEvent)}
         unknown = {a.cause for a in answers if isinstance(a, AgentErrorEvent) and a.outcome == "unknown"}
@@ -113,5 +113,9 @@ async def test_nothing_that_was_acknowledged_is_lost_and_nothing_happens_twice(t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_two_hundred_kills(tmp_path: Path) -> None:
-    await rounds(tmp_path, 200, seed=random.randrange(1_000_000))
+async def test_many_kills(tmp_path: Path) -> None:
+    # Two hundred in the session for long runs; fewer where it is bounded.
+    count = 200 if settings.get_current_profile_name() == "faults" else 30
+    seed = random.randrange(1_000_000)
+    print(f"{count} kills, seed {seed}")
+    await rounds(tmp_path, count, seed)
