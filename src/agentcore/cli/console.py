@@ -1,0 +1,88 @@
+"""Where the command line prints: the terminal, a pipe or a file, in colour or not, in whatever encoding there is."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from typing import Final, NoReturn
+
+from rich.console import Console
+from rich.text import Text
+
+from agentcore.cli.printable import printable
+
+__all__ = [
+    "BAD",
+    "DIM",
+    "GOOD",
+    "NAME",
+    "STRONG",
+    "WARN",
+    "Glyphs",
+    "flush",
+    "make_console",
+    "prepare_streams",
+    "say",
+    "say_words",
+]
+
+# The few styles there are; what is printed without colours reads the same.
+NAME: Final = "bold cyan"
+STRONG: Final = "bold"
+DIM: Final = "dim"
+GOOD: Final = "green"
+BAD: Final = "red"
+WARN: Final = "yellow"
+
+
+class Glyphs:
+    """Signs beside the text, in ASCII where the encoding has nothing better."""
+
+    def __init__(self, encoding: str) -> None:
+        try:
+            "│●…·".encode(encoding)
+        except (UnicodeEncodeError, LookupError):
+            self.bar, self.dot, self.more, self.between = "|", "*", "...", "-"
+        else:
+            self.bar, self.dot, self.more, self.between = "│", "●", "…", "·"
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> NoReturn:
+        # What rich does is to leave the program from here, whatever is under way: a conversation has to be closed first.
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+def prepare_streams() -> None:
+    """See to it that nothing that is printed can fail for want of a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """Make what prints to the terminal; NO_COLOR, FORCE_COLOR, COLUMNS and TERM mean what they mean everywhere."""
+    return _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def say(console: Console, text: str | Text, style: str = "") -> None:
+    """Print a line; the terminal wraps it, so that a path or a command can be copied whole."""
+    line = Text(printable(text)) if isinstance(text, str) else text
+    console.print(line, style=style or None, soft_wrap=True)
+
+
+def say_words(console: Console, text: str | Text, style: str = "") -> None:
+    """Print a sentence: between two words a terminal's line may end."""
+    line = Text(printable(text)) if isinstance(text, str) else text
+    console.print(line, style=style or None, soft_wrap=not console.is_terminal)
+
+
+def flush() -> None:
+    """Hand on what was printed; who does not read any more need not."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            continue

@@ -1,0 +1,143 @@
+"""`agentcore conversations`: what there is, the newest first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from agentcore.cli.amounts import age, cost
+from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, say
+from agentcore.cli.home import open_store
+from agentcore.cli.json_lines import write_json
+from agentcore.cli.printable import one_line
+from agentcore.cli.settings import Settings
+from agentcore.cli.work import WORKSPACE_TAG
+from agentcore.errors import StoreError
+from agentcore.events import MessageEvent
+from agentcore.record import ConversationState, FileStore, LogInfo, read_log
+
+__all__ = ["list_conversations"]
+
+_STYLES = {
+    "finished": GOOD,
+    "error": BAD,
+    "stuck": BAD,
+    "waiting": WARN,
+    "paused": WARN,
+    "running": WARN,
+    "damaged": BAD,
+}
+_HEADINGS = ("id", "status", "events", "cost", "changed")
+_TITLE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    info: LogInfo
+    state: ConversationState | None
+    """None where the log can't be read."""
+    problem: str | None = None
+
+    @property
+    def status(self) -> str:
+        if self.state is None:
+            return "damaged"
+        return "waiting" if self.state.pending else str(self.state.status)
+
+    @property
+    def title(self) -> str:
+        """Its title, or the first words of it."""
+        if self.state is None:
+            return self.problem or ""
+        if self.state.title:
+            return one_line(self.state.title)
+        for event in self.state.events:
+            if isinstance(event, MessageEvent) and event.source == "user":
+                return one_line(" ".join(event.text.split()))[:_TITLE]
+        return ""
+
+
+async def list_conversations(settings: Settings, *, limit: int, json: bool) -> int:
+    """Print them, and give the exit code."""
+    store = open_store(settings)
+    infos = await store.list()
+    rows = [await _read(store, info) for info in infos[: limit or None]]
+    if json:
+        for row in rows:
+            write_json(_as_json(row))
+        return 0
+    console = make_console()
+    if not rows:
+        say(
+            console,
+            f"There is no conversation in {store.location} yet. Begin one: {settings.command('run')} 'your task'",
+        )
+        return 0
+    _print(console, rows)
+    if len(infos) > len(rows):
+        say(
+            console, f"and {len(infos) - len(rows)} older: {settings.command('conversations --limit 0')} shows all", DIM
+        )
+    return 0
+
+
+async def _read(store: FileStore, info: LogInfo) -> _Row:
+    try:
+        return _Row(info, await read_log(store, info.conversation_id))
+    except StoreError as error:
+        return _Row(info, None, str(error))
+
+
+def _print(console: Console, rows: Sequence[_Row]) -> None:
+    """Print a table whose last column, the title, takes what room there is: an id is there to be copied whole."""
+    cells = [
+        (
+            row.info.conversation_id,
+            row.status,
+            "" if row.state is None else f"{row.state.head:,}",
+            "" if row.state is None else cost(row.state.usage).replace("cost unknown", "?"),
+            age(row.info.modified),
+        )
+        for row in rows
+    ]
+    widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
+
+    def line(cell: Sequence[str], title: str, style: str, status: str) -> None:
+        said = Text(f"{cell[0]:<{widths[0]}}  ", style).append(f"{cell[1]:<{widths[1]}}", status)
+        for text, width in zip(cell[2:], widths[2:], strict=True):
+            said.append(f"  {text:>{width}}")
+        room = console.width - len(said) - 2 if console.is_terminal else _TITLE
+        if room >= len("task"):
+            cut = Text(title)
+            cut.truncate(room, overflow="ellipsis")
+            said.append("  ").append_text(cut)
+        say(console, said)
+
+    line(_HEADINGS, "task", DIM, DIM)
+    for row, cell in zip(rows, cells, strict=True):
+        line(cell, row.title, "", _STYLES.get(row.status, ""))
+
+
+def _as_json(row: _Row) -> dict[str, object]:
+    state = row.state
+    known: dict[str, object] = {
+        "id": row.info.conversation_id,
+        "status": "damaged" if state is None else str(state.status),
+        "title": row.title,
+        "created": row.info.created.isoformat(),
+        "modified": row.info.modified.isoformat(),
+    }
+    if state is None:
+        return {**known, "problem": row.problem}
+    usage = state.usage
+    return {
+        **known,
+        "events": state.head,
+        "pending": len(state.pending),
+        "workspace": state.tags.get(WORKSPACE_TAG),
+        "tokens": usage.total_tokens,
+        "cost": None if usage.cost is None else str(usage.cost),
+    }

@@ -1,0 +1,167 @@
+"""How any event of a log is said: a line, and what stands below it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.text import Text
+
+from agentcore.cli.actions import say_call
+from agentcore.cli.amounts import count
+from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN
+from agentcore.cli.facts import say_fact
+from agentcore.cli.printable import OutputLines, one_line, printable
+from agentcore.events import (
+    ActionApproved,
+    ActionEvent,
+    ActionStarted,
+    AgentErrorEvent,
+    Condensation,
+    CondensationSummaryEvent,
+    Event,
+    MessageEvent,
+    ObservationEvent,
+    SystemPromptEvent,
+    UnknownEvent,
+    UserRejectObservation,
+)
+from agentcore.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ThinkingBlock, UnknownBlock
+
+__all__ = ["Teller", "Told", "output_lines", "thinking_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event in words."""
+
+    label: Text
+    """What it is, in a word or two."""
+    line: Text
+    body: Sequence[Text] = ()
+
+
+@dataclass
+class Teller:
+    """Tells events one after the other; it remembers the actions that later events are about."""
+
+    root: str | None = None
+    """The workspace's folder, where it is known."""
+    whole: bool = False
+    """Whether to say all of what is long, and what the model thought."""
+    _actions: dict[str, ActionEvent] = field(default_factory=dict[str, ActionEvent])
+
+    def tell(self, event: Event) -> Told:
+        """Say the next event."""
+        match event:
+            case MessageEvent():
+                told = self._message(event)
+            case ActionEvent():
+                self._actions[event.id] = event
+                told = self._action(event)
+            case ObservationEvent():
+                outcome = Text("an error", BAD) if event.is_error else Text("done", DIM)
+                if isinstance(code := event.data.get("exit_code"), int):
+                    outcome = Text(f"exit code {code}", BAD if code else DIM)
+                told = Told(Text("result", NAME), outcome.append(self._of(event.cause)), output_lines(event.content))
+            case UserRejectObservation():
+                by = f" by {one_line(event.by)}" if event.by else ""
+                told = Told(Text("rejected", WARN), Text(f"{one_line(event.reason)}{by}{self._of(event.cause)}"))
+            case AgentErrorEvent():
+                outcome = Text(event.outcome.replace("_", " "), BAD).append(self._of(event.cause))
+                told = Told(Text("error", BAD), outcome, _lines(event.error))
+            case ActionStarted():
+                told = Told(Text("started", DIM), Text(self._of(event.cause).strip(), DIM))
+            case ActionApproved():
+                told = self._approval(event)
+            case SystemPromptEvent():
+                line = Text(f"{len(event.prompt):,} characters, {count(len(event.tools), 'tool')}: ")
+                line.append(one_line(", ".join(tool.name for tool in event.tools)))
+                told = Told(Text("prompt", DIM), line, _lines(event.prompt, DIM) if self.whole else ())
+            case CondensationSummaryEvent():
+                told = Told(Text("summary"), Text(""), _lines(event.summary))
+            case Condensation():
+                line = Text(f"{count(len(event.forgotten), 'event')} out of the model's sight")
+                told = Told(Text("condensed"), line, _lines(event.summary) if event.summary else ())
+            case UnknownEvent():
+                told = Told(
+                    Text(one_line(event.kind)), Text("an event that only a newer version of agentcore knows", DIM)
+                )
+            case _:
+                told = Told(Text(_LABELS.get(event.kind, event.kind.replace("_", " ")), DIM), say_fact(event))
+        return told
+
+    def _message(self, event: MessageEvent) -> Told:
+        label = {"user": Text("user", f"{STRONG} {GOOD}"), "agent": Text("agent", STRONG)}.get(event.source)
+        note = Text(f"({one_line(event.code)})" if event.code else "", DIM)
+        thoughts = thinking_in(event.message.content) if self.whole else []
+        pictures = [_picture(block) for block in event.message.content if isinstance(block, ImageBlock)]
+        return Told(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *pictures])
+
+    def _action(self, event: ActionEvent) -> Told:
+        said = say_call(event, root=self.root, whole=self.whole)
+        label = Text("asks", WARN) if event.confirm else Text("call", NAME)
+        thoughts = thinking_in(event.before) if self.whole else []
+        words = _lines(event.thought) if event.thought else []
+        return Told(label, said.title, [*thoughts, *words, *said.body])
+
+    def _approval(self, event: ActionApproved) -> Told:
+        action = self._actions.get(event.cause or "")
+        line = Text(f"by {one_line(event.by)}" if event.by else "").append(self._of(event.cause))
+        body: Iterable[Text] = ()
+        if event.arguments is not None and action is not None:
+            said = say_call(action, event.arguments, root=self.root, whole=True)
+            body = [Text("changed to: ", WARN).append(said.title), *said.body]
+        return Told(Text("approved", GOOD), line, list(body))
+
+    def _of(self, cause: str | None) -> str:
+        """Say which action it is about."""
+        action = self._actions.get(cause or "")
+        return "" if action is None else f" {one_line(action.tool_name)} #{action.seq}"
+
+
+_LABELS = {
+    "agent_configured": "agent",
+    "conversation_state_update": "state",
+    "conversation_error": "error",
+    "condensation_request": "condense",
+    "head_moved": "rewound",
+}
+
+
+def thinking_in(blocks: Iterable[Block]) -> list[Text]:
+    """Give what the model thought in words."""
+    thoughts: list[Text] = []
+    for block in blocks:
+        match block:
+            case ThinkingBlock():
+                thoughts += _lines(block.text, f"{DIM} italic")
+            case ReasoningBlock():
+                thoughts += [line for part in block.summary for line in _lines(part, f"{DIM} italic")]
+            case _:
+                pass
+    return thoughts
+
+
+def output_lines(content: Iterable[TextBlock | ImageBlock | UnknownBlock]) -> list[Text]:
+    """Give what a tool answered, line by line."""
+    lines: list[Text] = []
+    for block in content:
+        match block:
+            case TextBlock():
+                reader = OutputLines()
+                lines += [Text(line) for line in (*reader.feed(block.text), *reader.finish())]
+            case ImageBlock():
+                lines.append(_picture(block))
+            case UnknownBlock():
+                lines.append(Text(f"[a block of type {one_line(block.type)}, which only a newer version knows]", DIM))
+    return lines
+
+
+def _picture(block: ImageBlock) -> Text:
+    size = f", {len(block.data) * 3 // 4:,} bytes" if block.data else ""
+    return Text(f"[a picture: {one_line(block.url or block.media_type or 'of an unknown type')}{size}]", DIM)
+
+
+def _lines(text: str, style: str = "") -> list[Text]:
+    return [Text(line, style) for line in printable(text).strip("\n").split("\n")] if text else []

@@ -1,0 +1,100 @@
+"""What a run came to, for a person: a few lines, and the exit code.
+
+0    finished
+1    an error: the model, the log, a bug
+2    it can't be done as it was asked: arguments, settings
+3    it waits for a person's yes or no
+4    paused: it was interrupted, and goes on with `agentcore resume`
+5    stuck: it went in circles
+6    a limit was reached
+130  left at once, by a second Ctrl-C; 143 and 129 after SIGTERM and SIGHUP
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from agentcore.cli.amounts import count, duration, spent
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, Glyphs, say, say_words
+from agentcore.cli.printable import printable
+from agentcore.cli.settings import Settings
+from agentcore.cli.view import View
+from agentcore.conversation import RunResult
+from agentcore.events import ConversationStatus
+
+__all__ = ["LEFT_AT_ONCE", "exit_code", "say_outcome"]
+
+LEFT_AT_ONCE: Final = 130
+
+_LIMITS: Final = {
+    "steps": "--max-steps",
+    "cost": "--max-cost",
+    "cost_unknown": "--max-cost",
+    "tokens": None,
+    "step_seconds": None,
+    "run_seconds": None,
+    "conversation_seconds": None,
+}
+"""The codes of limits, and the flag that sets them."""
+
+
+def exit_code(result: RunResult) -> int:
+    """Give the exit code."""
+    match result.status:
+        case ConversationStatus.FINISHED:
+            return 0
+        case ConversationStatus.WAITING_FOR_CONFIRMATION:
+            return 3
+        case ConversationStatus.STUCK:
+            return 5
+        case ConversationStatus.ERROR:
+            return 6 if result.error is not None and result.error.code in _LIMITS else 1
+        case _:
+            return 4
+
+
+def say_outcome(
+    console: Console, conversation_id: str, result: RunResult, view: View, settings: Settings, *, seconds: float
+) -> None:
+    """Print how it ended, what it used, and what to do now."""
+    between = f" {Glyphs(console.encoding).between} "
+    used = [count(view.steps, "step"), duration(seconds)]
+    if view.usage.total_tokens or view.usage.known_cost:
+        used.insert(1, spent(view.usage))
+    heading, advice = _say(conversation_id, result, settings)
+    say_words(console, heading.append(f"{between}{between.join(used)}", DIM))
+    for line in (*advice, ("read it", settings.command(f"log show {conversation_id}"))):
+        say(console, Text(f"{line[0]}: ", DIM).append(line[1]))
+
+
+def _say(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
+    resume = settings.command(f"resume {conversation_id}")
+    go_on = [("go on", resume)]
+    detail = "" if result.error is None else f": {printable(result.error.detail)}"
+    match result.status:
+        case ConversationStatus.FINISHED:
+            said = Text("finished", f"{STRONG} {GOOD}"), list[tuple[str, str]]()
+        case ConversationStatus.WAITING_FOR_CONFIRMATION:
+            waiting = f"waits for your yes or no to {count(len(result.pending), 'call')}"
+            advice = [
+                ("decide", resume),
+                ("or to all", f"{resume} --approve"),
+                ("or", f"{resume} --reject 'why not'"),
+            ]
+            said = Text(waiting, f"{STRONG} {WARN}"), advice
+        case ConversationStatus.STUCK:
+            advice = [("tell it what to do instead", f"{resume} 'your words'")]
+            said = Text(f"stuck{detail}", f"{STRONG} {BAD}"), advice
+        case ConversationStatus.ERROR:
+            flag = _LIMITS.get(result.error.code) if result.error is not None else None
+            if result.error is not None and result.error.code in _LIMITS:
+                raised = [("go on with another limit, or none", f"{resume} {flag} ...")] if flag else go_on
+                said = Text(f"stopped{detail}", f"{STRONG} {WARN}"), raised
+            else:
+                said = Text("failed", f"{STRONG} {BAD}"), go_on
+        case _:
+            said = Text("interrupted, and everything so far is kept", f"{STRONG} {WARN}"), go_on
+    return said

@@ -1,0 +1,48 @@
+"""The output of one call as it comes: its first lines at once, and of a long one, at the end, its last ones."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from agentcore.cli.printable import OutputLines
+
+__all__ = ["Output"]
+
+_FIRST = 30
+_LAST = 10
+
+
+class Output:
+    """Decides which lines of an output are shown, and when."""
+
+    def __init__(self, *, whole: bool) -> None:
+        self._whole = whole
+        self._reader = OutputLines()
+        self._shown = 0
+        self._held: deque[str] = deque(maxlen=_LAST)
+        self.lines = 0
+        """How many lines there were so far."""
+        self.lost = False
+        """Whether pieces are missing, because they came faster than they were shown."""
+        self.newest = ""
+        """The newest line."""
+
+    def feed(self, piece: str) -> list[str]:
+        """Give the lines to show now."""
+        return self._take(self._reader.feed(piece))
+
+    def finish(self) -> tuple[list[str], int, list[str]]:
+        """Give the lines to show at the end: those that go on, how many are left out, and the last ones."""
+        more = self._take(self._reader.finish())
+        left_out = self.lines - self._shown - len(self._held)
+        return more, left_out, list(self._held)
+
+    def _take(self, lines: list[str]) -> list[str]:
+        self.lines += len(lines)
+        if lines:
+            self.newest = lines[-1]
+        room = len(lines) if self._whole else max(0, _FIRST - self._shown)
+        now, later = lines[:room], lines[room:]
+        self._shown += len(now)
+        self._held.extend(later)
+        return now

@@ -1,0 +1,73 @@
+"""Text that models, tools and files wrote, made safe to print: nothing in it can move the cursor or hide what it says.
+
+Below everything else here that prints. Markup is no danger, because nothing here prints rich markup.
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["OutputLines", "one_line", "printable", "without_colour"]
+
+# Controls (newline and tab apart), what changes the direction of text, what can't be seen, line ends that are none to a
+# terminal, and halves of characters, which can't be encoded. Joiners are left alone: emoji and scripts need them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+_SEQUENCE = re.compile(
+    r"""
+    (?:\x1b\[ | \x9b) [0-?]* [ -/]* (?: [@-~] | $ )            # CSI: colours, cursor moves
+    | (?:\x1b[\]PX^_] | [\x90\x98\x9d-\x9f]) .*? (?: \x07 | \x1b\\ | \x9c | $ )    # OSC, DCS ...: titles, links, clipboard
+    | \x1b [ -/]* [0-~]                                        # what is left
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+_LONGEST_LINE = 16_384
+
+
+def printable(text: str) -> str:
+    r"""Give the text with everything unseen written out, as in `\x1b`: a person who decides has to see all of it."""
+    return _UNSEEN.sub(_written_out, text)
+
+
+def one_line(text: str) -> str:
+    """Give printable text on one line, newlines written out too."""
+    return printable(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def without_colour(line: str) -> str:
+    """Give one line of a tool's output as a terminal would end up showing it, without its colours and cursor moves."""
+    line = _SEQUENCE.sub("", line)
+    if "\r" in line:
+        # A progress bar writes over itself: what it said last is what stands there.
+        line = next((piece for piece in reversed(line.split("\r")) if piece), "")
+    return _UNSEEN.sub(_written_out, line.replace("\x07", "").replace("\x08", ""))
+
+
+class OutputLines:
+    """Cuts output that comes in pieces into lines that can be printed."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+
+    def feed(self, piece: str) -> list[str]:
+        """Give the lines that are complete now."""
+        lines = (self._rest + piece).split("\n")
+        self._rest = lines.pop()
+        if len(self._rest) > _LONGEST_LINE:
+            lines.append(self._rest)
+            self._rest = ""
+        return [without_colour(line) for line in lines]
+
+    def finish(self) -> list[str]:
+        """Give what is left without a newline."""
+        rest, self._rest = self._rest, ""
+        return [without_colour(rest)] if rest else []
+
+
+def _written_out(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

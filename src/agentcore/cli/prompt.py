@@ -1,0 +1,102 @@
+"""Asking the person at the terminal: about an action, and for lines."""
+
+from __future__ import annotations
+
+import os
+import sys
+import termios
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+
+import anyio
+from pydantic import JsonValue
+from rich.console import Console
+from rich.text import Text
+
+from agentcore.cli.actions import say_call
+from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, say
+from agentcore.cli.edit import edit_arguments
+from agentcore.cli.printable import printable
+from agentcore.cli.settings import Settings
+from agentcore.cli.signals import Interrupts
+from agentcore.events import ActionEvent
+from agentcore.risk import SecurityRisk
+from agentcore.security import Approve, Reject
+
+__all__ = ["Person", "can_ask"]
+
+_CHOICES = "yes, no, edit, later? [y/n/e/l] "
+
+
+def can_ask(console: Console) -> bool:
+    """Say whether there is somebody who sees a question and can answer it."""
+    return sys.stdin.isatty() and console.file.isatty()
+
+
+class Person:
+    """The one at the terminal."""
+
+    def __init__(self, console: Console, settings: Settings, interrupts: Interrupts, root: str) -> None:
+        self._console = console
+        self._settings = settings
+        self._interrupts = interrupts
+        self._root = root
+
+    async def decide(self, event: ActionEvent, which: str) -> Approve | Reject | None:
+        """Ask about an action until there is an answer; None to leave it waiting."""
+        arguments: dict[str, JsonValue] | None = None
+        self._show(event, arguments, which)
+        while True:
+            answer = await self.line(_CHOICES)
+            word, _, rest = ("later" if answer is None else answer).strip().partition(" ")
+            match word.lower():
+                case "y" | "yes":
+                    return Approve(arguments=arguments, by=self._settings.person)
+                case "n" | "no":
+                    reason = rest.strip() or await self.line("Why not? The model reads it (Enter for no reason): ")
+                    said = Reject(by=self._settings.person)
+                    return Reject(reason.strip(), by=self._settings.person) if reason and reason.strip() else said
+                case "e" | "edit":
+                    editor = self._settings.editor
+                    # Ctrl-C is the editor's while there is one.
+                    with nullcontext() if editor is None else self._interrupts.muted():
+                        edited = await edit_arguments(arguments or event.arguments, editor, self._console, self.line)
+                    if edited is not None:
+                        arguments = edited
+                        self._show(event, arguments, "changed")
+                case "l" | "later":
+                    return None
+                case _:
+                    pass
+
+    async def line(self, question: str) -> str | None:
+        """Ask for a line; None where the input has ended (Ctrl-D). Waiting for it can be cancelled."""
+        descriptor = sys.stdin.fileno()
+        # What was typed before the question was not meant as its answer.
+        with suppress(termios.error):
+            termios.tcflush(descriptor, termios.TCIFLUSH)
+        self._console.print(Text(question, STRONG), end="", soft_wrap=True)
+        self._console.file.flush()
+        typed = b""
+        while not typed.endswith(b"\n"):
+            await anyio.wait_readable(descriptor)
+            piece = os.read(descriptor, 4096)
+            if not piece:
+                self._console.print()
+                return None
+            typed += piece
+        return typed.decode(errors="replace").rstrip("\r\n")
+
+    def _show(self, event: ActionEvent, arguments: Mapping[str, JsonValue] | None, which: str) -> None:
+        risk = "" if event.risk is SecurityRisk.UNKNOWN else f"risk: {event.risk}"
+        about = ", ".join(part for part in (which, risk) if part)
+        say(self._console, Text(f"May it do this? ({about})" if about else "May it do this?", WARN))
+        said = say_call(event, arguments, root=self._root, whole=True)
+        bar = f" {Glyphs(self._console.encoding).bar} "
+        # Nothing is cut here, and nothing unseen is left out: who says yes has to know to what.
+        for line in (said.title, *said.body):
+            say(self._console, Text(bar, DIM).append(line))
+
+    def tell(self, text: str) -> None:
+        """Say something to the person."""
+        say(self._console, printable(text), WARN)

@@ -1,0 +1,88 @@
+"""`agentcore resume`: going on where a conversation was left, by whatever it was left."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from agentcore.cli.amounts import count
+from agentcore.cli.console import DIM, make_console, say
+from agentcore.cli.failures import UsageError
+from agentcore.cli.home import find_conversation, open_store
+from agentcore.cli.models import agent_of
+from agentcore.cli.run import policy_of, read_message, with_limits
+from agentcore.cli.settings import Confirm, Settings
+from agentcore.cli.work import WORKSPACE_TAG, Job, work
+from agentcore.events import ConversationStatus
+from agentcore.record import ConversationState, read_log
+from agentcore.security import Approve, Reject
+
+__all__ = ["resume_conversation"]
+
+
+async def resume_conversation(
+    given: str | None,
+    message: str | None,
+    settings: Settings,
+    *,
+    workspace: str | None,
+    model: str | None,
+    base_url: str | None,
+    confirm: Confirm | None,
+    approve: bool,
+    reject: str | None,
+    max_cost: Decimal | None,
+    max_steps: int | None,
+    retries: int | None,
+    json: bool,
+    verbose: bool,
+) -> int:
+    """Go on with a conversation, and give the exit code."""
+    if given is not None and message is None and " " in given.strip():
+        given, message = None, given  # no id has a space: these are words for the newest one
+    store = open_store(settings)
+    conversation_id = await find_conversation(store, settings, given)
+    state = await read_log(store, conversation_id)
+    words = None if message is None else await read_message(message)
+    if words is None and not state.last_user_seq:
+        raise UsageError(
+            f"Nothing was said in {conversation_id!r} yet. Say what to do: resume {conversation_id} 'task'"
+        )
+    where = workspace or state.tags.get(WORKSPACE_TAG)
+    if where is None:
+        raise UsageError(f"The log of {conversation_id!r} does not say where it worked. Name the folder: --workspace")
+    decision: Approve | Reject | None = None
+    if approve:
+        decision = Approve(by=settings.person)
+    elif reject is not None:
+        decision = Reject(reject, by=settings.person)
+    console = make_console(stderr=json)
+    say(console, f"{conversation_id}: {_standing(state)}, in {where}", DIM)
+    if state.status is ConversationStatus.FINISHED and words is None:
+        say(console, f"\n{state.answer or ''}\n")
+        say(
+            console,
+            f"It is finished. To go on, say what to do next: {settings.command(f'resume {conversation_id}')} '...'",
+        )
+    return await work(
+        Job(
+            agent=agent_of(state, settings, model=model, base_url=base_url, retries=retries),
+            workspace=where,
+            store=store,
+            settings=settings,
+            id=conversation_id,
+            before=state,
+            message=words,
+            confirm=None if confirm is None else policy_of(confirm),
+            limits=with_limits(state.limits, max_cost, max_steps),
+            decision=decision,
+            json=json,
+            verbose=verbose,
+        )
+    )
+
+
+def _standing(state: ConversationState) -> str:
+    if state.status is ConversationStatus.RUNNING:
+        # The one who ran it is gone, or else opening it will say who it is.
+        return f"cut off after {count(state.head, 'event')}"
+    return f"{str(state.status).replace('_', ' ')} after {count(state.head, 'event')}"

@@ -1,0 +1,136 @@
+"""`agentcore log show`: what happened, to read, also while it happens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import anyio
+from rich.cells import chop_cells
+from rich.console import Console
+from rich.text import Text
+
+from agentcore.cli.amounts import spent
+from agentcore.cli.console import DIM, STRONG, Glyphs, make_console, say
+from agentcore.cli.events import Teller, Told
+from agentcore.cli.failures import UsageError
+from agentcore.cli.home import find_conversation, open_store
+from agentcore.cli.printable import one_line
+from agentcore.cli.settings import Settings
+from agentcore.cli.work import WORKSPACE_TAG
+from agentcore.events import KNOWN_KINDS, ActionStarted, Event
+from agentcore.record import ConversationState, FileStore, read_log
+
+__all__ = ["show_log"]
+
+_FOLLOW_SECONDS = 0.25
+_LABEL = 8
+_FIRST, _LAST = 12, 4
+"""How many lines of something long are shown unless all of it is asked for."""
+
+
+async def show_log(
+    given: str | None, settings: Settings, *, after: int, kinds: Sequence[str], whole: bool, follow: bool
+) -> int:
+    """Print a log, and give the exit code."""
+    store = open_store(settings)
+    conversation_id = await find_conversation(store, settings, given)
+    state = await read_log(store, conversation_id)
+    _check_kinds(kinds, state)
+    console = make_console()
+    page = _Page(console, Teller(root=state.tags.get(WORKSPACE_TAG), whole=whole), after, frozenset(kinds))
+    if not after and not kinds:
+        _say_head(console, state)
+    page.show(state.events)
+    if follow:
+        await _follow(store, conversation_id, state.head, page)
+    elif not after and not kinds:
+        _say_end(console, state, settings)
+    return 0
+
+
+class _Page:
+    """Prints the events that were asked for."""
+
+    def __init__(self, console: Console, teller: Teller, after: int, kinds: frozenset[str]) -> None:
+        self._console = console
+        self._teller = teller
+        self._after = after
+        self._kinds = kinds
+        self._day: date | None = None
+
+    def show(self, events: Sequence[Event]) -> None:
+        """Print the next events."""
+        for event in events:
+            told = self._teller.tell(event)  # also of those that are not printed: later ones are about them
+            if event.seq > self._after and self._wants(event):
+                self._print(event, told)
+
+    def _wants(self, event: Event) -> bool:
+        if self._kinds:
+            return event.kind in self._kinds
+        # When a call started is seldom a question, and there are as many of these as calls.
+        return self._teller.whole or not isinstance(event, ActionStarted)
+
+    def _print(self, event: Event, told: Told) -> None:
+        when = event.timestamp.astimezone()
+        if when.date() != self._day:
+            self._day = when.date()
+            say(self._console, f"{self._day}", DIM)
+        body = list(told.body)
+        said = told.line if told.line.plain or not body else body.pop(0)
+        line = Text(f"{event.seq:>5} {when:%H:%M:%S} ", DIM).append_text(told.label)
+        say(self._console, line.append(" " * (_LABEL - len(told.label))).append(" ").append_text(said))
+        if not self._teller.whole and len(body) > _FIRST + _LAST + 1:
+            left_out = len(body) - _FIRST - _LAST
+            more = Text(f"{Glyphs(self._console.encoding).more} {left_out} more lines (--all)", DIM)
+            body = [*body[:_FIRST], more, *body[-_LAST:]]
+        for each in body:
+            self._below(each)
+
+    def _below(self, line: Text) -> None:
+        mark = f"{'':5}{Glyphs(self._console.encoding).bar} "
+        pieces = [line.plain]
+        if self._console.is_terminal:
+            pieces = chop_cells(line.plain.expandtabs(), max(self._console.width - len(mark), 8)) or [""]
+        if len(pieces) == 1:
+            say(self._console, Text(mark, DIM).append_text(line))
+            return
+        for piece in pieces:
+            say(self._console, Text(mark, DIM).append(piece, line.style))
+
+
+def _say_head(console: Console, state: ConversationState) -> None:
+    where = state.tags.get(WORKSPACE_TAG)
+    say(console, Text(state.conversation_id, STRONG).append(f" in {one_line(where)}" if where else "", DIM))
+    if state.title:
+        say(console, one_line(state.title))
+
+
+def _say_end(console: Console, state: ConversationState, settings: Settings) -> None:
+    status = "waits for your yes or no" if state.pending else str(state.status).replace("_", " ")
+    say(console, Text(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
+    if state.pending:
+        say(console, f"decide: {settings.command(f'resume {state.conversation_id}')}")
+
+
+def _check_kinds(kinds: Sequence[str], state: ConversationState) -> None:
+    known = KNOWN_KINDS | {event.kind for event in state.events}
+    for kind in kinds:
+        if kind not in known:
+            raise UsageError(f"There is no kind of event {kind!r}. There are: {', '.join(sorted(known))}.")
+
+
+async def _follow(store: FileStore, conversation_id: str, head: int, page: _Page) -> None:
+    """Print what another process writes, until somebody ends it."""
+    file = anyio.Path(store.folder(conversation_id), "events.jsonl")
+    size = -1
+    while True:
+        # A file tells nobody that it grew; looking at its size costs next to nothing.
+        now = (await file.stat()).st_size
+        if now != size:
+            size = now
+            events = (await read_log(store, conversation_id)).events[head:]
+            page.show(events)
+            head += len(events)
+        await anyio.sleep(_FOLLOW_SECONDS)

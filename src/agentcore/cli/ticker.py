@@ -1,0 +1,68 @@
+"""The line at the bottom of a terminal that says what is being waited for, while nothing else is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console
+
+from agentcore.cli.amounts import duration
+
+__all__ = ["Ticker"]
+
+_EVERY = 0.25
+_QUIET = 0.5
+"""Seconds without news before the line shows: what is over at once needs none."""
+_CLEAR = "\r\x1b[2K"
+
+
+class Ticker:
+    """Draws the line and takes it away. Nothing on a pipe, in a file or on a terminal that can't erase.
+
+    Whoever prints calls `clear` before.
+    """
+
+    def __init__(self, console: Console, clock: Callable[[], float]) -> None:
+        self._console = console
+        self._clock = clock
+        self._on = console.is_terminal and not console.is_dumb_terminal
+        self._drawn = False
+        self._what: Callable[[], str] | None = None
+        self._since = self._printed = clock()
+
+    def show(self, what: Callable[[], str] | str | None) -> None:
+        """Say from now on what is being waited for; None for nothing."""
+        self.clear()
+        self._what = (lambda: what) if isinstance(what, str) else what
+        self._since = self._clock()
+
+    def clear(self) -> bool:
+        """Take the line away, if it is there; it comes back when nothing is printed for a while."""
+        self._printed = self._clock()
+        drawn, self._drawn = self._drawn, False
+        if drawn:
+            self._console.file.write(_CLEAR)
+            self._console.file.flush()
+        return drawn
+
+    async def run(self) -> None:
+        """Draw for ever."""
+        while self._on:
+            await anyio.sleep(_EVERY)
+            self._draw()
+
+    def _draw(self) -> None:
+        now = self._clock()
+        if self._what is None or now - self._printed < _QUIET:
+            return
+        seconds = int(now - self._since)
+        line = f"{self._what()} ({duration(seconds) if seconds >= 60 else f'{seconds} s'})"
+        room = max(self._console.width - 1, 1)
+        if cell_len(line) > room:
+            line = set_cell_size(line, room)
+        plain = self._console.no_color or self._console.color_system is None
+        self._console.file.write(f"{_CLEAR}{line}" if plain else f"{_CLEAR}\x1b[2m{line}\x1b[0m")
+        self._console.file.flush()
+        self._drawn = True

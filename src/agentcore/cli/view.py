@@ -1,0 +1,328 @@
+"""A conversation as it goes on, for a person who watches: words, calls, their output, what went wrong.
+
+What counts comes as events. Deltas come sooner and may be missing: they show words and output while they come into
+being, and the event that follows says the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from datetime import datetime
+
+from pydantic import JsonValue
+from rich.cells import chop_cells
+from rich.console import Console
+from rich.text import Text
+
+from agentcore.cli.actions import say_call
+from agentcore.cli.amounts import duration
+from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say
+from agentcore.cli.diff import coloured
+from agentcore.cli.events import Teller, output_lines
+from agentcore.cli.facts import say_fact
+from agentcore.cli.output import Output
+from agentcore.cli.printable import one_line
+from agentcore.cli.ticker import Ticker
+from agentcore.cli.words import Words
+from agentcore.conversation import StreamDelta
+from agentcore.events import (
+    ActionApproved,
+    ActionEvent,
+    ActionStarted,
+    AgentErrorEvent,
+    AnswerEvent,
+    ConversationErrorEvent,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    InterruptEvent,
+    MessageEvent,
+    ObservationEvent,
+    RetryEvent,
+    StatusChanged,
+    UsageEvent,
+    UserRejectObservation,
+)
+from agentcore.messages import Block, TextBlock
+from agentcore.usage import Usage
+
+__all__ = ["View"]
+
+_TASK_LINES = 12
+
+
+class _Call:
+    """A call on its way."""
+
+    def __init__(self, event: ActionEvent, *, whole: bool) -> None:
+        self.event = event
+        self.output = Output(whole=whole)
+        self.announced = False
+        self.arguments: dict[str, JsonValue] | None = None
+        """Those that a person put in place of the model's."""
+        self.number = 0
+        """Its place among the calls of its reply, where there are several."""
+        self.started: datetime | None = None
+
+
+class View:
+    """Prints what happens.
+
+    Args:
+        console: Where.
+        root: The workspace's folder.
+        verbose: Whether to print everything: long output whole, thinking, bookkeeping.
+    """
+
+    def __init__(self, console: Console, *, root: str | None = None, verbose: bool = False) -> None:
+        self.usage = Usage()
+        """Of all model calls that were seen."""
+        self.steps = 0
+        self.shown = 0
+        """The seq of the newest event that was printed."""
+        self.ticker = Ticker(console, time.monotonic)
+        self._console = console
+        self._glyphs = Glyphs(console.encoding)
+        self._verbose = verbose
+        self._teller = Teller(root=root, whole=verbose)
+        self._root = root
+        self._words = Words(console)
+        self._calls: dict[str, _Call] = {}
+        self._reply: list[_Call] = []
+        """The calls of the newest reply."""
+
+    def event(self, event: Event) -> None:
+        """Print the next event of the log."""
+        self.ticker.clear()
+        self.shown = event.seq
+        match event:
+            case MessageEvent():
+                self._message(event)
+            case ActionEvent():
+                self._action(event)
+            case ActionStarted():
+                self._started(event)
+            case ActionApproved():
+                if (call := self._calls.get(event.cause or "")) is not None:
+                    call.arguments = event.arguments
+                self._aside(event)
+            case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
+                self._answered(event)
+            case UsageEvent():
+                self.usage += event.usage
+                self.steps += event.purpose == "step"
+                self._aside(event)
+            case RetryEvent():
+                self._words.reset()
+                say(self._console, say_fact(event))
+                self.ticker.show("waiting for the next attempt")
+            case InterruptEvent():
+                self._words.reset()
+                self.ticker.show(None)
+            case ConversationErrorEvent():
+                self.ticker.show(None)
+            case ConversationStateUpdateEvent(update=StatusChanged() as change):
+                self._words.end()
+                self.ticker.show("thinking" if change.status is ConversationStatus.RUNNING else None)
+                self._aside(event)
+            case _:
+                self._aside(event)
+
+    def expect(self, action: ActionEvent) -> None:
+        """Know a call that was made before the first event that will be printed, and has no answer yet."""
+        self._add_call(action)
+
+    def delta(self, delta: StreamDelta) -> None:
+        """Print a piece of what is being said."""
+        match delta.type:
+            case "text":
+                self.ticker.show(None)
+                self._words.text(delta.reply_id, delta.offset, delta.text)
+            case "reasoning":
+                if self._verbose:
+                    self.ticker.show(None)
+                    self._words.reasoning(delta.text)
+            case "tool_call":
+                if delta.tool_name is not None:
+                    self._words.pause()
+                    self.ticker.show(f"writing a call of {one_line(delta.tool_name)}")
+            case "progress":
+                self._progress(delta)
+            case "reset":
+                self.ticker.clear()
+                self._words.reset()
+            case "gap":
+                for call in self._calls.values():
+                    call.output.lost = True
+
+    def make_room(self) -> None:
+        """Stop in the middle, on a line of its own, for something that is not of the conversation."""
+        if not self.ticker.clear():
+            say(self._console, "")  # a terminal shows ^C where the cursor is
+        self._words.pause()
+
+    def end(self) -> None:
+        """End the line that is being written, and wait for nothing any more."""
+        self.ticker.show(None)
+        self._words.end()
+
+    def _message(self, event: MessageEvent) -> None:
+        if event.source == "agent":
+            self._words.say_rest(event.reply_id, _words_in(event.message.content))
+            self._words.end()
+        elif event.source == "user":
+            self._words.end()
+            lines = self._teller.tell(event).body
+            for line in lines if self._verbose else lines[:_TASK_LINES]:
+                say(self._console, Text("> ", DIM).append(line.plain, STRONG))
+            if len(lines) > _TASK_LINES and not self._verbose:
+                say(self._console, f"> {self._glyphs.more} {len(lines) - _TASK_LINES} more lines", DIM)
+            say(self._console, "")
+        else:
+            told = self._teller.tell(event)
+            say(self._console, Text("note: ", WARN).append(one_line(event.text)))
+            if self._verbose:
+                say(self._console, told.line)
+
+    def _action(self, event: ActionEvent) -> None:
+        self._words.say_rest(event.reply_id, _words_in(event.before))
+        self._words.say_rest(event.reply_id, _words_in(event.after))
+        self._add_call(event)
+
+    def _add_call(self, event: ActionEvent) -> None:
+        if not self._reply or self._reply[-1].event.reply_id != event.reply_id:
+            self._reply = []
+        call = _Call(event, whole=self._verbose)
+        self._reply.append(call)
+        self._calls[event.id] = call
+        if len(self._reply) > 1:
+            for number, each in enumerate(self._reply, 1):
+                each.number = number
+
+    def _started(self, event: ActionStarted) -> None:
+        call = self._calls.get(event.cause or "")
+        if call is not None:
+            call.started = event.timestamp
+            self._announce(call)
+            self._wait_for_calls()
+
+    def _wait_for_calls(self) -> None:
+        running = [call for call in self._calls.values() if call.started is not None]
+        if not running:
+            self.ticker.show("thinking")
+            return
+
+        def what() -> str:
+            said = ", ".join(one_line(call.event.tool_name) for call in running)
+            newest = running[-1].output.newest.strip() if len(running) == 1 else ""
+            lines = f", {running[0].output.lines:,} lines" if running[0].output.lines > 1 and len(running) == 1 else ""
+            return f"{said} runs{lines}: {newest}" if newest else f"{said} {'run' if len(running) > 1 else 'runs'}"
+
+        self.ticker.show(what)
+
+    def _announce(self, call: _Call) -> None:
+        """Say what is being done, once."""
+        if call.announced or call.event.tool_name == "finish":
+            return
+        call.announced = True
+        self._words.end()
+        said = say_call(call.event, call.arguments, root=self._root, whole=self._verbose)
+        title = Text(f"[{call.number}] ", DIM) if call.number else Text()
+        say(self._console, title.append(said.title))
+        if call.event.tool_name != "file_editor":  # an edit's answer has the change as it came out
+            self._cut(call, list(said.body))
+
+    def _progress(self, delta: StreamDelta) -> None:
+        call = self._calls.get(delta.action_id or "")
+        if call is None:
+            return  # it was answered meanwhile
+        self.ticker.clear()
+        self._announce(call)
+        for line in call.output.feed(delta.text):
+            self._below(call, Text(line, DIM))
+
+    def _answered(self, event: AnswerEvent) -> None:
+        call = self._calls.pop(event.cause or "", None)
+        if call is None:
+            return
+        self._announce(call)
+        self._finish_output(call)
+        match event:
+            case ObservationEvent():
+                self._observed(call, event)
+            case UserRejectObservation():
+                self._below(call, Text(f"rejected: {one_line(event.reason)}", WARN))
+            case AgentErrorEvent():
+                style = WARN if event.outcome in ("interrupted", "not_run") else BAD
+                self._cut(call, [Text(line.plain, style) for line in self._teller.tell(event).body])
+        if call.announced and not any(each.announced for each in self._calls.values()):
+            say(self._console, "")
+        self._wait_for_calls()
+
+    def _finish_output(self, call: _Call) -> None:
+        more, left_out, last = call.output.finish()
+        for line in more:
+            self._below(call, Text(line, DIM))
+        if left_out:
+            self._below(call, Text(f"{self._glyphs.more} {left_out:,} more lines", DIM))
+        for line in last:
+            self._below(call, Text(line, DIM))
+        if call.output.lost:
+            self._below(call, Text(f"{self._glyphs.more} some lines came too fast to be shown", DIM))
+
+    def _observed(self, call: _Call, event: ObservationEvent) -> None:
+        if event.data.get("finished") is True:
+            self._words.say(str(event.data.get("message") or event.text))
+            return
+        name, data = call.event.tool_name, event.data
+        lines = output_lines(event.content)
+        code = data.get("exit_code")
+        if name == "terminal" and isinstance(code, int) and lines and lines[-1].plain.startswith("[exit code"):
+            lines.pop()  # what is told to the model, and in fewer words below
+        if name == "file_editor" and isinstance(diff := data.get("diff"), str) and diff:
+            lines = coloured(diff)
+        elif event.is_error and name != "terminal":
+            lines = [Text(line.plain, BAD) for line in lines]
+        if not call.output.lines and (event.is_error or name != "think"):
+            self._cut(call, lines)
+        ending = ["still running"] if data.get("running") is True else []
+        if isinstance(code, int):
+            ending.append(f"exit code {code}")
+        seconds = (event.timestamp - call.started).total_seconds() if call.started is not None else 0.0
+        if seconds >= 1:
+            ending.append(f"after {duration(seconds)}")
+        if ending:
+            self._below(call, Text(" ".join(ending), BAD if code else DIM))
+
+    def _cut(self, call: _Call, lines: list[Text]) -> None:
+        """Print lines below a call: all, or the first and the last of them."""
+        output = Output(whole=self._verbose)
+        styles = {line.plain: line.style for line in lines}
+        for line in output.feed("".join(f"{line.plain}\n" for line in lines)):
+            self._below(call, Text(line, styles.get(line, "")))
+        _, left_out, last = output.finish()
+        if left_out:
+            self._below(call, Text(f"{self._glyphs.more} {left_out:,} more lines", DIM))
+        for line in last:
+            self._below(call, Text(line, styles.get(line, "")))
+
+    def _below(self, call: _Call, line: Text) -> None:
+        """Print a line that belongs to a call, folded to the width."""
+        mark = f"{call.number or ' '}{self._glyphs.bar} "
+        pieces = [line.plain]
+        if self._console.is_terminal:
+            pieces = chop_cells(line.plain.expandtabs(), max(self._console.width - len(mark), 8)) or [""]
+        for piece in pieces:
+            say(self._console, Text(mark, DIM).append(piece, line.style))
+
+    def _aside(self, event: Event) -> None:
+        if self._verbose:
+            told = self._teller.tell(event)
+            self._words.end()
+            say(self._console, Text("# ", DIM).append(told.label).append(" ").append(told.line), DIM)
+
+
+def _words_in(blocks: Iterable[Block]) -> str:
+    """Give the words as deltas say them: without anything between two blocks."""
+    return "".join(block.text for block in blocks if isinstance(block, TextBlock))

@@ -1,0 +1,79 @@
+"""Following a conversation for the view: events and deltas, in the order in which they make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
+
+from agentcore.cli.view import View
+from agentcore.conversation import Conversation
+from agentcore.events import AgentErrorEvent, Event, ObservationEvent, UserRejectObservation
+
+__all__ = ["Watch"]
+
+_CATCH_UP_SECONDS = 5.0
+_TURNS = 4
+"""Turns of the event loop in which a delta that is waiting is given out for certain."""
+
+
+class Watch:
+    """Hands on what happens, until it is cancelled.
+
+    Args:
+        conversation: Which one.
+        view: Shown events and deltas.
+        record: Given each event before it is shown.
+        after: The seq behind which to begin.
+    """
+
+    def __init__(
+        self, conversation: Conversation, view: View, record: Callable[[Event], None] | None, after: int
+    ) -> None:
+        self._conversation = conversation
+        self._view = view
+        self._record = record
+        self._events = conversation.events(after=after)
+        self._deltas = conversation.deltas()
+        self._heard = 0
+        self._seq = after
+        self._moved = anyio.Event()
+
+    def start(self, tasks: TaskGroup) -> None:
+        """Follow from now on."""
+        tasks.start_soon(self._follow_events)
+        tasks.start_soon(self._follow_deltas)
+        tasks.start_soon(self._view.ticker.run)
+
+    async def catch_up(self) -> None:
+        """Wait until everything that is in the log now was shown."""
+        head = self._conversation.state.head
+        with anyio.move_on_after(_CATCH_UP_SECONDS):
+            while self._seq < head:
+                await self._moved.wait()
+
+    async def _follow_events(self) -> None:
+        async for event in self._events:
+            if isinstance(event, ObservationEvent | AgentErrorEvent | UserRejectObservation):
+                await self._hear_out()
+            if self._record is not None:
+                self._record(event)
+            self._view.event(event)
+            self._seq = event.seq
+            self._moved.set()
+            self._moved = anyio.Event()
+
+    async def _follow_deltas(self) -> None:
+        async for delta in self._deltas:
+            self._heard += 1
+            self._view.delta(delta)
+
+    async def _hear_out(self) -> None:
+        """Let the deltas that came before go first: a call's output belongs above its answer."""
+        heard = -1
+        while heard != self._heard:
+            heard = self._heard
+            for _ in range(_TURNS):
+                await checkpoint()

@@ -1,0 +1,198 @@
+"""Letting a conversation work while a person watches: run, ask, interrupt, and tell what it came to."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+
+from agentcore.agent import Agent
+from agentcore.cli.console import BAD, DIM, WARN, Glyphs, make_console, say, say_words
+from agentcore.cli.failures import explain
+from agentcore.cli.json_lines import JsonLines
+from agentcore.cli.outcome import exit_code, say_outcome
+from agentcore.cli.prompt import Person, can_ask
+from agentcore.cli.settings import Settings
+from agentcore.cli.signals import Interrupts, catch_interrupts
+from agentcore.cli.view import View
+from agentcore.cli.watch import Watch
+from agentcore.conversation import Conversation, RunFailure, RunResult
+from agentcore.errors import AgentcoreError, RunError, ToolArgumentsError
+from agentcore.events import ActionEvent, ConversationStatus
+from agentcore.record import ConversationState, FileStore
+from agentcore.security import Approve, ConfirmationPolicy, Reject
+from agentcore.usage import Limits
+from agentcore.workspace import LocalWorkspace
+
+__all__ = ["WORKSPACE_TAG", "Job", "work"]
+
+_NOT_BEGUN = -1
+WORKSPACE_TAG = "workspace"
+"""The tag that says in which folder a conversation works, so that it can be gone on with from anywhere."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be done."""
+
+    agent: Agent
+    workspace: str
+    store: FileStore
+    settings: Settings
+    id: str | None = None
+    before: ConversationState | None = None
+    """What a conversation that is gone on with was before: that is not shown again."""
+    heading: str | None = None
+    """What to say of it at the beginning, besides its id and its place."""
+    message: str | None = None
+    """What to tell the agent first."""
+    confirm: ConfirmationPolicy | None = None
+    limits: Limits | None = None
+    decision: Approve | Reject | None = None
+    """The answer to everything that waits when it begins, given beforehand."""
+    json: bool = False
+    verbose: bool = False
+
+
+async def work(job: Job) -> int:
+    """Do it, and give the exit code.
+
+    Raises:
+        AgentcoreError: The conversation, or the folder, could not be opened.
+    """
+    code = _NOT_BEGUN
+    # The folder is entered before there is a log: where nobody can work, no empty conversation is left behind.
+    async with catch_interrupts() as interrupts, LocalWorkspace(job.workspace) as workspace:
+        conversation = Conversation(
+            job.agent, workspace, id=job.id, store=job.store, confirm=job.confirm, limits=job.limits
+        )
+        async with conversation:
+            code = await _Work(job, conversation, interrupts).do()
+    caught = interrupts.caught
+    if caught is not None and (code == _NOT_BEGUN or (code and caught != signal.SIGINT)):
+        return 128 + caught  # what ends programs expects to hear its own signal's number
+    return code
+
+
+class _Work:
+    def __init__(self, job: Job, conversation: Conversation, interrupts: Interrupts) -> None:
+        self._job = job
+        self._conversation = conversation
+        self._interrupts = interrupts
+        self._console = make_console(stderr=job.json)
+        self._json = JsonLines() if job.json else None
+        self._view = View(self._console, root=conversation.workspace.root, verbose=job.verbose)
+
+    async def do(self) -> int:
+        began = time.monotonic()
+        result: RunResult | None = None
+        failure: AgentcoreError | None = None
+        record = None if self._json is None else self._json.event
+        if self._job.heading is not None:
+            between = f" {Glyphs(self._console.encoding).between} "
+            about = (self._conversation.id, self._job.heading, self._conversation.workspace.root)
+            say(self._console, between.join(about), DIM)
+        if self._conversation.repaired is not None:
+            say(self._console, f"cut off, because it was never acknowledged: {self._conversation.repaired}", DIM)
+        before = self._job.before
+        if before is not None:
+            for action in before.open_actions.values():
+                self._view.expect(action.event)
+        watch = Watch(self._conversation, self._view, record, 0 if before is None else before.head)
+        async with anyio.create_task_group() as watching:
+            watch.start(watching)
+            try:
+                result = await self._run()
+            except RunError as error:
+                failure, result = error, error.result
+            except AgentcoreError as error:
+                failure, result = error, self._broken(error)
+            await watch.catch_up()
+            watching.cancel_scope.cancel()
+        assert result is not None
+        self._view.end()
+        if failure is not None:
+            say_words(make_console(stderr=True), f"error: {explain(failure)[0]}", BAD)
+        code = exit_code(result)
+        seconds = time.monotonic() - began
+        say_outcome(self._console, self._conversation.id, result, self._view, self._job.settings, seconds=seconds)
+        if self._json is not None:
+            self._json.result(self._conversation.id, result, code)
+        return code
+
+    def _broken(self, error: AgentcoreError) -> RunResult:
+        failure = RunFailure(code=type(error).__name__, detail=str(error))
+        return RunResult(status=ConversationStatus.ERROR, usage=self._view.usage, error=failure)
+
+    async def _run(self) -> RunResult:
+        conversation, job = self._conversation, self._job
+        with self._interrupts.told(self._interrupt):
+            root = conversation.workspace.root
+            if conversation.state.tags.get(WORKSPACE_TAG) != root:
+                await conversation.set_tags({**conversation.state.tags, WORKSPACE_TAG: root})
+            if job.decision is not None and conversation.state.pending:
+                await self._apply([(event, job.decision) for event in conversation.state.pending])
+            result = await conversation.run(job.message)
+        person = Person(self._console, job.settings, self._interrupts, root)
+        while result.pending and can_ask(self._console):
+            decisions = await self._ask(person, result.pending)
+            if not decisions or self._interrupts.caught is not None:
+                break
+            left_for_later = len(result.pending) - len(decisions)
+            with self._interrupts.told(self._interrupt):
+                await self._apply(decisions, person)
+                result = await conversation.run()
+            if left_for_later:
+                break
+        return result
+
+    async def _interrupt(self) -> None:
+        self._view.make_room()
+        say(self._console, "interrupting ... (Ctrl-C again leaves at once)", WARN)
+        with suppress(AgentcoreError):  # whoever waits for the run is told
+            await self._conversation.interrupt("Ctrl-C")
+
+    async def _ask(self, person: Person, pending: Sequence[ActionEvent]) -> list[tuple[ActionEvent, Approve | Reject]]:
+        """Ask about each; those that are left for later, by word, Ctrl-D or Ctrl-C, are not among the answers."""
+        decisions: list[tuple[ActionEvent, Approve | Reject]] = []
+        with anyio.CancelScope() as asking:
+
+            async def stop() -> None:
+                asking.cancel()
+
+            with self._interrupts.told(stop):
+                self._view.end()
+                for number, event in enumerate(pending, 1):
+                    answer = await person.decide(event, f"{number} of {len(pending)}" if len(pending) > 1 else "")
+                    if answer is not None:
+                        decisions.append((event, answer))
+        say(self._console, "")
+        return decisions
+
+    async def _apply(
+        self, decisions: Sequence[tuple[ActionEvent, Approve | Reject]], person: Person | None = None
+    ) -> None:
+        """Record what was decided: rejections first, because an approval starts the work again."""
+        conversation = self._conversation
+        plain: list[str] = []
+        changed: list[tuple[ActionEvent, Approve]] = []
+        for event, decision in decisions:
+            if isinstance(decision, Reject):
+                await conversation.reject(decision.reason, [event.id], by=decision.by)
+            elif decision.arguments is None:
+                plain.append(event.id)
+            else:
+                changed.append((event, decision))
+        for event, decision in changed:
+            try:
+                await conversation.approve([event.id], decision.arguments, by=decision.by)
+            except ToolArgumentsError as error:
+                # It waits on, and is asked about again.
+                if person is not None:
+                    person.tell(str(error))
+        if plain:
+            await conversation.approve(plain, by=self._job.settings.person)

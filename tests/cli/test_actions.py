@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+from typing import Any
+
+from agentcore.cli.actions import say_call
+from agentcore.events import ActionEvent
+
+
+def action(tool_name: str, malformed: str | None = None, **arguments: Any) -> ActionEvent:
+    return ActionEvent(reply_id="re", tool_name=tool_name, call_id="c", arguments=arguments, malformed=malformed)
+
+
+def lines(event: ActionEvent, **options: Any) -> list[str]:
+    said = say_call(event, **options)
+    return [said.title.plain, *(line.plain for line in said.body)]
+
+
+def test_a_command_is_said_as_at_a_prompt() -> None:
+    event = action("terminal", command="make test", is_input=False, timeout=60)
+    assert lines(event) == ["terminal $ make test timeout=60"]
+
+
+def test_a_command_of_several_lines_is_said_whole() -> None:
+    assert lines(action("terminal", command="cat <<E\nx\nE")) == ["terminal $ cat <<E", "x", "E"]
+
+
+def test_typing_into_a_program_and_waiting_for_one_are_no_commands() -> None:
+    assert lines(action("terminal", command="C-c", is_input=True)) == ["terminal types C-c"]
+    assert lines(action("terminal", command="")) == ["terminal waits on"]
+
+
+def test_an_edit_is_said_as_the_change_that_it_makes() -> None:
+    event = action("file_editor", command="str_replace", path="/p/a.py", old_str="x = 1\ny = 2", new_str="x = 1\ny = 3")
+    assert lines(event, root="/p") == ["file_editor str_replace a.py", " x = 1", "-y = 2", "+y = 3"]
+
+
+def test_a_new_file_is_said_line_by_line() -> None:
+    event = action("file_editor", command="create", path="/p/a.py", file_text="one\ntwo\n")
+    assert lines(event, root="/elsewhere") == ["file_editor create /p/a.py", "+one", "+two"]
+
+
+def test_any_other_call_is_said_by_its_arguments() -> None:
+    assert lines(action("search", query="a b", limit=3, deep=None)) == ["search query=a b limit=3"]
+
+
+def test_a_long_value_is_cut_unless_all_of_it_is_wanted() -> None:
+    event = action("search", query="x" * 1000)
+    assert len(lines(event)[0]) < 300
+    assert lines(event, whole=True) == [f"search query={'x' * 1000}"]
+
+
+def test_what_a_person_changed_is_said_instead() -> None:
+    assert lines(action("terminal", command="rm -rf /"), arguments={"command": "ls"}) == ["terminal $ ls"]
+
+
+def test_a_call_that_could_not_be_read_is_said_as_it_came() -> None:
+    assert lines(action("terminal", malformed='{"command": "ls')) == ["terminal", '{"command": "ls']
+
+
+def test_nothing_in_a_call_is_hidden() -> None:
+    said = lines(action("terminal", command="rm -rf ~\rls \x1b[8m"), whole=True)
+    assert said == ["terminal $ rm -rf ~\\x0dls \\x1b[8m"]
+    assert lines(action("a\x1b[2Kb", x="\u202e")) == ["a\\x1b[2Kb x=\\u202e"]
+
+
+def test_arguments_of_unexpected_types_are_said_like_any() -> None:
+    assert lines(action("terminal", command=["ls"])) == ['terminal command=["ls"]']
+    assert lines(action("file_editor", command="view", path=None)) == ["file_editor command=view"]

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from agentcore.cli.events import Teller
+from agentcore.events import KNOWN_KINDS, parse_event
+
+EVIL = "\x1b[31m\u202e\x07"
+MESSAGE = {"role": "user", "content": [{"type": "text", "text": f"hi {EVIL}\nthere"}]}
+USAGE = {"requests": 1, "input_tokens": 10, "output_tokens": 5, "known_cost": "0.01"}
+ANSWER = {"cause": "ev_a", "tool_name": f"t{EVIL}", "call_id": "c"}
+
+SAMPLES: dict[str, list[dict[str, Any]]] = {
+    "system_prompt": [{"prompt": f"Work. {EVIL}", "tools": [{"name": "t", "description": "", "parameters": {}}]}],
+    "message": [{"source": source, "message": MESSAGE, "code": EVIL} for source in ("user", "agent", "environment")],
+    "action": [
+        {"id": "ev_a", "reply_id": "r", "tool_name": "terminal", "call_id": "c", "arguments": {"command": f"x{EVIL}"}},
+        {"reply_id": "r", "tool_name": "t", "call_id": "c", "arguments": {}, "malformed": f"{{{EVIL}", "confirm": True},
+        {
+            "reply_id": "r",
+            "tool_name": "t",
+            "call_id": "c",
+            "arguments": {"a": [1]},
+            "before": [{"type": "thinking", "text": f"so {EVIL}"}, {"type": "text", "text": f"I {EVIL}"}],
+        },
+    ],
+    "condensation_summary": [{"summary": f"before: {EVIL}"}],
+    "observation": [
+        {**ANSWER, "content": [{"type": "text", "text": f"out {EVIL}\nput"}], "data": {"exit_code": 1}},
+        {**ANSWER, "content": [{"type": "image", "data": "aGk=", "media_type": "image/png"}], "is_error": True},
+        {**ANSWER, "content": [{"type": "hologram", "x": 1}]},
+    ],
+    "user_reject": [{**ANSWER, "reason": f"no {EVIL}", "by": f"me {EVIL}"}],
+    "agent_error": [{**ANSWER, "error": f"broke {EVIL}", "outcome": "unknown"}],
+    "agent_configured": [
+        {"agent": {"llm": {"model": f"a/b{EVIL}"}, "tools": [{"name": "terminal"}]}},
+        {"agent": {"tools": [{"name": "function", "params": {"import": "m:weather"}}]}, "missing": [f"the {EVIL}"]},
+    ],
+    "action_started": [{"cause": "ev_a"}, {"cause": "nobody"}],
+    "action_approved": [{"cause": "ev_a", "by": f"me{EVIL}"}, {"cause": "ev_a", "arguments": {"command": f"y{EVIL}"}}],
+    "conversation_state_update": [
+        {"update": {"fact": "status", "status": "stuck", "code": "monologue", "detail": f"d{EVIL}"}},
+        {"update": {"fact": "title", "title": f"T{EVIL}"}},
+        {"update": {"fact": "tags", "tags": {"a": EVIL}}},
+        {"update": {"fact": "limits", "limits": {"steps": 3, "cost": "1.5"}}},
+        {"update": {"fact": "policy", "policy": {"name": "always_confirm"}}},
+        {"update": {"fact": "secrets", "names": ["KEY"]}},
+        {"update": {"fact": "forked", "conversation_id": "x", "at": 3}},
+        {"update": {"fact": "from_the_future", "x": EVIL}},
+    ],
+    "condensation_request": [{}],
+    "condensation": [{"forgotten": ["a", "b"], "summary": f"s{EVIL}"}],
+    "pause": [{}],
+    "interrupt": [{"reason": f"Ctrl-C {EVIL}", "partial_text": f"I was{EVIL}\nsaying"}],
+    "head_moved": [{"to": 3}],
+    "retry": [{"attempt": 1, "error": f"e{EVIL}", "delay": 8}],
+    "conversation_error": [{"code": "cost", "detail": f"d{EVIL}"}],
+    "hook": [{"hook": f"h{EVIL}", "outcome": "denied", "output": f"o{EVIL}"}],
+    "usage": [
+        {"model": f"m{EVIL}", "usage": USAGE, "seconds": 1.5},
+        {"model": "m", "usage": {"requests": 1}, "purpose": "ask"},
+    ],
+    "from_the_future": [{"x": EVIL}],
+}
+
+CASES = [(kind, fields) for kind, samples in SAMPLES.items() for fields in samples]
+
+
+def test_there_is_a_sample_of_every_kind() -> None:
+    assert KNOWN_KINDS - SAMPLES.keys() == set()
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(("kind", "fields"), CASES, ids=[kind for kind, _ in CASES])
+def test_every_kind_of_event_is_told_in_words_that_are_safe_to_print(
+    kind: str, fields: dict[str, Any], whole: bool
+) -> None:
+    teller = Teller(whole=whole)
+    teller.tell(parse_event(json.dumps({"kind": "action", "seq": 1, **SAMPLES["action"][0]})))
+    told = teller.tell(parse_event(json.dumps({"kind": kind, "seq": 2, **fields})))
+    assert told.label.plain
+    for line in (told.label, told.line, *told.body):
+        assert not set(line.plain) & {"\x1b", "\u202e", "\x07", "\n"}, line.plain
+
+
+def test_an_answer_names_the_call_that_it_is_about() -> None:
+    teller = Teller()
+    teller.tell(parse_event(json.dumps({"kind": "action", "seq": 7, **SAMPLES["action"][0]})))
+    told = teller.tell(parse_event(json.dumps({"kind": "observation", "seq": 9, **SAMPLES["observation"][0]})))
+    assert told.line.plain == "exit code 1 terminal #7"

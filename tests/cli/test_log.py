@@ -1,0 +1,277 @@
+"""Reading, checking and mending logs, sound and damaged ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+SCRIPT = """[
+    calls(call("terminal", command="seq 40; echo 'a ``` fence'"), text="I look."),
+    calls(call("file_editor", command="create", path="a.py", file_text="x = 1\\n"), text="I write."),
+    "Done.",
+]"""
+
+
+async def sound_log(cli: Cli, conversation_id: str = "the-log") -> None:
+    ended = await cli.play(SCRIPT, "--id", conversation_id)
+    assert ended.code == 0, ended.err
+
+
+async def test_show_tells_what_happened(cli: Cli) -> None:
+    await sound_log(cli)
+    ended = await cli.run("log", "show")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith(f"the-log in {cli.project}\n")
+    assert " user     Do it.\n" in ended.out
+    assert " call     terminal $ seq 40; echo 'a ``` fence'\n     │ I look.\n" in ended.out
+    assert " result   exit code 0 terminal #" in ended.out
+    assert " call     file_editor create a.py\n     │ I write.\n     │ +x = 1\n" in ended.out
+    assert " agent    Done.\n" in ended.out
+    assert ended.out.splitlines()[-1].startswith("finished")
+
+
+async def test_show_cuts_what_is_long_unless_all_is_wanted(cli: Cli) -> None:
+    await sound_log(cli)
+    short, whole = await cli.run("log", "show"), await cli.run("log", "show", "--all")
+    assert "more lines (--all)" in short.out
+    assert "     │ 20\n" not in short.out
+    assert all(f"     │ {number}\n" in whole.out for number in range(1, 41))
+    assert " started " in whole.out
+
+
+async def test_show_begins_behind_an_event(cli: Cli) -> None:
+    await sound_log(cli)
+    head = len(cli.events())
+    ended = await cli.run("log", "show", "--after", str(head - 1))
+    assert ended.out.splitlines()[1:] == [line for line in ended.out.splitlines() if f" {head} " in line]
+    assert (await cli.run("log", "show", "--after", str(head))).out == ""
+
+
+async def test_show_keeps_to_some_kinds(cli: Cli) -> None:
+    await sound_log(cli)
+    ended = await cli.run("log", "show", "--kind", "action", "-k", "message")
+    labels = [line.split()[2] for line in ended.out.splitlines() if line[:5].strip().isdigit()]
+    assert labels == ["user", "call", "call", "agent"]
+    wrong = await cli.run("log", "show", "--kind", "actoin")
+    assert wrong.code == 2
+    assert "There are: action, " in wrong.err.replace("\n", " ")
+
+
+async def test_show_follows_what_another_process_writes(cli: Cli) -> None:
+    gate = 'call("terminal", command="until [ -e go ]; do sleep 0.05; done; echo passed")'
+    async with cli.on_terminal(script=f'[{gate}, "Done."]', arguments=["--id", "live"]) as writer:
+        await writer.shows("until [ -e go ]")
+        async with cli.on_terminal("log", "show", "live", "--follow") as reader:
+            await reader.shows("terminal $ until [ -e go ]")
+            (cli.project / "go").touch()
+            await reader.shows("│ passed")
+            await reader.shows(" agent    Done.")
+            await reader.types("\x03")
+            assert await reader.ends() == 130
+            assert "Traceback" not in reader.text
+        assert await writer.ends() == 0
+
+
+async def test_export_gives_every_event_as_json(cli: Cli) -> None:
+    await sound_log(cli)
+    ended = await cli.run("log", "export", "the-log", env={"PYTHONIOENCODING": "ascii"})
+    kept = [{key: value for key, value in event.items() if key not in {"crc", "group"}} for event in cli.events()]
+    assert ended.lines == kept
+
+
+async def test_export_has_what_the_log_keeps_in_blobs(cli: Cli) -> None:
+    script = """[call("file_editor", command="create", path="big", file_text="b" * 70_000 + "\\n"), "Done."]"""
+    await cli.play(script, "--id", "big")
+    assert "blob:sha256:" in cli.log().read_text()
+    ended = await cli.run("log", "export", "big")
+    assert "b" * 70_000 in ended.out
+    assert "blob:sha256:" not in ended.out
+
+
+async def test_export_tells_the_story_in_markdown(cli: Cli) -> None:
+    await sound_log(cli)
+    ended = await cli.run("log", "export", "-o", "story.md")
+    assert (ended.code, ended.out) == (0, "")
+    story = (cli.project / "story.md").read_text()
+    assert story.startswith("# Do it.\n")
+    assert "## User\n" in story
+    assert "### terminal $ seq 40" in story
+    assert "+x = 1" in story
+    # What a tool wrote can't end the block that it stands in.
+    assert "````text\n" in story
+    assert story.count("````") % 2 == 0
+
+
+async def test_export_does_not_replace_a_file_unless_told(cli: Cli) -> None:
+    await sound_log(cli)
+    (cli.project / "mine.jsonl").write_text("precious")
+    refused = await cli.run("log", "export", "-o", "mine.jsonl")
+    assert refused.code == 2
+    assert "--force" in refused.err
+    assert (cli.project / "mine.jsonl").read_text() == "precious"
+    assert (await cli.run("log", "export", "-o", "mine.jsonl", "--force")).code == 0
+    assert len((cli.project / "mine.jsonl").read_text().splitlines()) == len(cli.events())
+
+
+async def test_verify_says_that_a_log_is_sound(cli: Cli) -> None:
+    await sound_log(cli)
+    ended = await cli.run("log", "verify")
+    assert (ended.code, ended.out) == (0, f"the-log\nsound, {len(cli.events())} events\n")
+
+
+async def test_verify_says_what_end_is_unfinished(cli: Cli) -> None:
+    await sound_log(cli)
+    content = cli.log().read_bytes()
+    cli.log().write_bytes(content[:-20])
+    ended = await cli.run("log", "verify")
+    assert ended.code == 3
+    assert f"sound, {len(content.splitlines()) - 1} events, with an unfinished end" in ended.out
+    assert cli.log().read_bytes() == content[:-20]  # looking changes nothing
+
+
+def damage(cli: Cli, line: int) -> bytes:
+    """Change a word in the middle of a line; give the file as it is then."""
+    lines = cli.log().read_bytes().splitlines(keepends=True)
+    lines[line - 1] = lines[line - 1].replace(b'"source"', b'"sourcf"')
+    damaged = b"".join(lines)
+    cli.log().write_bytes(damaged)
+    return damaged
+
+
+async def test_verify_names_the_damaged_line_and_the_repair(cli: Cli) -> None:
+    await sound_log(cli)
+    damage(cli, 5)
+    ended = await cli.run("log", "verify")
+    assert ended.code == 1
+    assert "damaged: line 5: the checksum does not fit the line" in ended.out
+    assert "Lines 1 to 4 are sound" in ended.out
+    assert "agentcore log repair the-log" in ended.out
+
+
+async def test_verify_finds_a_blob_that_is_not_what_was_written(cli: Cli) -> None:
+    script = """[call("file_editor", command="create", path="big", file_text="b" * 70_000 + "\\n"), "Done."]"""
+    await cli.play(script, "--id", "big")
+    (blob, *_) = (cli.log().parent / "blobs").iterdir()
+    blob.write_bytes(b"something else")
+    ended = await cli.run("log", "verify")
+    assert ended.code == 1
+    assert "is not what was written" in (ended.out + ended.err).replace("\n", " ")
+
+
+async def test_repair_keeps_the_sound_part_and_the_file_as_it_was(cli: Cli) -> None:
+    await sound_log(cli)
+    total = len(cli.events())
+    damaged = damage(cli, 5)
+    ended = await cli.run("log", "repair", "the-log")
+    assert ended.code == 0
+    assert f"4 events kept, {total - 4} lines cut off (line 5: the checksum does not fit the line)" in ended.out
+    (backup,) = cli.log().parent.glob("events.jsonl.damaged*")
+    assert f"The log as it was: {backup}" in ended.out
+    assert backup.read_bytes() == damaged
+    assert (await cli.run("log", "verify")).code == 0
+    assert (await cli.run("log", "show")).code == 0
+
+
+async def test_repair_leaves_a_sound_log_alone(cli: Cli) -> None:
+    await sound_log(cli)
+    before = cli.log().read_bytes()
+    ended = await cli.run("log", "repair", "the")
+    assert (ended.code, ended.out) == (0, f"the-log\nsound, {len(cli.events())} events; nothing was changed\n")
+    assert cli.log().read_bytes() == before
+
+
+async def test_repair_does_not_touch_a_log_that_is_being_written(cli: Cli) -> None:
+    wait = 'call("terminal", command="echo begun; until [ -e go ]; do sleep 0.05; done")'
+    async with cli.on_terminal(script=f'[{wait}, "Done."]', arguments=["--id", "busy"]) as screen:
+        await screen.shows("│ begun")
+        ended = await cli.run("log", "repair", "busy")
+        assert ended.code == 1
+        assert "is being written by process" in ended.err.replace("\n", " ")
+        (cli.project / "go").touch()
+        assert await screen.ends() == 0
+
+
+async def test_a_damaged_log_can_not_be_shown_and_says_why(cli: Cli) -> None:
+    await sound_log(cli)
+    damage(cli, 3)
+    ended = await cli.run("log", "show")
+    assert ended.code == 1
+    assert ended.err.startswith("error: ")
+    assert "line 3" in ended.err
+
+
+async def test_conversations_are_listed_with_the_damaged_ones(cli: Cli) -> None:
+    await sound_log(cli, "first")
+    await cli.play(
+        '[call("terminal", command="true")]', "--confirm", "--id", "second", "--message", "Say it\n\x1b[31m!"
+    )
+    await sound_log(cli, "third")
+    damaged = cli.log("third").read_bytes().splitlines(keepends=True)
+    damaged[1] = b"nonsense\n"
+    cli.log("third").write_bytes(b"".join(damaged))
+    ended = await cli.run("conversations")
+    assert (ended.code, ended.err) == (0, "")
+    rows = {line.split()[0]: line for line in ended.out.splitlines()}
+    assert rows.keys() == {"id", "first", "second", "third"}
+    assert " finished " in rows["first"]
+    assert rows["first"].endswith("Do it.")
+    assert " waiting " in rows["second"]
+    assert rows["second"].endswith("Say it \\x1b[31m!")
+    assert " damaged " in rows["third"]
+    listed = {line["id"]: line for line in (await cli.run("conversations", "--json")).lines}
+    assert listed["first"]["workspace"] == str(cli.project)
+    assert listed["first"]["events"] == len(cli.events("first"))
+    assert listed["second"]["pending"] == 1
+    assert "line 2" in listed["third"]["problem"]
+
+
+async def test_few_conversations_are_listed_if_few_are_wanted(cli: Cli) -> None:
+    for number in range(3):
+        await cli.play('["Done."]', "--id", f"c-{number}")
+    ended = await cli.run("conversations", "-n", "2")
+    assert "c-2" in ended.out
+    assert "c-0" not in ended.out
+    assert "and 1 older: agentcore conversations --limit 0" in ended.out
+    assert len((await cli.run("conversations", "-n", "0", "--json")).lines) == 3
+
+
+async def test_where_there_is_no_conversation_it_is_said_how_to_begin_one(cli: Cli) -> None:
+    ended = await cli.run("conversations")
+    assert ended.code == 0
+    assert "Begin one: agentcore run" in ended.out
+    assert (await cli.run("conversations", "--json")).out == ""
+    shown = await cli.run("log", "show")
+    assert shown.code == 2
+    assert "There is no conversation in" in shown.err
+    assert not cli.home.exists()
+
+
+async def test_a_log_that_nobody_reads_to_its_end_is_no_error(cli: Cli) -> None:
+    await sound_log(cli)
+    command = " ".join(cli.command("log", "show", "--all"))
+    ended = await cli.run(program=["bash", "-c", f"{command} | head -1"])
+    assert (ended.out, ended.err) == (f"the-log in {cli.project}\n", "")
+
+
+@pytest.mark.parametrize("columns", [20, 60, 200])
+async def test_a_list_fits_the_terminal_and_never_cuts_an_id(cli: Cli, columns: int) -> None:
+    await sound_log(cli, "a-rather-long-id")
+    async with cli.on_terminal("conversations", columns=columns) as screen:
+        assert await screen.ends() == 0
+    assert "a-rather-long-id" in screen.text
+    if columns >= 60:
+        assert max(map(len, screen.text.splitlines())) <= columns
+
+
+async def test_the_other_home_is_named_in_the_commands_that_are_told(cli: Cli) -> None:
+    await sound_log(cli)
+    damage(cli, 3)
+    with anyio.fail_after(30):
+        ended = await cli.run("log", "verify", "--home", str(cli.home), env={"AGENTCORE_HOME": "/nowhere"})
+    assert ended.code == 1
+    assert f"agentcore log repair the-log --home {cli.home}" in ended.out

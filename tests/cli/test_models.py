@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentcore.agent import Agent
+from agentcore.cli.failures import UsageError
+from agentcore.cli.models import agent_for, agent_of
+from agentcore.cli.settings import Settings, read_settings
+from agentcore.conversation import Conversation
+from agentcore.llm import LLM, Model
+from agentcore.record import ConversationState
+from agentcore.testing import ScriptedLLM
+from agentcore.tools import tool
+from agentcore_tools import coding_tools
+
+pytestmark = pytest.mark.skipif(find_spec("litellm") is None, reason="models are reached through litellm: [litellm]")
+
+
+def settings(**variables: str) -> Settings:
+    return read_settings(home="/h", environment={"PATH": "/bin", **variables})
+
+
+KEYED = settings(AGENTCORE_API_KEY="sk-now", AGENTCORE_MODEL="openai/other")
+PLAIN = settings()
+OWN_SERVER = settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1")
+GEMINI = read_settings(home="/h", model="gemini/y", environment={"GEMINI_API_KEY": "k"})
+
+
+def llm_of(agent: Agent) -> LLM:
+    assert isinstance(agent.llm, LLM)
+    return agent.llm
+
+
+async def state_of(llm: Model, tools: Any, tmp_path: Path) -> ConversationState:
+    """Give the state of a conversation that was opened with this agent."""
+    async with Conversation(Agent(llm=llm, tools=tools), tmp_path) as conversation:
+        return conversation.state
+
+
+def test_a_model_has_to_be_named() -> None:
+    with pytest.raises(UsageError, match="--model or in AGENTCORE_MODEL"):
+        agent_for(settings())
+
+
+@pytest.mark.parametrize(
+    ("variables", "complaint"),
+    [
+        ({"AGENTCORE_MODEL": "gpt-5"}, "names no provider"),
+        ({"AGENTCORE_MODEL": "openai/"}, "names no model"),
+        ({"AGENTCORE_MODEL": "x", "AGENTCORE_BASE_URL": "localhost:1"}, "is no address"),
+    ],
+)
+def test_a_model_that_can_not_be_is_refused_in_one_sentence(variables: dict[str, str], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as raised:
+        agent_for(settings(**variables))
+    assert "\n" not in str(raised.value)
+    assert "validation error" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "variables"),
+    [("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"), ("gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY")],
+)
+def test_without_a_key_the_variable_is_named(model: str, variables: str) -> None:
+    with pytest.raises(UsageError, match=f"set the environment variable {variables}"):
+        agent_for(settings(AGENTCORE_MODEL=model))
+
+
+@pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "AGENTCORE_API_KEY"])
+def test_with_a_key_the_model_is_taken_and_the_key_not_recorded(name: str) -> None:
+    llm = llm_of(agent_for(settings(AGENTCORE_MODEL="anthropic/claude-sonnet-4-5", **{name: "sk-secret"})))
+    assert llm.model == "anthropic/claude-sonnet-4-5"
+    assert "sk-secret" not in f"{llm!r} {llm.record()}"
+
+
+def test_a_server_of_ones_own_needs_no_key() -> None:
+    llm = llm_of(agent_for(settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1/v1"), retries=2))
+    assert (llm.model, llm.base_url, llm.num_retries) == ("openai/mine", "http://127.0.0.1:1/v1", 2)
+
+
+async def test_a_recorded_agent_comes_back_with_the_key_of_now(tmp_path: Path) -> None:
+    state = await state_of(LLM(model="anthropic/x", temperature=0.5), coding_tools(), tmp_path)
+    agent = agent_of(state, KEYED, model=None, base_url=None, retries=None)
+    assert (llm_of(agent).model, llm_of(agent).temperature) == ("anthropic/x", 0.5)
+    key: Any = llm_of(agent).api_key
+    assert key.get_secret_value() == "sk-now"
+    assert [tool.name for tool in agent.tools] == [tool.name for tool in coding_tools()]
+
+
+async def test_flags_change_the_recorded_model(tmp_path: Path) -> None:
+    state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), coding_tools(), tmp_path)
+    moved = agent_of(state, PLAIN, model=None, base_url="http://127.0.0.1:2", retries=1)
+    assert (llm_of(moved).model, llm_of(moved).base_url) == ("openai/mine", "http://127.0.0.1:2")
+    assert llm_of(agent_of(state, GEMINI, model="gemini/y", base_url=None, retries=None)).model == "gemini/y"
+
+
+async def test_a_scripted_model_is_not_recorded_and_another_one_takes_its_place(tmp_path: Path) -> None:
+    state = await state_of(ScriptedLLM([]), coding_tools(), tmp_path)
+    with pytest.raises(UsageError, match=r"was not recorded .*--model"):
+        agent_of(state, PLAIN, model=None, base_url=None, retries=None)
+    agent = agent_of(state, OWN_SERVER, model=None, base_url=None, retries=None)
+    assert llm_of(agent).model == "openai/mine"
+    assert [tool.name for tool in agent.tools] == [tool.name for tool in coding_tools()]
+
+
+async def test_tools_that_could_not_be_recorded_are_named(tmp_path: Path) -> None:
+    @tool
+    async def local() -> str:
+        """Do something."""
+        return ""
+
+    state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), [local], tmp_path)
+    with pytest.raises(UsageError, match="the tool 'local'"):
+        agent_of(state, PLAIN, model=None, base_url=None, retries=None)

@@ -1,0 +1,191 @@
+"""Going on: after an interrupt, a crash, a question, an end. What the first run was is scripted; what goes on is real."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import anyio
+import pytest
+
+from agentcore.testing import call, calls, serve_provider
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+TOUCH = 'call("terminal", command="touch touched")'
+NOWHERE = ("--model", "mine", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+
+needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="models are reached through litellm: [litellm]")
+
+
+@needs_litellm
+async def test_a_killed_run_goes_on_where_it_was_and_does_nothing_twice(cli: Cli) -> None:
+    begun = cli.project / "begun"
+    script = [call("terminal", command="echo x >> begun; sleep 1000"), "It was cut off."]
+    async with serve_provider(script) as provider:
+        run = cli.started("run", "Do it.", "--model", "mine", "--base-url", provider.base_url)
+        async with run as process:
+            with anyio.fail_after(60):
+                while not begun.exists():
+                    await anyio.sleep(0.02)
+            os.kill(process.pid, signal.SIGKILL)
+            await process.wait()
+        ended = await cli.run("resume")
+        assert (ended.code, ended.err) == (0, ""), ended.out
+        assert "cut off after" in ended.out
+        assert "It was cut off." in ended.out
+        last = json.loads(provider.requests[-1].content)["messages"][-1]
+    assert begun.read_text() == "x\n"
+    assert last["role"] == "tool"
+    assert "it may have happened" in json.dumps(last)
+    outcomes = [event["outcome"] for event in cli.events() if event["kind"] == "agent_error"]
+    assert outcomes == ["unknown"]
+    assert (await cli.run("log", "verify")).code == 0
+
+
+@needs_litellm
+async def test_what_waited_is_approved_from_elsewhere_and_goes_on_with_another_model(cli: Cli) -> None:
+    assert (await cli.play(f"[{TOUCH}]", "--confirm", "--id", "w")).code == 3
+    async with serve_provider(["Touched it."], api_key="sk-test") as provider:
+        ended = await cli.run(
+            "resume",
+            "w",
+            "--approve",
+            env={"AGENTCORE_MODEL": "mine", "AGENTCORE_BASE_URL": provider.base_url, "AGENTCORE_API_KEY": "sk-test"},
+        )
+    assert (ended.code, ended.err) == (0, ""), ended.out
+    assert "terminal $ touch touched" in ended.out
+    assert "Touched it." in ended.out
+    assert (cli.project / "touched").exists()
+    assert "sk-test" not in cli.log().read_text()
+
+
+@needs_litellm
+async def test_what_waited_is_rejected_with_a_reason_that_the_model_reads(cli: Cli) -> None:
+    assert (await cli.play(f"[{TOUCH}]", "--confirm")).code == 3
+    async with serve_provider(["Very well."]) as provider:
+        ended = await cli.run(
+            "resume", "--reject", "Use make.", "--model", "mine", "--base-url", provider.base_url, "--json"
+        )
+        assert ended.code == 0, ended.err
+        assert "Use make." in provider.requests[0].content.decode()
+    kinds = [line["kind"] for line in ended.lines]
+    assert kinds[0] == "agent_configured"  # only what is new: another model
+    assert "user_reject" in kinds
+    assert ended.lines[-1]["text"] == "Very well."
+    assert not (cli.project / "touched").exists()
+
+
+@needs_litellm
+async def test_a_message_goes_to_the_one_that_changed_last(cli: Cli) -> None:
+    await cli.play('["First."]')
+    async with serve_provider(["Second."]) as provider:
+        ended = await cli.run("resume", "and now this", "--model", "mine", "--base-url", provider.base_url)
+        assert ended.code == 0, ended.err
+        said = [message["content"] for message in json.loads(provider.requests[0].content)["messages"][1:]]
+    assert "and now this" in json.dumps(said[-1])
+    assert "> and now this" in ended.out
+    assert "Second." in ended.out
+
+
+async def test_a_question_is_asked_again_after_a_restart(cli: Cli) -> None:
+    assert (await cli.play(f"[{TOUCH}]", "--confirm", "--id", "w")).code == 3
+    async with cli.on_terminal("resume", *NOWHERE) as screen:
+        await screen.shows("w: waiting for confirmation after")
+        await screen.shows("May it do this?")
+        await screen.shows("terminal $ touch touched")
+        await screen.shows("[y/n/e/l] ")
+        await screen.types("l\n")
+        assert await screen.ends() == 3
+    assert not (cli.project / "touched").exists()
+
+
+async def test_a_finished_one_is_told_and_nothing_runs(cli: Cli) -> None:
+    await cli.play('["All is well."]', "--id", "f")
+    before = cli.log().read_bytes()
+    ended = await cli.run("resume", "f", *NOWHERE)
+    assert ended.code == 0
+    assert "All is well." in ended.out
+    assert "agentcore resume f '...'" in ended.out
+    assert [event["kind"] for event in cli.events()][before.count(b"\n") :] == ["agent_configured"]
+
+
+async def test_one_that_is_being_written_is_left_alone(cli: Cli) -> None:
+    async with cli.on_terminal(script=f"[{TOUCH}]", arguments=["--confirm", "--id", "busy"]) as screen:
+        await screen.shows("[y/n/e/l] ")
+        ended = await cli.run("resume", "busy", *NOWHERE)
+        assert ended.code == 1
+        assert ended.err.startswith("error: Conversation 'busy' is being written by process ")
+        assert "Traceback" not in ended.err
+        await screen.types("l\n")
+        assert await screen.ends() == 3
+
+
+async def test_a_scripted_model_can_not_go_on_and_it_is_said_what_can(cli: Cli) -> None:
+    await cli.play(f"[{TOUCH}]", "--confirm", "--id", "w")
+    ended = await cli.run("resume")
+    assert ended.code == 2
+    assert "--model provider/model" in ended.err
+
+
+async def test_a_folder_that_is_gone_is_one_sentence(cli: Cli) -> None:
+    await cli.play(f"[{TOUCH}]", "--confirm")
+    moved = cli.project.parent / "moved"
+    cli.project.rename(moved)
+    cli.project = moved
+    ended = await cli.run("resume", *NOWHERE)
+    assert ended.code == 2
+    assert "There is nothing at" in ended.err
+    assert (await cli.run("resume", *NOWHERE, "--workspace", ".")).code == 3
+
+
+async def test_an_ambiguous_id_lists_what_it_could_mean(cli: Cli) -> None:
+    for conversation_id in ("x-1", "x-2"):
+        await cli.play('["Done."]', "--id", conversation_id)
+    ended = await cli.run("resume", "x", *NOWHERE)
+    assert ended.code == 2
+    assert "'x' is the beginning of 2 ids" in ended.err
+    assert "\n  x-1" in ended.err
+    assert "\n  x-2" in ended.err
+
+
+async def test_where_nothing_was_said_yet_there_is_nothing_to_go_on_with(cli: Cli) -> None:
+    await cli.play('["Done."]', "--id", "e")
+    lines = cli.log().read_bytes().splitlines(keepends=True)
+    cli.log().write_bytes(lines[0])
+    ended = await cli.run("resume", *NOWHERE)
+    assert ended.code == 2
+    assert "Nothing was said in 'e' yet" in ended.err
+
+
+async def test_a_log_with_an_unfinished_end_goes_on_and_says_what_was_cut(cli: Cli) -> None:
+    await cli.play(f"[{TOUCH}]", "--confirm", "--id", "t")
+    with cli.log().open("ab") as file:
+        file.write(b'{"seq":99,"half')
+    ended = await cli.run("resume", *NOWHERE)
+    assert ended.code == 3
+    assert "cut off, because it was never acknowledged: an unfinished line of 15 bytes" in ended.out
+
+
+async def test_a_damaged_log_is_not_gone_on_with_and_the_repair_is_named(cli: Cli) -> None:
+    await cli.play('["Done."]', "--id", "d")
+    lines = cli.log().read_bytes().splitlines(keepends=True)
+    lines[2] = lines[2].replace(b"Do it.", b"Do xx.")
+    cli.log().write_bytes(b"".join(lines))
+    ended = await cli.run("resume", *NOWHERE)
+    assert ended.code == 1
+    assert "line 3" in ended.err
+    assert "agentcore log repair d" in ended.err.replace("\n", " ")
+
+
+@needs_litellm
+async def test_a_limit_is_raised_and_the_work_goes_on(cli: Cli) -> None:
+    assert (await cli.play(f"[{TOUCH}, {TOUCH}]", "--steps", "1")).code == 6
+    async with serve_provider([calls(call("finish", message="Through."))]) as provider:
+        ended = await cli.run("resume", "--max-steps", "3", "--model", "mine", "--base-url", provider.base_url)
+    assert ended.code == 0, ended.err
+    assert "Through." in ended.out

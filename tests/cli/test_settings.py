@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from agentcore.cli.failures import UsageError
+from agentcore.cli.settings import read_settings
+
+
+def test_a_flag_wins_over_the_environment() -> None:
+    variables = {"AGENTCORE_MODEL": "openai/a", "AGENTCORE_BASE_URL": "http://a", "AGENTCORE_HOME": "/a"}
+    told = read_settings(model="openai/b", base_url="http://b", home="/b", confirm="risky", environment=variables)
+    assert (told.model, told.base_url, told.home, told.confirm) == ("openai/b", "http://b", "/b", "risky")
+    found = read_settings(environment={**variables, "AGENTCORE_CONFIRM": "always"})
+    assert (found.model, found.base_url, found.home, found.confirm) == ("openai/a", "http://a", "/a", "always")
+
+
+def test_a_variable_that_is_set_to_nothing_is_not_set() -> None:
+    settings = read_settings(environment={"AGENTCORE_MODEL": "", "AGENTCORE_API_KEY": "", "OPENAI_API_KEY": ""})
+    assert (settings.model, settings.api_key, settings.keys) == (None, None, frozenset())
+
+
+def test_conversations_are_kept_in_the_state_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert read_settings(environment={"PATH": "/bin"}).conversations == str(tmp_path / "agentcore" / "conversations")
+
+
+def test_the_key_shows_nowhere() -> None:
+    settings = read_settings(environment={"AGENTCORE_API_KEY": "sk-very-secret"})
+    assert "very-secret" not in repr(settings)
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "sk-very-secret"
+
+
+def test_a_policy_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"AGENTCORE_CONFIRM is 'sometimes'.* never, always, risky"):
+        read_settings(environment={"AGENTCORE_CONFIRM": "sometimes"})
+
+
+def test_a_command_that_is_told_names_the_home_that_a_flag_named() -> None:
+    assert read_settings(environment={"AGENTCORE_HOME": "/a"}).command("resume x") == "agentcore resume x"
+    assert read_settings(home="/my place").command("resume x") == "agentcore resume x --home '/my place'"
