@@ -19,6 +19,7 @@ from agentcore.errors import ConversationLocked, StoreError
 from agentcore.events import MessageEvent
 from agentcore.messages import Message
 from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, read_log
+from agentcore.record.files.thread import _Work  # pyright: ignore[reportPrivateUsage]
 from agentcore.testing import DiskOperationName, FaultyDisk
 
 SHORT = 0.3
@@ -314,3 +315,21 @@ async def run_python(program: str, *arguments: str) -> str:
         ended = await anyio.run_process([sys.executable, "-c", dedent(program), *arguments], check=False)
     assert ended.returncode == 0, ended.stderr.decode()
     return ended.stdout.decode().strip()
+
+
+async def test_a_thread_that_comes_late_finds_the_log_closed(tmp_path: Path) -> None:
+    """Given up just as it began: the descriptor is closed by then, and may be another file's."""
+    log = await FileStore(tmp_path).create("a", format_version=1)
+    await log.close()
+    began: list[bool] = []
+    with pytest.raises(StoreError, match="was closed before it was written to"):
+        log._guarded(began.append, True)  # pyright: ignore[reportPrivateUsage]
+    assert began == []
+
+
+def test_work_that_nobody_waits_for_anymore_does_not_begin() -> None:
+    began: list[bool] = []
+    work = _Work(lambda: began.append(True), None)
+    assert work.leave() == []
+    work.run()
+    assert began == []
