@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from anyio.to_thread import run_sync
 
-from agentcore.workspace.tree import look_by_psutil
+from agentcore.workspace.look import look_by_psutil
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from agentcore.errors import PathError
+from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused
 from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.files import read_file, replacement, write_file
@@ -94,6 +95,16 @@ async def test_what_belongs_to_a_process_is_not_copied(tmp_path: Path) -> None:
                     await refused(PathError, workspace.download("from/pipe", tmp_path / "p"))
                 ).reason == "not_a_file"
     assert [path.name for path in (tmp_path / "to").iterdir()] == ["file"]
+
+
+async def test_cancelled_at_every_checkpoint_a_write_is_whole_or_nothing(tmp_path: Path) -> None:
+    async with LocalWorkspace(tmp_path) as workspace:
+        await workspace.write("file", b"old" * 100_000)
+        with anyio.fail_after(60):
+            for attempt in cancel_everywhere():
+                await attempt(workspace.write, "file", b"new" * 100_000)
+                assert await workspace.read("file") in {b"old" * 100_000, b"new" * 100_000}
+        assert [entry.name for entry in await workspace.list()] == ["file"]
 
 
 async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:

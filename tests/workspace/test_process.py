@@ -14,16 +14,50 @@ import anyio
 import pytest
 
 import agentcore
+from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused, still_alive, wait_for_lines
 from agentcore.workspace import LocalWorkspace, Process
 from agentcore.workspace.environment import environment
+from agentcore.workspace.look import look_in_proc
 from agentcore.workspace.starting import Handover, Order
-from agentcore.workspace.tree import look_in_proc
 
 Here = Callable[[], Awaitable[list[int]]]
 # So that programs that are started in other folders find what is tested.
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(agentcore.__file__).parents[1])}
+_FOUND = [str(Path(agentcore.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _FOUND))}
 TREE = "echo $$ >>pids; setsid bash -c 'echo $$ >>pids; exec sleep 1000' & sleep 1000"
+
+
+async def test_cancelled_at_every_checkpoint_a_command_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
+    async with LocalWorkspace(tmp_path) as workspace:
+        await workspace.run("true")
+        before = len(os.listdir("/dev/fd"))
+        with anyio.fail_after(120):
+            for attempt in cancel_everywhere():
+                await attempt(workspace.run, "setsid sleep 1000 & cat; echo done")
+                assert await processes_here() == []
+        assert len(os.listdir("/dev/fd")) == before
+
+
+async def test_cancelled_at_every_checkpoint_a_terminal_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
+    async def talk() -> None:
+        shell = ["bash", "--norc", "--noprofile", "-i"]
+        async with workspace.open_process(shell, pty=True, env={"TERM": "dumb"}) as process:
+            await process.send(b"setsid -f sleep 1000; sh -c 'echo go''ing; sleep 1000'\n")
+            shown = b""
+            while b"\ngoing" not in shown:
+                shown += await process.receive()
+            await process.interrupt()
+            await process.resize(100, 40)
+
+    async with LocalWorkspace(tmp_path) as workspace:
+        await workspace.run("true")
+        before = len(os.listdir("/dev/fd"))
+        with anyio.fail_after(120):
+            for attempt in cancel_everywhere():
+                await attempt(talk)
+                assert await processes_here() == []
+        assert len(os.listdir("/dev/fd")) == before
 
 
 async def test_cancelled_at_any_moment_a_command_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:

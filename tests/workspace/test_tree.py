@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.census import take_census
-from agentcore.workspace.tree import Seen, descendants, gather, look_by_psutil, look_in_proc, offspring
+from agentcore.workspace.look import gather, look_by_psutil, look_in_proc
+from agentcore.workspace.tree import Seen, descendants, offspring
 
 
 def seen(parent: int, group: int, session: int, *marks: bytes) -> Seen:
@@ -139,7 +140,7 @@ async def test_a_process_that_is_just_replacing_its_program_is_known(tmp_path: P
     """For a moment it has no environment; a look that came then would take it for a stranger."""
 
     def look_often() -> list[tuple[bytes, ...]]:
-        return [look_in_proc()[process.pid].marks for _ in range(200)]
+        return [look_in_proc()[process.pid].marks for _ in range(100)]
 
     async with LocalWorkspace(tmp_path) as workspace:
         await workspace.write("again", "exec bash again")

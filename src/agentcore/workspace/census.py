@@ -8,8 +8,9 @@ from typing import final
 import anyio
 from anyio.lowlevel import RunVar
 
+from agentcore.workspace.look import look
 from agentcore.workspace.threads import LOOKS
-from agentcore.workspace.tree import Seen, look
+from agentcore.workspace.tree import Seen
 
 __all__ = ["take_census"]
 

@@ -13,8 +13,9 @@ from typing import Final, final
 import anyio
 
 from agentcore.workspace.census import take_census
+from agentcore.workspace.look import look
 from agentcore.workspace.terminal import foreground_group
-from agentcore.workspace.tree import Seen, descendants, look, offspring
+from agentcore.workspace.tree import Seen, descendants, offspring
 
 __all__ = ["CLOSE_SECONDS", "GRACE_SECONDS", "Family"]
 
