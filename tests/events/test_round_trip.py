@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from pydantic import ValidationError
 
-from agentcore.events import KNOWN_KINDS, Event, UnknownEvent, parse_event
-from agentcore.messages import Message
+from agentcore.events import KNOWN_KINDS, ActionEvent, Event, UnknownEvent, parse_event
+from agentcore.messages import Message, TextBlock, ThinkingBlock
 from strategies import blocks, events
 
 
@@ -23,6 +23,12 @@ def test_an_event_is_the_same_when_it_is_read_back(event: Event) -> None:
 def test_reading_and_writing_again_changes_no_byte(event: Event) -> None:
     written = event.model_dump_json()
     assert parse_event(written).model_dump_json() == written
+
+
+def test_the_thought_of_an_action_is_the_words_before_it() -> None:
+    before = (ThinkingBlock(text="hm"), TextBlock(text="First."), TextBlock(text="Then."))
+    action = ActionEvent(reply_id="r", tool_name="t", call_id="c", arguments={}, before=before)
+    assert action.thought == "First.\nThen."
 
 
 @given(blocks)

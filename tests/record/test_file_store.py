@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import shutil
 import stat
 import sys
 from collections.abc import Callable
@@ -16,6 +18,7 @@ import pytest
 from agentcore.errors import (
     BlobLost,
     ConversationExists,
+    ConversationLocked,
     ConversationNotFound,
     LogDamaged,
     LogReadOnly,
@@ -170,6 +173,48 @@ async def test_a_deleted_log_is_found_by_nobody_who_was_about_to_open_it(tmp_pat
                 await FileStore(tmp_path).delete("a")
     assert [type(error) for error in errors] == [ConversationNotFound]
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("made_anew", [False, True], ids=["deleted", "deleted and made anew"])
+async def test_a_lock_that_was_taken_on_a_deleted_log_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_anew: bool
+) -> None:
+    """Deleted between opening the lock file and locking it: that lock would keep nobody else out."""
+    store = FileStore(tmp_path)
+    folder = await fill(store, "a", "old")
+    lock = fcntl.flock
+    hit: list[int] = []
+
+    def delete_first(descriptor: int, operation: int) -> None:
+        if not hit:
+            hit.append(descriptor)
+            shutil.rmtree(folder)
+            if made_anew:
+                shutil.copytree(tmp_path / "new", folder)
+        lock(descriptor, operation)
+
+    if made_anew:
+        await fill(store, "new", "new")
+    monkeypatch.setattr(fcntl, "flock", delete_first)
+    if made_anew:
+        log = await EventLog.open(store, "a")
+        assert [event.text for event in log.state.events if isinstance(event, MessageEvent)] == ["new"]
+        with pytest.raises(ConversationLocked):
+            await store.open("a")
+        await log.close()
+    else:
+        with pytest.raises(ConversationNotFound):
+            await store.open("a")
+    assert len(hit) == 1
+
+
+async def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("no folder")
+    store = FileStore(tmp_path / "logs")
+    with pytest.raises(StoreError, match="File exists"):
+        await EventLog.create(store, "a")
+    with pytest.raises(StoreError, match="Not a directory"):
+        await store.list()
 
 
 async def test_a_log_in_a_newer_format_is_read_and_never_touched(tmp_path: Path) -> None:

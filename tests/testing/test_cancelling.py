@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio  # noqa: TID251  the loop's own task factory is what is at stake
 from collections.abc import Awaitable, Callable
+from contextvars import Context, copy_context
 from typing import Any
 
 import anyio
@@ -181,6 +182,40 @@ def test_the_task_factory_of_a_loop_is_given_back() -> None:
         assert loop.get_task_factory() is None
 
     anyio.run(main)
+
+
+def test_a_task_with_a_context_of_its_own_is_counted_by_that_context() -> None:
+    async def work(context: Context) -> None:
+        task = asyncio.get_running_loop().create_task(steps([]), context=context)
+        await asyncio.wait([task])
+
+    async def main() -> None:
+        outside, inside = 0, 0
+        while await cancel_at(outside + 1, work, Context()):
+            outside += 1
+        while await cancel_at(inside + 1, lambda: work(copy_context())):
+            inside += 1
+        assert inside == outside + 3
+
+    anyio.run(main)
+
+
+def test_a_function_that_is_thrown_away_is_closed() -> None:
+    log: list[object] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            log.append("closed")
+
+    async def main() -> None:
+        steps_of_it = cancel_at(1_000, work)
+        steps_of_it.send(None)
+        steps_of_it.close()
+
+    anyio.run(main)
+    assert log == ["closed"]
 
 
 async def test_a_loop_that_makes_no_attempt_is_told() -> None:

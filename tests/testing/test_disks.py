@@ -195,6 +195,31 @@ def test_a_cut_and_a_removal_need_a_sync_too(tmp_path: Path) -> None:
     assert found(disk, tmp_path / "3") == {"f": b"12!"}
 
 
+def test_a_file_that_goes_into_another_folder_may_be_in_both_or_in_none(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    for name in ("a", "b"):
+        (root / name).mkdir(parents=True)
+    (root / "a" / "f").write_bytes(b"1")
+    disk = CrashingDisk(root)
+    disk.replace(str(root / "a" / "f"), str(root / "b" / "f"))
+    assert found(disk, tmp_path / "1") == {"a": None, "b": None, "a/f": b"1"}
+    disk.sync_folder(str(root / "b"))
+    assert found(disk, tmp_path / "2") == {"a": None, "b": None, "a/f": b"1", "b/f": b"1"}
+    disk.sync_folder(str(root / "a"))
+    assert found(disk, tmp_path / "3") == {"a": None, "b": None, "b/f": b"1"}
+
+
+def test_a_removed_folder_may_come_back_without_what_was_in_it(tmp_path: Path) -> None:
+    root = tmp_path / "disk"
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "f").write_bytes(b"1")
+    os.symlink("nowhere", root / "a" / "link")
+    disk = CrashingDisk(root)
+    disk.remove_folder(str(root / "a"))
+    outcomes = {tuple(sorted(found(disk, tmp_path / f"r{seed}", Random(seed)))) for seed in range(40)}
+    assert outcomes == {(), ("a",), ("a", "a/b"), ("a", "a/b", "a/b/f")}
+
+
 def test_of_unsynced_bytes_any_beginning_may_be_left(tmp_path: Path) -> None:
     root = tmp_path / "disk"
     root.mkdir()
