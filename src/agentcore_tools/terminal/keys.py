@@ -1,0 +1,36 @@
+"""What is typed into a program that runs: text and Enter, or one key."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["KEYS", "typed"]
+
+KEYS: Final = {
+    "ENTER": b"\r",
+    "TAB": b"\t",
+    "ESC": b"\x1b",
+    "BS": b"\x7f",
+    "UP": b"\x1b[A",
+    "DOWN": b"\x1b[B",
+    "RIGHT": b"\x1b[C",
+    "LEFT": b"\x1b[D",
+    "HOME": b"\x1b[H",
+    "END": b"\x1b[F",
+    "PGUP": b"\x1b[5~",
+    "PGDN": b"\x1b[6~",
+}
+"""What a terminal sends for the keys that have a name."""
+
+_WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
+
+
+def typed(text: str) -> bytes:
+    """Give the bytes for a key (`C-c`, `UP`), or for text with Enter behind it."""
+    if (key := KEYS.get(text.strip())) is not None:
+        return key
+    if (control := _WITH_CONTROL.fullmatch(text.strip())) is not None:
+        return bytes([ord(control[1].upper()) & 0x1F])
+    # Enter sends a carriage return; the terminal makes a line end of it where a program reads lines.
+    return text.removesuffix("\n").replace("\n", "\r").encode(errors="replace") + b"\r"

@@ -1,0 +1,82 @@
+"""What came to the terminal, and how things stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import JsonValue
+
+from agentcore.messages import ResultBlock
+from agentcore.tools import Observation
+
+__all__ = ["TerminalObservation"]
+
+_HOW_TO_GO_ON = (
+    "Call with an empty command to wait on (give a timeout to wait longer), or with is_input to type into it: text, or a key "
+    "such as C-c to interrupt it or C-d for the end of its input. reset ends it and starts a new shell."
+)
+
+
+class TerminalObservation(Observation):
+    """What was written to the terminal since it was last told, and how things stand."""
+
+    text: str
+    """What was written, as a terminal would show it; of a long output the beginning and the end."""
+    exit_code: int | None = None
+    """Of the command, if it has ended; of the shell, if that has."""
+    running: bool = False
+    """Whether a command runs."""
+    timed_out: Literal["quiet", "limit"] | None = None
+    """Why the answer came before the end: nothing new was written for a while, or the call's `timeout` was over."""
+    problem: Literal["still_running", "nothing_running"] | None = None
+    """Why nothing was done: a command while another one runs, or input and a look when none does."""
+    new_shell: bool = False
+    """Whether this is not the shell that did the command before, so that nothing is known that was set in that one."""
+    shell_ended: bool = False
+    """Whether the shell itself has ended; the next command gets a new one."""
+    cwd: str | None = None
+    """The shell's working directory, where it is known: when a command has ended."""
+    python: str | None = None
+    """The Python that a command would find, where it is known."""
+    whole_at: str | None = None
+    """Where the whole of a long output is, in the workspace."""
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the command failed, or was not run."""
+        return self.problem is not None or bool(self.exit_code)
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        written = self.text.removesuffix("\n")
+        if not written and not self.running and self.problem is None and self.exit_code is not None:
+            written = "(no output)"
+        before = (
+            "[This is a new shell. Variables, functions and the working directory of the one before are gone.]"
+            if self.new_shell
+            else ""
+        )
+        return ("\n".join(part for part in (before, written, self._standing()) if part),)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Give how things stand; the text is in the content already."""
+        return self.model_dump(mode="json", exclude={"text"})
+
+    def _standing(self) -> str:
+        if self.problem == "still_running":
+            return f"[The command before this one still runs, so this one was not run. {_HOW_TO_GO_ON}]"
+        if self.problem == "nothing_running":
+            return "[Nothing runs, so there is nothing to wait for or to type into. Give a command.]"
+        if self.running:
+            why = "The time that the call gave it is over" if self.timed_out == "limit" else "It has been silent"
+            return f"[The command still runs. {why}. {_HOW_TO_GO_ON}]"
+        if self.shell_ended:
+            return (
+                f"[The shell has ended, with exit code {self.exit_code}, before it said that the command is done. "
+                "The next command gets a new one.]"
+            )
+        if self.exit_code is None:
+            return ""
+        where = f"; in {self.cwd}" if self.cwd else ""
+        python = f"; python is {self.python}" if self.python else ""
+        return f"[exit code {self.exit_code}{where}{python}]"

@@ -1,0 +1,102 @@
+"""What the shell is told: how to start, how to report, and commands in the form in which they are typed.
+
+Everything is typed, as a person would, because a terminal is all that a workspace gives. So each line is short enough for
+a terminal to take (1,024 bytes on macOS, 4,096 on Linux), and all in it is printable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+__all__ = ["ENVIRONMENT", "HEIGHT", "MEND", "START", "WIDTH", "command_lines", "setup_lines"]
+
+WIDTH: Final = 200
+HEIGHT: Final = 50
+
+START: Final = "stty -echo; exec bash --noprofile --norc --noediting +H -i"
+"""Interactive, so that Ctrl-C ends a command and not the shell; without history expansion, because nobody means it."""
+
+MEND: Final = "stty sane -echo 2>/dev/null"
+"""What brings a terminal back into the state in which commands find it."""
+
+ENVIRONMENT: Final = dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "BAT_PAGER"), "cat") | {
+    "AWS_PAGER": "",
+    "DELTA_PAGER": "cat",
+    "HISTFILE": "/dev/null",
+}
+"""Nothing stops to show a page at a time, and what an agent types is no part of the user's history."""
+
+# Two ways lead to a report. The line that is typed ends with it; where bash gives the line up (Ctrl-C, an error that ends
+# all of it), PROMPT_COMMAND is the next thing it runs. Whoever comes second finds no number, and is silent.
+# - It leaves `$?` as it was, and neither `set -e` nor an ERR trap sees it: it stands before `&&`.
+# - What the user's `set -x` shows of it goes to /dev/null; `set -a`, `-v` and `-x` rest until the next command begins.
+# - It asks DIRSTACK, since PWD is a variable that anybody may set.
+# - What was typed too late for the program that was to read it is read here, or it would be the next command. (Not in the
+#   bash of macOS, where `read -t 0` waits.)
+# - The prompts show nothing, but are not empty: an empty PS1 is a sign of a shell that is not interactive.
+_AFTER: Final = r"{ __agentcore_report && \:; } 2>/dev/null"
+_SETUP: Final = (
+    r"""
+unset TMOUT MAILCHECK
+set +o history
+__agentcore_report() {
+  set -- "$?"
+  case ${__agentcore_nonce-0} in 0) return "$1" ;; esac
+  local flags=${-//[!avx]/} python= REPLY=
+  case $flags in
+    ?*) set "+$flags"; __agentcore_flags="set -$flags;" ;;
+    *) __agentcore_flags= ;;
+  esac
+  while [ "${BASH_VERSINFO[0]}" -gt 3 ] && \builtin read -t 0 </dev/tty; do IFS= \builtin read -r -t 1 </dev/tty || break; done
+  \builtin hash python || \builtin hash python3
+  python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}
+  \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$__agentcore_nonce" "$1" \
+    "${DIRSTACK[0]//[[:cntrl:]]/?}" "${python//[[:cntrl:]]/?}" >/dev/tty
+  __agentcore_nonce=0
+  unset PROMPT_COMMAND PS0
+  PROMPT_COMMAND='"""
+    + _AFTER
+    + r"""' PS1='\[\]' PS2='\[\]'
+  return "$1"
+}
+"""
+)
+
+# In a string in dollar quotes, each byte that is not simply itself.
+_QUOTED: Final = {byte: f"\\x{byte:02x}" for byte in (*range(32), *range(127, 256))} | {
+    0x0A: "\\n",
+    0x27: "\\'",
+    0x5C: "\\\\",
+}
+# What fits in a line, not torn apart: a quoted byte is up to four characters.
+_PIECE: Final = re.compile(r"(?:\\x..|\\.|[^\\]){1,200}")
+
+
+def setup_lines(nonce: int) -> bytes:
+    """Give what is typed into a new shell; its report says that it is ready."""
+    return command_lines(_SETUP, nonce)
+
+
+def command_lines(command: str, nonce: int, variables: Mapping[str, str] | None = None) -> bytes:
+    """Give the lines to type for a command. None is complete before the last, so that it is run whole or not at all.
+
+    Args:
+        command: Anything that bash understands, in any number of lines.
+        nonce: The number that the report will bear.
+        variables: What is in the environment for this command alone, and is as it was after it.
+    """
+    words = [f"{name}={_quoted(value)}" for name, value in (variables or {}).items()]
+    # `eval`, because it takes what can't be understood, or is not complete, without leaving the shell waiting for more. The
+    # number is assigned while the words are expanded, which does not change `$?`. `command`, because with `builtin` the
+    # variables are gone after the first command in the text, and with neither they stay for good where POSIX mode is on.
+    words.append(f'\\command eval -- "${{0:$((__agentcore_nonce={nonce})):0}}${{__agentcore_flags-}}"')
+    words[-1] += _quoted(command)
+    return (" \\\n".join(words) + f"; {_AFTER}\n").encode()
+
+
+def _quoted(text: str) -> str:
+    """Quote text for bash, in pieces on lines of their own that are one word all the same."""
+    pieces = _PIECE.findall(text.encode(errors="replace").decode("latin-1").translate(_QUOTED))
+    return "\\\n".join(f"$'{piece}'" for piece in pieces) or "''"

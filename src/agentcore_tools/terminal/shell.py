@@ -1,0 +1,269 @@
+"""A bash that lives on, on a terminal of its own: it is typed to, and read from all the time.
+
+Above: `Terminal`, which does actions with it. Below: a workspace's process. It is served by one task, which ends it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import math
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple, final
+
+import anyio
+
+from agentcore.errors import WorkspaceError
+from agentcore.workspace import Process, Workspace
+from agentcore_tools.terminal.echo import Echo
+from agentcore_tools.terminal.fence import Fence, Report, new_nonce
+from agentcore_tools.terminal.keys import typed
+from agentcore_tools.terminal.screen import Screen
+from agentcore_tools.terminal.script import ENVIRONMENT, HEIGHT, MEND, START, WIDTH, command_lines, setup_lines
+
+__all__ = ["Ended", "Shell"]
+
+_START_SECONDS: Final = 30.0
+# A shell reads what is typed at once; one that does not is stopped, or something else by now.
+_TYPE_SECONDS: Final = 5.0
+# How long after an interruption the shell may take to say that it is ready; it takes milliseconds.
+_REPORT_SECONDS: Final = 1.0
+_LAST_WORDS_SECONDS: Final = 0.2
+_CLOSE_SECONDS: Final = 10.0
+# Ctrl-U. A key that came too late for its program is the beginning of a line until it is taken back.
+_FORGET_LINE: Final = b"\x15"
+_LIVE_CHARACTERS: Final = 65536
+# The system counts the age of a process in ticks.
+_TICK: Final = 0.01
+
+
+class Ended(NamedTuple):
+    """A command that has ended, and what it wrote that has not been told."""
+
+    report: Report
+    text: str
+
+
+@final
+class Shell:
+    """Runs one command at a time."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._process: Process | None = None
+        self._scope = anyio.CancelScope()
+        self._gone = anyio.Event()
+        self._changed = anyio.Event()
+        self._idle = anyio.Event()
+        self._screen = Screen(WIDTH, HEIGHT)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._fence = Fence()
+        self._echo: Echo | None = None
+        self._mend = False
+        self._began = -math.inf
+        self._busy = True
+        self._typed_whole = True
+        self._lines = 0
+        self._keyed = False
+        self._ended: Ended | None = None
+        self._failure: WorkspaceError | None = None
+        self._live: deque[str] = deque()
+        self._live_size = 0
+        self.exit_code: int | None = None
+        """How the shell itself ended, if it did so by itself."""
+        self.last_output = -math.inf
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs in it."""
+        return self._busy and self.alive
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be given commands, now or when the one that runs has ended."""
+        return not self._gone.is_set()
+
+    async def serve(self) -> None:
+        """Start it, and look after it until it ends or is closed; `ready` tells when it can be used."""
+        try:
+            with self._scope:
+                opened = self._workspace.open_process(START, pty=True, env=ENVIRONMENT, size=(WIDTH, HEIGHT))
+                async with opened as process:
+                    self._process = process
+                    nonce = new_nonce()
+                    self._fence.expect(nonce)
+                    await self._type(setup_lines(nonce))
+                    async with anyio.create_task_group() as tasks:
+                        tasks.start_soon(self._listen, process)
+                        self.exit_code = await process.wait()
+                        tasks.cancel_scope.cancel()
+                    await self._hear_last_words(process)
+        except WorkspaceError as error:
+            self._failure = error
+        finally:
+            self._gone.set()
+            self._idle.set()
+            self._tell()
+
+    async def ready(self) -> None:
+        """Wait until it can be given a command; if it does not come to that, it is closed.
+
+        Raises:
+            WorkspaceError: it did not start.
+        """
+        try:
+            with anyio.move_on_after(_START_SECONDS):
+                await self.idle()
+        finally:
+            # Cancelled, too late, or over before it began.
+            if self._busy:
+                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                    await self.close()
+        if self._busy:
+            shown = self.take()[-500:]
+            raise WorkspaceError(f"No bash started in {self._workspace.root!r}: {shown!r}") from self._failure
+        self.take_ended()
+        self.take_live()
+
+    async def close(self) -> None:
+        """End it with everything that was started in it."""
+        self._scope.cancel()
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            await self._gone.wait()
+
+    async def run(self, command: str, variables: Mapping[str, str]) -> str:
+        """Type a command, for which alone the variables are in the environment; give what came before it.
+
+        Raises:
+            WorkspaceError: the shell takes no input.
+        """
+        before = self._screen.finish()
+        if self._mend:
+            await self._run(MEND, {})
+            with anyio.move_on_after(_REPORT_SECONDS):
+                await self.idle()
+            self._ended = None
+        self.take_live()
+        await self._run(command, variables)
+        return before
+
+    async def _run(self, command: str, variables: Mapping[str, str]) -> None:
+        nonce = new_nonce()
+        lines = command_lines(command, nonce, variables)
+        self._fence.expect(nonce)
+        self._echo = Echo(lines)
+        self._lines = lines.count(b"\n")
+        self._began = self.last_output = anyio.current_time()
+        self._busy, self._idle = True, anyio.Event()
+        self._typed_whole = False
+        await self._type((_FORGET_LINE if self._keyed else b"") + lines)
+        self._typed_whole, self._keyed = True, False
+
+    async def send(self, text: str) -> None:
+        """Type a key, or text and Enter, into the command that runs.
+
+        Raises:
+            WorkspaceError: nobody takes the input.
+        """
+        data = typed(text)
+        self._keyed = self._keyed or not data.endswith(b"\r")
+        await self._type(data)
+
+    async def interrupt(self) -> bool:
+        """End the command that runs, with all that it started. False: the shell may not be in working order after it."""
+        # Twice, because the first may come before the shell has read what was typed, so that it is the shell that gets it.
+        for _ in range(2):
+            if self._process is None or not self._typed_whole:
+                return False
+            # The shell first, which remembers it: else it would go on to what stands behind a command that is ended by more
+            # than Ctrl-C, as the second one in `pytest; git push`.
+            with suppress(WorkspaceError):
+                await self._workspace.run(f"kill -INT {self._process.pid}")
+            began = anyio.current_time() - self._began + _TICK
+            ended = await self._process.interrupt(started_within=began)
+            if not ended and self._lines > 1:
+                return False  # it may have read a part of the lines; the rest would be the next command
+            with anyio.move_on_after(_REPORT_SECONDS / 2):
+                await self.idle()
+            if not self._busy:
+                return self.alive
+        return False
+
+    async def changed(self) -> None:
+        """Wait until something is written, the command ends, or the shell does."""
+        await self._changed.wait()
+
+    async def idle(self) -> None:
+        """Wait until the command ends, or the shell does."""
+        await self._idle.wait()
+
+    def take(self) -> str:
+        """Give what was written since the last time."""
+        return self._screen.take()
+
+    def take_ended(self) -> Ended | None:
+        """Give the command that has ended, once."""
+        ended, self._ended = self._ended, None
+        return ended
+
+    def take_live(self) -> str:
+        """Give what was written since the last time, for people who watch: as it came, the middle may be missing."""
+        live = "".join(self._live)
+        self._live.clear()
+        self._live_size = 0
+        return live
+
+    async def _type(self, data: bytes) -> None:
+        assert self._process is not None, "it is typed to when it has started"
+        try:
+            with anyio.fail_after(_TYPE_SECONDS):
+                await self._process.send(data)
+        except TimeoutError:
+            raise WorkspaceError(f"The terminal took no input for {_TYPE_SECONDS:g} s.") from None
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
+            raise WorkspaceError("The terminal takes no input: the shell has ended.") from error
+
+    async def _listen(self, process: Process) -> None:
+        with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while True:
+                self._hear(await process.receive())
+
+    async def _hear_last_words(self, process: Process) -> None:
+        """Read what the shell wrote before it ended. What is left in the background may write for ever."""
+        with (
+            suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError),
+            anyio.move_on_after(_LAST_WORDS_SECONDS * 5),
+        ):
+            while True:
+                with anyio.fail_after(_LAST_WORDS_SECONDS):
+                    data = await process.receive()
+                self._hear(data)
+
+    def _hear(self, data: bytes) -> None:
+        if self._echo is not None:
+            data = self._echo.feed(data)
+        before, report, after = self._fence.feed(data)
+        self._show(before)
+        if report is not None:
+            self._ended = Ended(report, self._screen.finish())
+            self._mend = not report.cooked or (self._echo is not None and self._echo.found)
+            self._echo = None
+            self._busy = False
+            self._idle.set()
+        self._show(after)
+        self.last_output = anyio.current_time()
+        self._tell()
+
+    def _show(self, data: bytes) -> None:
+        watched = self._screen.feed(self._decoder.decode(data))
+        if not watched:
+            return
+        self._live.append(watched)
+        self._live_size += len(watched)
+        while self._live_size > _LIVE_CHARACTERS and len(self._live) > 1:
+            self._live_size -= len(self._live.popleft())
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
