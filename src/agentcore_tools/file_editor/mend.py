@@ -1,0 +1,79 @@
+"""What models call the file editor, and how they write its arguments."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agentcore.tools import Alias, Arguments
+
+__all__ = ["ALIASES", "mend"]
+
+_OTHER_NAMES: Final = {
+    "file_path": "path",
+    "filepath": "path",
+    "filename": "path",
+    "file": "path",
+    "content": "file_text",
+    "contents": "file_text",
+    "old_string": "old_str",
+    "new_string": "new_str",
+    "old_text": "old_str",
+    "new_text": "new_str",
+    "insert_text": "new_str",
+    "line": "insert_line",
+    "lines": "view_range",
+}
+_OTHER_COMMANDS: Final = {
+    "read": "view",
+    "open": "view",
+    "write": "create",
+    "replace": "str_replace",
+    "undo": "undo_edit",
+}
+
+
+def mend(arguments: Arguments) -> Arguments:
+    """Give the arguments their names, and infer the command that they are for."""
+    mended: Arguments = {}
+    for name, value in arguments.items():
+        meant = _OTHER_NAMES.get(name, name)
+        mended[name if meant in arguments or meant in mended else meant] = value
+    command = mended.get("command")
+    if isinstance(command, str):
+        mended["command"] = _OTHER_COMMANDS.get(command, command)
+    elif command is None:
+        mended["command"] = _inferred(mended)
+    if mended["command"] == "insert" and mended.get("new_str") is None and isinstance(mended.get("file_text"), str):
+        mended["new_str"] = mended.pop("file_text")
+    return mended
+
+
+def _inferred(arguments: Arguments) -> str:
+    """Say what a call without a command must have meant, from what it gives."""
+    given = {name for name, value in arguments.items() if value is not None}
+    if "old_str" in given:
+        return "str_replace"
+    if "insert_line" in given:
+        return "insert"
+    return "create" if "file_text" in given else "view"
+
+
+def _as(command: str) -> Alias:
+    return Alias(command, lambda arguments: {**arguments, "command": command})
+
+
+ALIASES: Final[tuple[str | Alias, ...]] = (
+    "str_replace_editor",
+    "str_replace_based_edit_tool",
+    "edit",
+    "edit_file",
+    "file_edit",
+    "editor",
+    _as("str_replace"),
+    _as("view"),
+    _as("create"),
+    _as("insert"),
+    Alias("view_file", lambda arguments: {**arguments, "command": "view"}),
+    Alias("read_file", lambda arguments: {**arguments, "command": "view"}),
+    Alias("create_file", lambda arguments: {**arguments, "command": "create"}),
+)

@@ -1,0 +1,120 @@
+"""A file's text, and how it was written: so that what is not changed stays the same, byte for byte."""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_left
+from typing import Final, Self, final
+
+from agentcore.errors import ToolError
+
+__all__ = ["NotText", "Text", "with_line_feeds"]
+
+# The longer first: the one for UTF-32 begins like the one for UTF-16.
+_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# All bytes mean something in the last one, so that nothing is lost where nobody knows what was meant.
+_OLDER: Final = ("cp1252", "latin-1")
+_TEXT_CONTROLS: Final = frozenset("\t\n\v\f\r\b\x1b")
+
+
+class NotText(Exception):
+    """These bytes are no text."""
+
+
+@final
+class Text:
+    """Text with line feeds only, for looking and comparing, and the text as it is in the file."""
+
+    def __init__(self, raw: str, encoding: str = "utf-8", mark: bytes = b"") -> None:
+        self._raw = raw
+        self._mark = mark
+        self.encoding = encoding
+        pieces = raw.split("\r\n")
+        self.normal = "\n".join(pieces)
+        """The text, each of its lines ended by a line feed."""
+        self._pairs: list[int] = []
+        at = -1
+        for piece in pieces[:-1]:
+            at += len(piece) + 1
+            self._pairs.append(at)
+
+    @classmethod
+    def read(cls, data: bytes) -> Self:
+        """Make text of a file's bytes.
+
+        Raises:
+            NotText: they are none.
+        """
+        for mark, encoding in _MARKS:
+            if data.startswith(mark):
+                text = _decoded(data[len(mark) :], encoding)
+                if text is None:
+                    break
+                return cls(text, encoding, mark)
+        if b"\0" in data:
+            raise NotText
+        text = _decoded(data, "utf-8")
+        if text is not None:
+            return cls(text)
+        for encoding in _OLDER:
+            text = _decoded(data, encoding)
+            if text is not None:
+                beginning = text[:8192]
+                controls = sum(1 for character in beginning if character < " " and character not in _TEXT_CONTROLS)
+                if controls * 20 > len(beginning):
+                    raise NotText
+                return cls(text, encoding)
+        raise NotText
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines, without their ends."""
+        lines = self.normal.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        return lines
+
+    def encode(self) -> bytes:
+        """Give the file's bytes."""
+        return self._mark + self._raw.encode(self.encoding)
+
+    def replaced(self, start: int, end: int, new: str) -> Text:
+        """Put something in the place of a stretch of the normal text; its lines end as most lines of the file do.
+
+        Raises:
+            ToolError: the file's encoding has no such characters.
+        """
+        if len(self._pairs) * 2 > self.normal.count("\n"):
+            new = new.replace("\n", "\r\n")
+        try:
+            new.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise ToolError(
+                f"The file is written in {self.encoding}, which has no {error.object[error.start]!r}. Use other "
+                "characters, or bring the file into UTF-8 first (with iconv, say)."
+            ) from error
+        raw = self._raw[: self._in_raw(start)] + new + self._raw[self._in_raw(end) :]
+        return Text(raw, self.encoding, self._mark)
+
+    def _in_raw(self, place: int) -> int:
+        """Give the place in the file's text that a place in the normal text is; each pair before it counts one more."""
+        return place + bisect_left(self._pairs, place)
+
+
+def with_line_feeds(text: str) -> str:
+    """End each line by a line feed, as in a text's normal form."""
+    return text.replace("\r\n", "\n")
+
+
+def _decoded(data: bytes, encoding: str) -> str | None:
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        return None
+    return text if text.encode(encoding) == data else None

@@ -1,0 +1,50 @@
+"""The file editor as a tool."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from agentcore.risk import SecurityRisk
+from agentcore.tools import Resource, Tool, ToolAnnotations, ToolSpec
+from agentcore_tools.file_editor.action import FileEditorAction
+from agentcore_tools.file_editor.editor import open_file_editor
+from agentcore_tools.file_editor.mend import ALIASES, mend
+from agentcore_tools.file_editor.observation import FileEditorObservation
+
+__all__ = ["file_editor_tool"]
+
+_DESCRIPTION: Final = """\
+Look at files and folders, and change text files.
+
+- view shows a file with the numbers of its lines (view_range: only some of them), or lists a folder and the folders in it.
+- create makes a new file, and the folders above it. It does not replace one.
+- str_replace replaces the one place in a file where old_str occurs. It has to be there exactly so, space and indentation \
+included but without the line numbers, and only once: give as much around it as that takes.
+- insert puts new_str after the line insert_line, in lines of its own.
+- undo_edit takes the last change back that this tool made to a file; each call takes back one more.
+
+Encoding, line ends and permissions of a file stay as they are. Write line ends as plain line feeds."""
+
+
+def file_editor_tool() -> Tool[FileEditorAction, FileEditorObservation]:
+    """Make the tool with which an agent looks at files and changes them."""
+    return Tool(
+        name="file_editor",
+        description=_DESCRIPTION,
+        action=FileEditorAction,
+        open=open_file_editor,
+        annotations=ToolAnnotations(title="File editor", open_world=False),
+        resources=_resources,
+        aliases=ALIASES,
+        mend=mend,
+        risk=_risk,
+        spec=ToolSpec(name="file_editor"),
+    )
+
+
+def _resources(action: FileEditorAction, root: str) -> tuple[Resource, ...]:
+    return (Resource.file(action.path, "read" if action.command == "view" else "write", root=root),)
+
+
+def _risk(action: FileEditorAction) -> SecurityRisk:
+    return SecurityRisk.LOW if action.command == "view" else SecurityRisk.UNKNOWN
