@@ -1,0 +1,140 @@
+"""Tools as a conversation would use them: opened in a real workspace, and called as a model calls them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import anyio
+import psutil
+
+from agentcore.secrets import SecretRegistry
+from agentcore.tools import Action, Observation, Tool, ToolContext
+from agentcore.workspace import LocalWorkspace
+from agentcore_tools import (
+    FileEditorAction,
+    FileEditorObservation,
+    TerminalAction,
+    TerminalObservation,
+    file_editor_tool,
+    terminal_tool,
+)
+
+ActionT = TypeVar("ActionT", bound=Action)
+ObservationT = TypeVar("ObservationT", bound=Observation)
+
+_BOUND_SECONDS = 120
+"""A test that hangs fails; one on a loaded machine does not."""
+
+
+class KeepingHost:
+    """Does what tools ask of a conversation, and remembers what they showed to people."""
+
+    def __init__(self, workspace: LocalWorkspace, secrets: SecretRegistry) -> None:
+        self._workspace = workspace
+        self._secrets = secrets
+        self.shown: list[str] = []
+
+    async def progress(self, action_id: str, text: str) -> None:
+        self.shown.append(text)
+
+    async def send(self, text: str) -> None:
+        raise NotImplementedError
+
+    async def interrupt(self) -> None:
+        raise NotImplementedError
+
+    async def ask(self, question: str) -> str:
+        raise NotImplementedError
+
+    async def spool(self, name: str, data: bytes) -> str:
+        path = f"{await self._workspace.private_folder('conversation')}/{name}"
+        await self._workspace.write(path, self._secrets.masker.mask_bytes(data))
+        return path
+
+
+class Opened(Generic[ActionT, ObservationT]):
+    """An open tool."""
+
+    def __init__(
+        self, tool: Tool[ActionT, ObservationT], execute: Any, workspace: LocalWorkspace, secrets: SecretRegistry
+    ) -> None:
+        self._tool = tool
+        self._execute = execute
+        self._secrets = secrets
+        self._count = 0
+        self.workspace = workspace
+        self.host = KeepingHost(workspace, secrets)
+
+    async def __call__(self, command: str = "", **arguments: Any) -> ObservationT:
+        self._count += 1
+        context = ToolContext(
+            workspace=self.workspace,
+            secrets=self._secrets,
+            conversation_id="conversation",
+            action_id=f"ev_{self._count}",
+            call_id=f"call_{self._count}",
+            tool_name=self._tool.name,
+            host=self.host,
+        )
+        observation: ObservationT = await self._execute(self._tool.parse({"command": command, **arguments}), context)
+        return observation
+
+
+Terminal = Opened[TerminalAction, TerminalObservation]
+Editor = Opened[FileEditorAction, FileEditorObservation]
+
+
+@asynccontextmanager
+async def open_tool(
+    tool: Tool[ActionT, ObservationT], folder: Path, secrets: Mapping[str, Any] | None = None
+) -> AsyncGenerator[Opened[ActionT, ObservationT]]:
+    with anyio.fail_after(_BOUND_SECONDS):
+        async with LocalWorkspace(folder) as workspace:
+            async with tool.open_executor(workspace, "conversation") as execute:
+                yield Opened(tool, execute, workspace, SecretRegistry(secrets))
+            await workspace.remove_private_folder("conversation")
+
+
+@asynccontextmanager
+async def open_terminal(
+    folder: Path, *, quiet: float = 60.0, input_quiet: float = 60.0, secrets: Mapping[str, Any] | None = None
+) -> AsyncGenerator[Terminal]:
+    """Open a terminal that is patient: what a test waits for is an end, unless it says otherwise."""
+    async with open_tool(terminal_tool(quiet_seconds=quiet, input_seconds=input_quiet), folder, secrets) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def open_editor(folder: Path) -> AsyncGenerator[Editor]:
+    async with open_tool(file_editor_tool(), folder) as opened:
+        yield opened
+
+
+async def line_in(path: Path) -> str:
+    """Wait until a file has a whole last line, and give its content."""
+    with anyio.fail_after(30):
+        while not path.exists() or not path.read_text().endswith("\n"):
+            await anyio.sleep(0.005)
+    return path.read_text()
+
+
+def still_running(*pids: int) -> list[int]:
+    """Give those of the processes that run; one that only waits to be collected does not."""
+    found: list[int] = []
+    for pid in pids:
+        try:
+            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
+                found.append(pid)
+        except psutil.NoSuchProcess:
+            pass
+    return found
+
+
+async def until_gone(*pids: int) -> None:
+    """Wait until none of the processes runs."""
+    with anyio.fail_after(10):
+        while still_running(*pids):
+            await anyio.sleep(0.01)

@@ -1,0 +1,224 @@
+"""The tools in a conversation, from a model's call to the log."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentcore import (
+    LLM,
+    Agent,
+    AgentErrorEvent,
+    Conversation,
+    ConversationStatus,
+    FileStore,
+    ObservationEvent,
+    RunResult,
+)
+from agentcore.agent import record_agent
+from agentcore.messages import TextBlock
+from agentcore.testing import ScriptedLLM, call, calls, say
+from agentcore.tools import OUTPUT_LIMIT, ToolRegistry, ToolSpec
+from agentcore_tools import coding_tools, terminal_tool
+from opened_tool import line_in, still_running
+
+ROOT = Path(__file__).parents[2]
+
+
+def observations(conversation: Conversation) -> list[ObservationEvent]:
+    return [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+
+
+def text_of(event: ObservationEvent) -> str:
+    return "\n".join(block.text for block in event.content if isinstance(block, TextBlock))
+
+
+async def test_an_agent_writes_a_program_and_runs_it(tmp_path: Path) -> None:
+    llm = ScriptedLLM(
+        [
+            call("file_editor", command="create", path="sum.py", file_text="print(1 + 1)\n"),
+            calls(call("terminal", command="python3 sum.py"), call("file_editor", command="view", path="sum.py")),
+            call("file_editor", command="str_replace", path="sum.py", old_str="1 + 1", new_str="6 * 7"),
+            call("bash", command="python3 sum.py; false"),
+            say("Done."),
+        ]
+    )
+    with anyio.fail_after(60):
+        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
+            result = await conversation.run("Write it.")
+            assert (result.status, result.text) == (ConversationStatus.FINISHED, "Done.")
+            created, ran, viewed, changed, again = observations(conversation)
+    assert "+print(1 + 1)\n" in str(created.data["diff"])
+    assert text_of(ran).startswith("2\n[exit code 0;")
+    assert text_of(viewed) == "     1\tprint(1 + 1)"
+    assert "-print(1 + 1)\n+print(6 * 7)\n" in str(changed.data["diff"])
+    assert (text_of(again).split("\n")[0], again.is_error, again.data["exit_code"]) == ("42", True, 1)
+    assert again.tool_name == "terminal"
+    assert not again.data["running"]
+
+
+async def test_an_interrupt_ends_a_command_that_does_not_want_to_end(tmp_path: Path) -> None:
+    stubborn = "trap '' TERM INT; echo $$ >> pids; setsid sleep 1000 & echo $! >> pids; while :; do sleep 0.1; done"
+    llm = ScriptedLLM(
+        [
+            call("terminal", command=f'A=kept; bash -c "{stubborn}"'.replace("$", "\\$")),
+            call("terminal", command="echo $A"),
+            say("ok"),
+        ]
+    )
+    results: list[RunResult] = []
+    with anyio.fail_after(60):
+        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
+            async with anyio.create_task_group() as tasks:
+
+                async def run() -> None:
+                    results.append(await conversation.run("go"))
+
+                tasks.start_soon(run)
+                while (await line_in(tmp_path / "pids")).count("\n") < 2:
+                    await anyio.sleep(0.005)
+                await conversation.interrupt("enough")
+            assert results[0].status is ConversationStatus.PAUSED
+            assert still_running(*(int(pid) for pid in (tmp_path / "pids").read_text().split())) == []
+            (error,) = [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+            assert error.outcome == "interrupted"
+            assert (await conversation.run()).text == "ok"
+            (told,) = observations(conversation)
+            assert "kept\n[exit code 0;" in text_of(told)
+
+
+async def test_closing_the_conversation_ends_what_was_left_running(tmp_path: Path) -> None:
+    command = "(setsid bash -c 'echo $$ >> pids; exec sleep 1000' &); bash -c 'echo $$ >> pids; exec sleep 1000' & echo $$ >> pids"
+    llm = ScriptedLLM([call("terminal", command=command), say("ok")])
+    with anyio.fail_after(60):
+        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
+            await conversation.run("go")
+            while (await line_in(tmp_path / "pids")).count("\n") < 3:
+                await anyio.sleep(0.005)
+            pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+            assert still_running(*pids) == pids
+        assert still_running(*pids) == []
+
+
+async def test_a_long_output_is_shown_from_both_ends_with_the_path_of_the_whole(tmp_path: Path) -> None:
+    llm = ScriptedLLM([call("terminal", command="seq 30000"), say("ok")])
+    with anyio.fail_after(60):
+        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
+            await conversation.run("go")
+            (told,) = observations(conversation)
+            text = text_of(told)
+            assert len(text) <= OUTPUT_LIMIT
+            assert text.startswith("1\n2\n")
+            assert "\n29999\n30000\n[exit code 0;" in text
+            path = str(told.data["whole_at"])
+            assert path in text
+            assert Path(path).read_text() == "".join(f"{number}\n" for number in range(1, 30001))
+
+
+async def test_a_secret_is_used_and_shown_to_nobody(tmp_path: Path) -> None:
+    llm = ScriptedLLM(
+        [
+            call("terminal", command='echo "<$API_TOKEN>"; printf %s "$API_TOKEN" | base64'),
+            call("terminal", command="env | grep -c horse"),
+            say("ok"),
+        ]
+    )
+    with anyio.fail_after(60):
+        async with Conversation(
+            Agent(llm=llm, tools=coding_tools()),
+            tmp_path,
+            store=FileStore(tmp_path / "store"),
+            secrets={"API_TOKEN": "correct-horse"},
+        ) as conversation:
+            pieces: list[str] = []
+            async with anyio.create_task_group() as tasks:
+                deltas = conversation.deltas()
+
+                async def watch() -> None:
+                    async for delta in deltas:
+                        if delta.type == "progress":
+                            pieces.append(delta.text)
+
+                tasks.start_soon(watch)
+                await conversation.run("go")
+                while "<secret:API_TOKEN>" not in "".join(pieces):
+                    await anyio.sleep(0.005)
+                tasks.cancel_scope.cancel()
+            used, gone = observations(conversation)
+    assert text_of(used).startswith("<<secret:API_TOKEN>>\n<secret:API_TOKEN>\n")
+    assert text_of(gone).startswith("0\n")
+    assert "horse" not in "".join(pieces)
+    for file in (tmp_path / "store").rglob("*"):
+        assert not file.is_file() or b"correct-horse" not in file.read_bytes()
+
+
+async def test_waiting_for_a_command_is_no_loop(tmp_path: Path) -> None:
+    llm = ScriptedLLM(
+        [call("terminal", command="sleep 1000"), *[call("terminal", command="")] * 8, say("It takes long.")]
+    )
+    with anyio.fail_after(60):
+        tools = [terminal_tool(quiet_seconds=0.05)]
+        async with Conversation(Agent(llm=llm, tools=tools), tmp_path) as conversation:
+            result = await conversation.run("go")
+            assert (result.status, result.text) == (ConversationStatus.FINISHED, "It takes long.")
+            assert all(event.data["running"] is True for event in observations(conversation))
+
+
+async def test_a_wrong_call_is_answered_and_the_agent_goes_on(tmp_path: Path) -> None:
+    llm = ScriptedLLM(
+        [
+            call("file_editor", command="view", path="nowhere.py"),
+            call("file_editor", command="create", path="x"),
+            call("terminal", command="", is_input=True),
+            say("ok"),
+        ]
+    )
+    with anyio.fail_after(60):
+        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
+            assert (await conversation.run("go")).text == "ok"
+            errors = [event.error for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+            assert "nowhere.py" in errors[0]
+            assert "file_text" in errors[1]
+            assert observations(conversation)[0].data["problem"] == "nothing_running"
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install the distribution as far as the registry looks at it: with the entry points that it declares."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["agentcore.tools"]
+    folder = tmp_path / "installed" / "declared-1.0.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: declared\nVersion: 1.0\n")
+    lines = "".join(f"{name} = {value}\n" for name, value in declared.items())
+    (folder / "entry_points.txt").write_text(f"[agentcore.tools]\n{lines}")
+    monkeypatch.setattr(sys, "path", [str(folder.parent), *sys.path])
+
+
+@pytest.mark.usefixtures("installed")
+def test_the_tools_of_a_log_are_made_again_by_what_the_distribution_declares() -> None:
+    agent = Agent(llm=ScriptedLLM([]), tools=(terminal_tool(quiet_seconds=7), *coding_tools()[1:]))
+    recorded, missing = record_agent(agent)
+    assert [part for part in missing if "tool" in part] == []
+    specs = recorded["tools"]
+    assert isinstance(specs, list)
+    made = [ToolRegistry().resolve(ToolSpec.model_validate(spec)) for spec in specs]
+    assert [(tool.name, tool.spec, tool.schema) for tool in made] == [
+        (tool.name, tool.spec, tool.schema) for tool in agent.tools
+    ]
+
+
+@pytest.mark.usefixtures("installed")
+async def test_a_conversation_with_coding_tools_is_resumed_as_it_was_recorded(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "store")
+    agent = Agent(llm=LLM(model="openai/any", api_key="not-a-key"), tools=coding_tools())
+    async with Conversation(agent, tmp_path, store=store) as conversation:
+        await conversation.send("go")
+        recorded = conversation.state.agent
+    async with Conversation(None, tmp_path, store=store, id=conversation.id) as resumed:
+        assert resumed.state.agent == recorded
+        assert recorded is not None
+        assert recorded.missing == ()

@@ -1,0 +1,436 @@
+"""Looking at files and folders and changing them, on real ones."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentcore.errors import AgentcoreError, PathError, ToolError
+from agentcore.tools import OUTPUT_LIMIT
+from agentcore_tools.file_editor.change import between
+from agentcore_tools.file_editor.diff import unified_diff
+from agentcore_tools.file_editor.text import NotText, Text
+from opened_tool import open_editor
+
+THREE = "one\ntwo\nthree\n"
+
+
+async def test_a_file_is_shown_with_the_numbers_of_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("a\n\n  b\tc\nlast")
+    async with open_editor(tmp_path) as editor:
+        seen = await editor("view", path="f")
+        assert seen.text == "     1\ta\n     2\t\n     3\t  b\tc\n     4\tlast"
+        assert (seen.path, seen.outcome, seen.diff) == (str(tmp_path / "f"), "viewed", None)
+        assert seen.to_content() == (seen.text,)
+        assert "text" not in seen.to_data()
+
+
+@pytest.mark.parametrize(
+    ("view_range", "numbers"),
+    [([2, 3], [2, 3]), ([2, -1], [2, 3, 4, 5]), ([5, 5], [5]), ([1, 5], [1, 2, 3, 4, 5]), ([4, 99], [4, 5])],
+)
+async def test_a_part_of_a_file_is_shown(tmp_path: Path, view_range: list[int], numbers: list[int]) -> None:
+    (tmp_path / "f").write_text("1\n2\n3\n4\n5\n")
+    async with open_editor(tmp_path) as editor:
+        text = (await editor("view", path="f", view_range=view_range)).text
+        assert [int(line.split("\t")[0]) for line in text.split("\n")] == numbers
+
+
+@pytest.mark.parametrize("view_range", [[0, 2], [6, 7], [3, 2], [1], [1, 2, 3], [], [-1, 2]])
+async def test_a_part_that_is_not_there_is_an_error_that_says_what_is(tmp_path: Path, view_range: list[int]) -> None:
+    (tmp_path / "f").write_text("1\n2\n3\n4\n5\n")
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match="view_range"):
+            await editor("view", path="f", view_range=view_range)
+
+
+async def test_of_a_long_file_the_ends_are_shown_with_the_right_numbers(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("".join(f"this is line {number}\n" for number in range(1, 5001)))
+    async with open_editor(tmp_path) as editor:
+        text = (await editor("view", path="f")).text
+        assert len(text) < OUTPUT_LIMIT
+        lines = text.split("\n")
+        (gap,) = [index for index, line in enumerate(lines) if not line.startswith(" ")]
+        for line in (*lines[:gap], *lines[gap + 1 :]):
+            number, content = line.split("\t")
+            assert content == f"this is line {int(number)}"
+        first, last = int(lines[gap - 1].split("\t")[0]) + 1, int(lines[gap + 1].split("\t")[0]) - 1
+        assert f"Lines {first} to {last} are left out" in lines[gap]
+        assert lines[0].split("\t")[0].strip() == "1"
+        assert lines[-1].split("\t")[0].strip() == "5000"
+
+
+async def test_a_folder_is_listed_two_levels_deep_without_what_is_hidden(tmp_path: Path) -> None:
+    for name in ("src/a.py", "src/deep/er.py", "src/.hid", ".git/config", "README", "empty/"):
+        path = tmp_path / name
+        (path if name.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            path.write_text("x")
+    (tmp_path / "link").symlink_to("src")
+    async with open_editor(tmp_path) as editor:
+        text = (await editor("view", path=".")).text
+        assert text.split("\n") == [
+            f"{tmp_path}/", "README", "empty/", "link@", "src/", "src/a.py", "src/deep/", "[2 hidden entries are not shown.]",
+        ]  # fmt: skip
+        assert (await editor("view", path="empty")).text == f"[{tmp_path}/empty is empty.]"
+        with pytest.raises(ToolError, match="folder"):
+            await editor("view", path="src", view_range=[1, 2])
+
+
+async def test_a_folder_with_very_many_entries_is_cut_and_says_so(tmp_path: Path) -> None:
+    for number in range(1_200):
+        (tmp_path / f"{number:04d}").touch()
+    async with open_editor(tmp_path) as editor:
+        text = (await editor("view", path=str(tmp_path))).text
+        assert "0999" in text
+        assert "1000\n" not in text
+        assert "more" in text.split("\n")[-1]
+
+
+async def test_a_file_is_created_with_the_folders_above_it(tmp_path: Path) -> None:
+    async with open_editor(tmp_path) as editor:
+        made = await editor("create", path="a/b/c.txt", file_text="é\r\nno end")
+        assert (tmp_path / "a/b/c.txt").read_bytes() == "é\r\nno end".encode()
+        assert made.outcome == "created"
+        assert (
+            made.diff
+            == f"--- /dev/null\n+++ {tmp_path}/a/b/c.txt\n@@ -0,0 +1,2 @@\n+é\n+no end\n\\ No newline at end of file\n"
+        )
+
+
+@pytest.mark.parametrize("there", ["file", "folder", "link"])
+async def test_create_replaces_nothing(tmp_path: Path, there: str) -> None:
+    path = tmp_path / "x"
+    if there == "folder":
+        path.mkdir()
+    else:
+        (path if there == "file" else tmp_path / "y").write_text("mine")
+    if there == "link":
+        path.symlink_to("y")
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match="already"):
+            await editor("create", path="x", file_text="theirs")
+        assert not path.is_file() or path.read_text() == "mine"
+
+
+async def test_text_that_occurs_once_is_replaced_and_shown(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("".join(f"line {number}\n" for number in range(1, 21)))
+    async with open_editor(tmp_path) as editor:
+        told = await editor("str_replace", path="f", old_str="line 10\nline 11\n", new_str="new\n")
+        assert (tmp_path / "f").read_text().split("\n")[8:11] == ["line 9", "new", "line 12"]
+        assert "    10\tnew\n    11\tline 12" in told.text
+        assert "line 5\n" not in told.text
+        assert told.diff == (
+            f"--- {tmp_path}/f\n+++ {tmp_path}/f\n@@ -7,8 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n-line 11\n+new\n"
+            " line 12\n line 13\n line 14\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "after"),
+    [
+        ("two", "2", "one\n2\nthree\n"),
+        ("two\n", None, "one\nthree\n"),
+        ("one\ntwo\nthree\n", "", ""),
+        ("three\n", "three\nfour\n", "one\ntwo\nthree\nfour\n"),
+        ("e\n", "e", None),
+        (" two \n", " 2 \n", "one\n2\nthree\n"),
+        ("\n\ttwo\n\t", "2", "one\n2\nthree\n"),
+        ("t", "T", None),
+        ("four", "4", None),
+        ("", "x", None),
+        ("two", "two", None),
+        (" two", "two ", None),
+    ],
+)
+async def test_a_replacement_is_made_once_or_not_at_all(
+    tmp_path: Path, old: str, new: str | None, after: str | None
+) -> None:
+    (tmp_path / "f").write_text(THREE)
+    async with open_editor(tmp_path) as editor:
+        if after is None:
+            with pytest.raises(ToolError):
+                await editor("str_replace", path="f", old_str=old, new_str=new)
+        else:
+            await editor("str_replace", path="f", old_str=old, new_str=new)
+    assert (tmp_path / "f").read_text() == (THREE if after is None else after)
+
+
+async def test_what_occurs_more_than_once_is_told_with_its_lines(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x\ny\nx\nx y x\n" + "many\n" * 30)
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match=r"occurs 4 times in .* at lines 1, 3, 4, 4, so"):
+            await editor("str_replace", path="f", old_str="x", new_str="z")
+        with pytest.raises(ToolError, match=r"30 times .* 24 and 10 more, so"):
+            await editor("str_replace", path="f", old_str="many", new_str="few")
+
+
+async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("def f():\n\treturn  1\n")
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match=r"does not occur .* at line 2"):
+            await editor("str_replace", path="f", old_str="    return 1", new_str="    return 2")
+        with pytest.raises(ToolError, match=r"View the file"):
+            await editor("str_replace", path="f", old_str="    return 7", new_str="")
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "new", "after"),
+    [
+        (THREE, 0, "zero", "zero\none\ntwo\nthree\n"),
+        (THREE, 1, "x\ny\n", "one\nx\ny\ntwo\nthree\n"),
+        (THREE, 3, "four", "one\ntwo\nthree\nfour\n"),
+        ("a\nb", 2, "c", "a\nb\nc"),
+        ("a\nb", 2, "c\n", "a\nb\nc"),
+        ("a\nb", 1, "c", "a\nc\nb"),
+        ("a\r\nb\r\n", 1, "x\ny", "a\r\nx\r\ny\r\nb\r\n"),
+        ("a\r\nb", 2, "c", "a\r\nb\r\nc"),
+        ("", 0, "a", "a\n"),
+        ("a\n", 1, "", "a\n\n"),
+        ("a\n", 1, "\n\n", "a\n\n\n"),
+        (THREE, 4, "x", None),
+        (THREE, -1, "x", None),
+    ],
+)
+async def test_lines_are_inserted_after_a_line(
+    tmp_path: Path, before: str, line: int, new: str, after: str | None
+) -> None:
+    (tmp_path / "f").write_bytes(before.encode())
+    async with open_editor(tmp_path) as editor:
+        if after is None:
+            with pytest.raises(ToolError, match=r"from 0 \(the beginning\) to 3 \(the end\)"):
+                await editor("insert", path="f", insert_line=line, new_str=new)
+        else:
+            told = await editor("insert", path="f", insert_line=line, new_str=new)
+            assert f"{line + 1:6d}\t{new.split(chr(10), maxsplit=1)[0]}" in told.text
+    assert (tmp_path / "f").read_bytes() == (before if after is None else after).encode()
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"a\r\nold\r\nb\r\n", b"a\r\nnew\r\nline\r\nb\r\n"),
+        (b"a\nold\nb", b"a\nnew\nline\nb"),
+        (b"a\r\nold\nb\r\nc\r\n", b"a\r\nnew\r\nline\nb\r\nc\r\n"),
+        (b"a\nold\nb\r\nc\n", b"a\nnew\nline\nb\r\nc\n"),
+        (b"\xef\xbb\xbfa old\r\n", b"\xef\xbb\xbfa new\r\nline\r\n"),
+        ("é old\n".encode("utf-16"), "é new\nline\n".encode("utf-16")),
+        (
+            b"\xfe\xff" + "é old\r\nx\r\n".encode("utf-16-be"),
+            b"\xfe\xff" + "é new\r\nline\r\nx\r\n".encode("utf-16-be"),
+        ),
+        ("caf\xe9 \x80 old\n".encode("latin-1"), "caf\xe9 \x80 new\nline\n".encode("latin-1")),
+        (b"\x81\x8d old\n", b"\x81\x8d new\nline\n"),
+        ("漢字 old\n".encode("shift_jis"), "漢字 new\nline\n".encode("shift_jis")),
+        (b"a\x0cb\x1c\xc2\x85 old\r\rc\n", b"a\x0cb\x1c\xc2\x85 new\nline\r\rc\n"),
+        ("a\u2028b old\n".encode(), "a\u2028b new\nline\n".encode()),
+    ],
+)
+async def test_what_is_not_changed_stays_the_same_byte_for_byte(tmp_path: Path, before: bytes, after: bytes) -> None:
+    (tmp_path / "f").write_bytes(before)
+    async with open_editor(tmp_path) as editor:
+        await editor("str_replace", path="f", old_str="old", new_str="new\nline")
+        assert (tmp_path / "f").read_bytes() == after
+        await editor("undo_edit", path="f")
+        assert (tmp_path / "f").read_bytes() == before
+
+
+async def test_lines_of_a_file_with_pairs_are_found_by_what_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"a\r\nb\r\nc\r\nd\r\n")
+    async with open_editor(tmp_path) as editor:
+        await editor("str_replace", path="f", old_str="b\nc", new_str="x\r\ny\nz")
+    assert (tmp_path / "f").read_bytes() == b"a\r\nx\r\ny\r\nz\r\nd\r\n"
+
+
+async def test_characters_that_the_file_can_not_hold_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes("café\n".encode("latin-1"))
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match="cp1252"):
+            await editor("str_replace", path="f", old_str="caf", new_str="漢")
+    assert (tmp_path / "f").read_bytes() == "café\n".encode("latin-1")
+
+
+async def test_links_and_permissions_stay(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old\n")
+    (tmp_path / "real").chmod(0o750)
+    (tmp_path / "link").symlink_to("real")
+    async with open_editor(tmp_path) as editor:
+        await editor("str_replace", path="link", old_str="old", new_str="new")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "real").read_text() == "new\n"
+        assert (tmp_path / "real").stat().st_mode & 0o777 == 0o750
+        await editor("undo_edit", path="link")
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "real").read_text() == "old\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "create", "path": "f"},
+        {"command": "str_replace", "path": "f", "new_str": "x"},
+        {"command": "insert", "path": "f", "new_str": "x"},
+        {"command": "insert", "path": "f", "insert_line": 1},
+    ],
+)
+async def test_what_is_missing_is_named_with_its_command_and_meaning(tmp_path: Path, arguments: dict[str, str]) -> None:
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(
+            ToolError, match=rf"{arguments['command']} needs (file_text|old_str|insert_line|new_str), .* For "
+        ):
+            await editor(**arguments)
+
+
+@pytest.mark.parametrize("path", ["", " ", "~/f", "C:\\f", "c:/f", "\\\\host\\f"])
+async def test_a_path_that_means_nothing_here_is_refused(tmp_path: Path, path: str) -> None:
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError):
+            await editor("create", path=path, file_text="x")
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_is_not_there_is_told_with_those_that_are_like_it(tmp_path: Path) -> None:
+    (tmp_path / "readme.md").touch()
+    async with open_editor(tmp_path) as editor:
+        for command in ("view", "str_replace", "insert"):
+            with pytest.raises(ToolError, match=r"nothing at .*There is 'readme\.md' in that folder"):
+                await editor(command, path="redme.md", old_str="a", new_str="b", insert_line=0)
+        with pytest.raises(ToolError, match=r"no folder"):
+            await editor("view", path="nowhere/readme.md")
+
+
+async def test_what_is_no_text_is_refused_with_advice(tmp_path: Path) -> None:
+    (tmp_path / "image").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    (tmp_path / "controls").write_bytes(bytes(range(1, 32)) * 10 + b"\xff")
+    (tmp_path / "broken").write_bytes(b"\xff\xfea\0b")
+    async with open_editor(tmp_path) as editor:
+        for name in ("image", "controls", "broken"):
+            for command in ("view", "str_replace", "insert"):
+                with pytest.raises(ToolError, match="not text"):
+                    await editor(command, path=name, old_str="IHDR", new_str="x", insert_line=0)
+
+
+async def test_what_is_too_large_or_no_file_is_refused(tmp_path: Path) -> None:
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(11 << 20)
+    (tmp_path / "folder").mkdir()
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(PathError, match="Look at a part of it"):
+            await editor("view", path="large")
+        with pytest.raises(PathError, match="folder"):
+            await editor("str_replace", path="folder", old_str="a", new_str="b")
+        with pytest.raises(PathError, match="device"):
+            await editor("view", path="/dev/null")
+
+
+async def test_edits_are_undone_one_after_the_other(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("0\n")
+    async with open_editor(tmp_path) as editor:
+        for number in range(12):
+            await editor("str_replace", path="f", old_str=f"{number}\n", new_str=f"{number + 1}\n")
+        for number in range(11, 1, -1):
+            told = await editor("undo_edit", path=str(tmp_path / "f"))
+            assert (tmp_path / "f").read_text() == f"{number}\n"
+            assert told.diff is not None
+            assert f"-{number + 1}\n+{number}\n" in told.diff
+        with pytest.raises(ToolError, match="no edit"):
+            await editor("undo_edit", path="f")
+
+
+async def test_undoing_a_creation_removes_the_file(tmp_path: Path) -> None:
+    async with open_editor(tmp_path) as editor:
+        await editor("create", path="-f", file_text="x\n")
+        await editor("str_replace", path="-f", old_str="x", new_str="y")
+        await editor("undo_edit", path="-f")
+        told = await editor("undo_edit", path="-f")
+        assert not (tmp_path / "-f").exists()
+        assert told.outcome == "removed"
+        assert told.diff == f"--- {tmp_path}/-f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+        await editor("create", path="-f", file_text="again")
+
+
+async def test_what_somebody_else_changed_is_not_undone(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("a\n")
+    async with open_editor(tmp_path) as editor:
+        await editor("str_replace", path="f", old_str="a", new_str="b")
+        (tmp_path / "f").write_text("b and theirs\n")
+        with pytest.raises(ToolError, match="changed by something else"):
+            await editor("undo_edit", path="f")
+        assert (tmp_path / "f").read_text() == "b and theirs\n"
+
+
+async def test_a_large_file_is_edited_and_undone_without_holding_anything_up(tmp_path: Path) -> None:
+    content = "".join(f"this is line {number}\n" for number in range(400_000))
+    (tmp_path / "f").write_text(content)
+    async with open_editor(tmp_path) as editor:
+        # Blockbuster can't see work that merely takes long, so something else has to go on meanwhile.
+        turns = 0
+
+        async def go_on() -> None:
+            nonlocal turns
+            while True:
+                await anyio.sleep(0.001)
+                turns += 1
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(go_on)
+            told = await editor("str_replace", path="f", old_str="line 200000\n", new_str="LINE\n")
+            assert told.diff is not None
+            assert len(told.diff) < 500
+            await editor("undo_edit", path="f")
+            tasks.cancel_scope.cancel()
+        assert turns > 3
+        assert (tmp_path / "f").read_text() == content
+
+
+async def test_a_file_that_can_not_be_written_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(AgentcoreError):
+            await editor("create", path="f/g", file_text="x")
+    assert (tmp_path / "f").read_text() == "x"
+
+
+lines = st.lists(st.sampled_from(["a", "b", "", "é", "x y", "-", "+", "@@"]), max_size=12)
+texts = st.builds("{}{}".format, lines.map("\n".join), st.sampled_from(["", "\n"]))
+
+
+@given(texts, texts)
+def test_a_diff_is_one_that_git_can_apply(old: str, new: str) -> None:
+    change = between(old, new)
+    assert old[: change.start] + change.new + old[change.end :] == new
+    if old == new:
+        return
+    shown = unified_diff(old, change, "f", created=not old, removed=not new)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "f"
+        if old:
+            file.write_text(old)
+        subprocess.run(["git", "apply", "-p0", "-"], input=shown, cwd=folder, check=True, text=True)
+        assert (file.read_text() if file.exists() else "") == new
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_come_back_as_they_were(data: bytes) -> None:
+    try:
+        text = Text.read(data)
+    except NotText:
+        return
+    assert text.encode() == data
+    assert "\r\n" not in text.normal
+
+
+@given(st.text(st.sampled_from("ab\r\né"), max_size=30), st.data())
+def test_a_replacement_in_the_normal_text_is_one_in_the_file(raw: str, data: st.DataObject) -> None:
+    text = Text(raw)
+    start = data.draw(st.integers(0, len(text.normal)))
+    end = data.draw(st.integers(start, len(text.normal)))
+    new = data.draw(st.text(st.sampled_from("x\n"), max_size=5))
+    changed = text.replaced(start, end, new)
+    assert changed.normal.replace("\r\n", "\n") == (text.normal[:start] + new + text.normal[end:]).replace("\r\n", "\n")

@@ -1,0 +1,234 @@
+"""Whatever a command writes, sets or destroys: the answer has its output, its exit code, and the next command works."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from agentcore.errors import ToolError
+from opened_tool import Terminal, line_in, open_terminal, still_running, until_gone
+
+
+async def works(terminal: Terminal) -> bool:
+    told = await terminal("printf 'still %s' here")
+    # What comes from the background may stand before it.
+    return told.text.endswith("still here") and told.exit_code == 0
+
+
+FAKES = [
+    r"printf '\033]7717;0;0\037/fake\037\037\007\n'",
+    r"printf '\033]7717;%s;0\037/fake\037\037\007\n' $(seq 4611686018427387904 4611686018427387950)",
+    r"printf '\033]7717;%s;0\037/fake\037\037\007\n' $RANDOM$RANDOM$RANDOM$RANDOM",
+    r"printf '\033]7717;'; printf '%s' 1234567890123456789; printf ';0\037/fake\037\037\007\n'",
+    r"printf '\033]7717;'",
+    r"grep -hao '[0-9]\{19\}' /proc/self/environ /proc/$$/environ | xargs -r printf '\033]7717;%s;0\037/x\037\037\007\n'",
+    "printf 'bash-5.2$ \\n$ \\n# \\n>>> '",
+    "printf '###PS1JSON###\\n{\"exit_code\": 0}\\n###PS1END###\\n'",
+    "printf '\\033[6n\\033[c\\033]11;?\\007'",
+]
+
+
+@pytest.mark.parametrize("fake", FAKES)
+async def test_no_output_passes_for_the_end(tmp_path: Path, fake: str) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(f"{fake}; sleep 0.2; echo; echo the end; (exit 9)")
+        assert told.exit_code == 9
+        assert told.cwd == str(tmp_path)
+        assert told.text.endswith("\nthe end\n")
+        assert await works(terminal)
+
+
+async def test_the_number_of_one_command_means_nothing_in_the_next(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        # Its own number can be had from the shell itself, by a command that looks for it: it is worth nothing afterwards.
+        await terminal("old=$__agentcore_nonce; [ ${#old} = 19 ] || echo no number")
+        told = await terminal(r"printf '\033]7717;%s;0\037/fake\037\037\007\n' $old; echo on; (exit 5)")
+        assert (told.text, told.exit_code) == ("\non\n", 5)
+
+
+async def test_no_child_is_told_the_number(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("set -a; EXPORTED=1")
+        told = await terminal("env | grep -c agentcore_; env | grep EXPORTED")
+        assert told.text == "0\nEXPORTED=1\n"
+
+
+async def test_bytes_that_are_no_text_are_replaced_and_others_dropped(tmp_path: Path) -> None:
+    (tmp_path / "bytes").write_bytes(bytes(range(256)) * 8)
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(r"printf 'a\0b\xff\xfec\xc3'; printf '\xa9d\a\n'")
+        assert told.text == "ab\ufffd\ufffdcéd\n"
+        told = await terminal(r"for i in {1..50}; do cat bytes; done; printf '\nend\n'")
+        assert told.text.endswith("\nend\n")
+        assert await works(terminal)
+
+
+@pytest.mark.parametrize(
+    "mess",
+    [
+        "stty -echo",
+        "stty echo",
+        "stty sane",
+        "stty raw",
+        "stty raw echo",
+        "stty raw -echo",
+        "stty cbreak echo",
+        "reset",
+        "tput smcup",
+    ],
+)
+async def test_a_terminal_left_in_another_state_is_brought_back(tmp_path: Path, mess: str) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal(f"export TERM=xterm; {mess}", timeout=60)
+        for _ in range(2):
+            assert (await terminal("printf '%s' alive")).text == "alive"
+        told = await terminal("stty -a | grep -c -w -e -echo -e icanon -e opost; read -t 0; echo $?", timeout=60)
+        assert told.text.split()[-1] == "1"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "set -x", "set -v", "set -xv", "set -u", "set -f", "set -C", "set -a", "set -o vi", "set -o emacs", "set -o posix", "set -m",
+        "set +m", "set -o history; set -H", "IFS=a0; OLDIFS=1", "shopt -s extglob nocasematch nullglob failglob", "shopt -s xpg_echo",
+        "PS1='(venv) $ ' PS2='> ' PS0='zero' PS4='+++'", "PROMPT_COMMAND='echo prompt'", "PROMPT_COMMAND=(date true)",
+        "unset PROMPT_COMMAND PS1 PS2 PWD OLDPWD", "PWD=/nowhere", "unset PATH", "unset HOME", "alias builtin=false eval=false local=false set=false",
+        "exec 5>&1", "exec 2>errors.txt", "trap 'echo caught' USR1", "trap '' INT TERM HUP", "umask 777", "export -n PATH",
+        "LC_ALL=C", "LC_ALL=nowhere 2>/dev/null", "COLUMNS=1 LINES=1", "ulimit -c 0", "hash -r", "set -- a b c", "TMOUT=0",
+        "builtin() { :; }; unset -f builtin", "cd() { builtin cd \"$@\"; }", "read() { echo mine; }", "printf() { command printf \"$@\"; }",
+    ],
+)  # fmt: skip
+async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: str) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal(setting)
+        for _ in range(2):
+            told = await terminal("printf '%s' alive")
+            assert told.exit_code == 0
+            assert told.text.endswith("alive")
+            assert "agentcore" not in told.text
+            assert told.cwd == str(tmp_path)
+
+
+async def test_what_the_shell_traces_is_the_command_alone(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("set -x")
+        assert (await terminal("echo a")).text.replace("++", "+") == "+ echo a\na\n"
+        assert (await terminal("echo $-")).text.splitlines()[-1].count("x") == 1
+        await terminal("set +x")
+        assert (await terminal("echo a")).text == "a\n"
+
+
+async def test_an_error_that_gives_up_the_line_is_told_with_its_code(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        for command in (
+            "echo ${nothing:?is missing}; echo never",
+            "set -u; echo $nothing; echo never",
+            "echo $((1/0)); echo never",
+        ):
+            told = await terminal(command)
+            assert told.exit_code == 1
+            assert "never" not in told.text.splitlines()
+            assert not told.shell_ended
+        assert await works(terminal)
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("exit 3", 3), ("set -e; false", 1), ("exec true", 0), ("exec sh -c 'exit 4'", 4), ("kill -9 $$", 137), ("kill -9 0", 137),
+        ("trap 'echo bye' EXIT; exit 5", 5), ("trap 'exit 6' ERR; false", 6), ("exec /bin/false", 1),
+    ],
+)  # fmt: skip
+async def test_the_end_of_the_shell_is_told_and_the_next_command_gets_a_new_one(
+    tmp_path: Path, command: str, code: int
+) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("cd /; A=1")
+        told = await terminal(f"echo before; {command}", timeout=60)
+        assert told.text.startswith("before\n")
+        assert (told.shell_ended, told.exit_code) == (True, code)
+        assert "shell has ended" in str(told.to_content())
+        if code == 5:
+            assert "bye\n" in told.text
+        fresh = await terminal("echo [$A]; pwd")
+        assert fresh.text.endswith(f"[]\n{tmp_path}\n")
+        assert fresh.new_shell
+        assert not (await terminal("true")).new_shell
+
+
+async def test_a_shell_whose_input_is_taken_away_ends_after_the_command(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal("A=1; exec < /dev/null; echo the end")
+        assert (told.text, told.exit_code, told.shell_ended) == ("the end\n", 0, False)
+        # The next command finds it gone, or on its way.
+        for _ in range(3):
+            with suppress(ToolError):  # it took no input any more
+                told = await terminal("echo [$A]")
+            if told.new_shell:
+                break
+        assert told.text.endswith("[]\n")
+
+
+async def test_a_program_in_the_place_of_the_shell_can_be_talked_to_and_ended(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.3) as terminal:
+        assert (await terminal("exec python3 -i -c 'print(6 * 7)'")).running
+        told = await terminal("print(40 + 3)", is_input=True, timeout=2)
+        assert "43" in told.text
+        ended = await terminal("import os; os._exit(3)", is_input=True, timeout=60)
+        assert (ended.shell_ended, ended.exit_code) == (True, 3)
+        assert (await terminal("echo new")).text == "new\n"
+
+
+async def test_a_shell_inside_the_shell_is_a_program_that_runs(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.3) as terminal:
+        assert (await terminal("A=outer; PS1='inner> ' sh -i")).running
+        assert "deep" in (await terminal("echo deep", is_input=True, timeout=2)).text
+        assert (await terminal("exit 3", is_input=True, timeout=60)).exit_code == 3
+        assert (await terminal("echo $A")).text == "outer\n"
+
+
+async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(
+            "setsid sleep 1000 & echo $! > pid; (sleep 1000 &); nohup sleep 1000 >/dev/null 2>&1 & echo started"
+        )
+        assert told.exit_code == 0
+        assert "started\n" in told.text
+        assert await works(terminal)
+        ended = await terminal("exit 0", timeout=60)
+        assert ended.shell_ended
+        pid = int(await line_in(tmp_path / "pid"))
+        await until_gone(pid)
+    assert not still_running(pid)
+
+
+async def test_a_background_process_that_writes_for_ever_holds_nothing_up(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("yes flood & true")
+        for number in range(5):
+            told = await terminal(f"echo number $(({number} + 1000))")
+            assert told.exit_code == 0
+            assert f"number {number + 1000}\n" in told.text or told.whole_at
+        assert (await terminal("exit 3", timeout=60)).exit_code == 3
+        assert await works(terminal)
+
+
+async def test_traps_do_not_hide_the_end(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("trap 'true' DEBUG; trap 'echo failed' ERR; trap 'echo returned' RETURN")
+        told = await terminal("false; (exit 3)")
+        assert told.exit_code == 3
+        assert "failed\n" in told.text
+        assert (await terminal("trap - DEBUG ERR RETURN; echo over")).exit_code == 0
+
+
+async def test_a_folder_that_is_gone_or_oddly_named_is_told(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        odd = "a;b\n\x07\x1b]0;x c"
+        told = await terminal(f"mkdir -p $'{odd.encode('unicode_escape').decode()}' && cd *x\\ c")
+        assert told.cwd == f"{tmp_path}/a;b???]0;x c"
+        told = await terminal('rmdir "$PWD"; true')
+        assert told.exit_code == 0
+        assert await works(terminal)

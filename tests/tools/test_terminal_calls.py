@@ -1,0 +1,79 @@
+"""Calls of the terminal as models write them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agentcore.tools import ToolSpec, read_call
+from agentcore_tools import TerminalAction, coding_tools, terminal_tool
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "action"),
+    [
+        ("terminal", {"command": "ls"}, {"command": "ls"}),
+        ("bash", {"command": "ls"}, {"command": "ls"}),
+        ("execute_bash", {"command": "ls", "is_input": "false", "timeout": "30"}, {"command": "ls", "timeout": 30.0}),
+        ("shell", {"cmd": "ls"}, {"command": "ls"}),
+        ("execute", {"script": "ls\npwd"}, {"command": "ls\npwd"}),
+        ("command", {"code": "ls"}, {"command": "ls"}),
+        ("terminal", {"command": ["git", "commit", "-m", "a b"]}, {"command": "git commit -m 'a b'"}),
+        ("terminal", {"command": ["bash", "-lc", "ls | wc"]}, {"command": "ls | wc"}),
+        ("terminal", {"command": ["ls | wc"]}, {"command": "ls | wc"}),
+        ("terminal", {"reset": True}, {"command": "", "reset": True}),
+        ("terminal", {"restart": "true"}, {"command": "", "reset": True}),
+        ("reset", {}, {"command": "", "reset": True}),
+        ("reset", {"command": "ls"}, {"command": "ls", "reset": True}),
+        ("git", {"command": "status"}, {"command": "git status"}),
+        ("git", {"command": "git log -1"}, {"command": "git log -1"}),
+        ("git", {"args": ["log", "a b"]}, {"command": "git log 'a b'"}),
+        (
+            "grep",
+            {"pattern": "-x y", "path": "src", "include": "*.py"},
+            {"command": "grep -rnIE '--include=*.py' -e '-x y' -- src"},
+        ),
+        ("grep", {"pattern": "x"}, {"command": "grep -rnIE -e x -- ."}),
+        ("terminal", {"command": "x", "timeout": None, "is_input": None}, {"command": "x"}),
+    ],
+)
+def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], action: dict[str, Any]) -> None:
+    read = read_call(name, arguments, coding_tools())
+    assert read.problem is None
+    assert read.name == "terminal"
+    assert read.action == TerminalAction(**action)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"command": {"a": 1}},
+        {"command": "ls", "timeout": -1},
+        {"command": "ls", "where": "here"},
+        {"command": 5, "reset": 7},
+    ],
+)
+def test_a_call_that_can_not_be_meant_is_answered(arguments: dict[str, Any]) -> None:
+    read = read_call("terminal", arguments, [terminal_tool()])
+    assert read.code == "bad_arguments"
+
+
+def test_a_terminal_travels_by_name_with_what_is_not_as_usual() -> None:
+    assert terminal_tool().spec == ToolSpec(name="terminal")
+    spec = terminal_tool(quiet_seconds=5, input_seconds=1).spec
+    assert spec == ToolSpec(name="terminal", params={"quiet_seconds": 5, "input_seconds": 1})
+
+
+def test_a_terminal_without_patience_is_refused() -> None:
+    with pytest.raises(ValueError, match="seconds"):
+        terminal_tool(quiet_seconds=0)
+
+
+def test_the_model_is_told_the_time_that_is_set() -> None:
+    assert "silent for 30 seconds" in terminal_tool().description
+    assert "silent for 7 seconds" in terminal_tool(quiet_seconds=7).description
+    parameters: dict[str, Any] = terminal_tool().schema.parameters
+    assert set(parameters["properties"]) == {"command", "is_input", "timeout", "reset"}
+    assert parameters["required"] == ["command"]

@@ -1,0 +1,153 @@
+"""One real bash: what it keeps from command to command, what it is given, and what it tells."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from agentcore.errors import ToolError
+from opened_tool import open_terminal
+
+
+async def test_directory_variables_functions_and_aliases_stay(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("mkdir -p sub; cd sub; export A=1; B=2; f() { echo f$A$B; }; alias greet='echo hello'")
+        told = await terminal("pwd; f; greet; env | grep '^[AB]='")
+        assert told.text == f"{tmp_path}/sub\nf12\nhello\nA=1\n"
+        assert told.cwd == f"{tmp_path}/sub"
+
+
+async def test_the_exit_code_is_that_of_the_last_command_and_the_next_one_can_ask_for_it(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        failed = await terminal("echo before; (exit 7)")
+        assert (failed.exit_code, failed.is_error, failed.text) == (7, True, "before\n")
+        assert (await terminal("echo $?")).text == "7\n"
+        assert (await terminal("echo $?")).text == "0\n"
+
+
+async def test_the_answer_says_exit_code_directory_and_python(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        python = tmp_path / "bin" / "python"
+        python.parent.mkdir()
+        python.write_text("#!/bin/sh\n")
+        python.chmod(0o755)
+        await terminal(f"PATH={tmp_path}/bin:$PATH")
+        (content,) = (await terminal("echo out; false")).to_content()
+        assert content == f"out\n[exit code 1; in {tmp_path}; python is {python}]"
+        (silent,) = (await terminal("true")).to_content()
+        assert isinstance(silent, str)
+        assert silent.startswith("(no output)\n[exit code 0;")
+
+
+async def test_only_the_command_s_own_output_is_told(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        assert (await terminal("printf a")).text == "a"
+        assert (await terminal("printf '%s' \"$-\" | tr -d 'a-gj-lo-zA-Z'")).text == "him"
+        assert (await terminal("true")).text == ""
+        assert (await terminal("echo b >&2; echo c")).text == "b\nc\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("for i in 1 2; do\n  echo $i\ndone", "1\n2\n"),
+        ("cat <<X\na $((1+1))\n  b\nX\necho c", "a 2\n  b\nc\n"),
+        ("cat <<'X'\n$a\\n'\nX", "$a\\n'\n"),
+        ("echo one \\\n  two", "one two\n"),
+        ("echo 'a\nb'; echo \"c\n\nd\"", "a\nb\nc\n\nd\n"),
+        ("f() {\n  echo in f\n}\nf", "in f\n"),
+        ('echo "a!b" !! !x', "a!b !! !x\n"),
+        ("echo 'grün 你好 🙂'", "grün 你好 🙂\n"),
+        ("printf '%s' $'\\t|\\x01|' | od -An -c | tr -s ' '", " \\t | 001 |\n"),
+        ("printf '%s' '\x01\x03\x04\x0f\x15\x16\x1a\x7f' | od -An -tx1", " 01 03 04 0f 15 16 1a 7f\n"),
+        ("# a comment", ""),
+        ("echo a; # a comment", "a\n"),
+        ("-n", None),
+        ("echo `echo \\`echo nested\\`` '$x' \"\\$y\" \\\\", "nested $x $y \\\n"),
+        ("echo {a,b}{1..3}; [[ abc == a* ]] && echo matches", "a1 a2 a3 b1 b2 b3\nmatches\n"),
+    ],
+)
+async def test_a_command_means_what_it_means_to_bash(tmp_path: Path, command: str, text: str | None) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(command)
+        if text is None:
+            assert told.exit_code == 127
+        else:
+            assert (told.text, told.exit_code) == (text, 0)
+
+
+@pytest.mark.parametrize(
+    "command", ["if true", "echo 'never closed", 'echo "$(', "cat <<X\nnever closed", "echo )", "{"]
+)
+async def test_what_is_incomplete_ends_at_once_and_harms_nothing(tmp_path: Path, command: str) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(command)
+        assert not told.running
+        assert told.text
+        assert (await terminal("echo fine")).text == "fine\n"
+
+
+async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:
+    lines = "".join(f"{number:5d} 'it' \"is\" $long \\ `x` é\n" for number in range(8_000))
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(f"cat > long.txt <<'END'\n{lines}END\nwc -l < long.txt")
+        assert told.text.strip() == "8000"
+    assert (tmp_path / "long.txt").read_text() == lines
+
+
+async def test_nothing_stops_to_show_a_page_at_a_time(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("git init -q . && git config user.email a@b.c && git config user.name n")
+        await terminal('for i in $(seq 300); do git commit -q --allow-empty -m "number $i"; done', timeout=60)
+        told = await terminal("git log --format=%s")
+        assert told.text.startswith("number 300\n")
+        assert told.text.endswith("number 1\n")
+
+
+async def test_the_agent_s_own_keys_are_not_in_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-not-for-commands")
+    monkeypatch.setenv("MY_SETTING", "for everybody")
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal('echo "[$ANTHROPIC_API_KEY] [$MY_SETTING]"; env | grep -c not-for-commands')
+        assert told.text == "[] [for everybody]\n0\n"
+
+
+async def test_the_user_s_history_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".bash_history").write_text("mine\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("echo not for the history")
+        await terminal("exit")
+    assert (tmp_path / ".bash_history").read_text() == "mine\n"
+
+
+async def test_what_comes_is_shown_while_the_command_runs(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        os.mkfifo(tmp_path / "go")
+        assert (await terminal("echo first; (read x < go; echo second) &", timeout=60)).text.startswith("first\n")
+        told = await terminal("echo > go; wait", timeout=60)
+        assert "second" in told.text
+        assert "first\n" in "".join(terminal.host.shown)
+        assert "second" in "".join(terminal.host.shown)
+
+
+@pytest.mark.parametrize("command", ["a\0b", '["ls", "-l"]', '{"command": "ls"}', "{'a': 1}"])
+async def test_what_can_not_be_a_command_is_refused_with_advice(tmp_path: Path, command: str) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        with pytest.raises(ToolError, match="command"):
+            await terminal(command)
+        assert (await terminal("[ -d . ] && echo fine")).text == "fine\n"
+
+
+async def test_a_shell_that_can_not_start_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    async with open_terminal(folder) as terminal:
+        folder.rmdir()
+        with pytest.raises(Exception, match="No bash started") as told:
+            await terminal("echo")
+        assert str(folder) in str(told.value)
+        folder.mkdir()
+        assert (await terminal("pwd")).text == f"{folder}\n"
