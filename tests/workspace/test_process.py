@@ -16,7 +16,7 @@ import pytest
 import agentcore
 from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused, still_alive, wait_for_lines
-from agentcore.workspace import LocalWorkspace, Process
+from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.environment import environment
 from agentcore.workspace.look import look_in_proc
 from agentcore.workspace.starting import Handover, Order
@@ -139,15 +139,16 @@ async def test_who_waits_for_output_is_woken_when_the_context_is_left(tmp_path: 
     ended: list[str] = []
     async with LocalWorkspace(tmp_path) as workspace:
 
-        async def receive(process: Process) -> None:
+        async def receive(answer: Awaitable[bytes]) -> None:
             try:
-                await process.receive()
+                await answer
             except (anyio.EndOfStream, anyio.ClosedResourceError) as error:
                 ended.append(type(error).__name__)
 
         with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks, workspace.open_process(["sleep", "1000"]) as process:
-                tasks.start_soon(receive, process)
+                answer = process.receive()
+                tasks.start_soon(receive, answer)
                 await anyio.wait_all_tasks_blocked()
     assert len(ended) == 1
 
@@ -158,7 +159,8 @@ async def test_who_waits_for_output_is_woken_though_somebody_else_holds_the_pipe
             async with anyio.create_task_group() as tasks:
                 async with workspace.open_process(["sleep", "1000"]) as process:
                     held = os.open(f"/proc/{process.pid}/fd/1", os.O_WRONLY)
-                    tasks.start_soon(refused, anyio.ClosedResourceError, process.receive())
+                    waiting = process.receive()
+                    tasks.start_soon(refused, anyio.ClosedResourceError, waiting)
                     await anyio.wait_all_tasks_blocked()
                 os.close(held)
 

@@ -20,6 +20,7 @@ from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, Wor
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.copying import copy
 from agentcore.workspace.environment import environment
+from agentcore.workspace.family import CLOSE_SECONDS
 from agentcore.workspace.files import append_file, list_folder, path_errors, read_file, stat_path, write_file
 from agentcore.workspace.git import git_changes, git_diff
 from agentcore.workspace.private import make_private_folder, remove_private_folder
@@ -96,10 +97,10 @@ class LocalWorkspace:
     ) -> None:
         self._open = False
         # Those whose contexts are still open in other tasks.
-        with anyio.CancelScope(shield=True):
+        with anyio.move_on_after(CLOSE_SECONDS + 1, shield=True):
             async with anyio.create_task_group() as tasks:
                 for process in list(self._processes):
-                    tasks.start_soon(process.close)
+                    tasks.start_soon(process.aclose)
 
     def resolve(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.root, path))

@@ -29,7 +29,7 @@ async def open_local_process(order: Order) -> AsyncGenerator[LocalProcess]:
     try:
         yield process
     finally:
-        await process.close()
+        await process.aclose()
 
 
 @final
@@ -117,7 +117,7 @@ class LocalProcess:
             await _until_exit(self._started.process)
         return code
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         """End it, and let go of it. Closing twice is fine."""
         if self._closing:
             await self._closed.wait()
@@ -156,8 +156,8 @@ def _close(stream: io.FileIO) -> None:
 
 
 async def _receive(stream: io.FileIO, max_bytes: int) -> bytes:
-    await checkpoint()
     while True:
+        await checkpoint()
         descriptor = _descriptor(stream)
         try:
             data = os.read(descriptor, max_bytes)
