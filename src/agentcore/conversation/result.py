@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import Field
+
 from agentcore._value import Value
 from agentcore.events import ActionEvent, ConversationStatus, MessageEvent, ObservationEvent, UsageEvent
 from agentcore.record import ConversationState
@@ -32,7 +34,7 @@ class RunResult(Value):
     """The agent's last words in this run: what it finished with, or its last message."""
     output: Any = None
     """The value that the agent finished with, where it has an output type."""
-    usage: Usage = Usage()
+    usage: Usage = Field(default_factory=Usage)
     """Of this run; `conversation.state.usage` has the whole conversation's."""
     steps: int = 0
     """Model calls of this run."""

@@ -4,7 +4,7 @@ The outcomes: completed (`ObservationEvent`), rejected (`UserRejectObservation`)
 unknown (`AgentErrorEvent`). `cause` is the action's event id.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated, Literal
 

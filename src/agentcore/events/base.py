@@ -1,6 +1,6 @@
 """What all events have in common."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from datetime import UTC, datetime
 from typing import Annotated, Literal

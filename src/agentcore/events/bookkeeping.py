@@ -1,6 +1,6 @@
 """The events that a model is not shown: decisions, control, and what a call used."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated, Literal
 

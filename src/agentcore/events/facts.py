@@ -1,6 +1,6 @@
 """The facts of a conversation that are not messages: each is one `ConversationStateUpdateEvent`."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from enum import StrEnum
 from typing import Annotated, Literal, cast

@@ -1,6 +1,6 @@
 """The events that a model is shown, answers to actions apart."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated, Literal
 

@@ -1,6 +1,6 @@
 """The pieces a message is made of."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated, Literal, cast
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from docstring_parser import Docstring, ParseError, parse
+if TYPE_CHECKING:
+    from docstring_parser import Docstring
 
 __all__ = ["Described", "read_docstring"]
 
@@ -29,6 +31,9 @@ def read_docstring(docstring: str | None) -> Described:
     if not docstring or not docstring.strip():
         return Described()
     clean = inspect.cleandoc(docstring)
+    # Imported with the first docstring that is read: with its parsers for all styles it costs a tenth of importing agentcore.
+    from docstring_parser import ParseError, parse  # noqa: PLC0415
+
     try:
         parsed = parse(f"{_FIRST}\n\n{clean}")
     except ParseError:

@@ -22,8 +22,10 @@ __all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "t
 class FinishAction(Action):
     """The work is done, or can't be."""
 
-    message: str
-    """What to tell the user: what was done, what was found, and what is left."""
+    # These two are imported with everything else: their descriptions are told without reading their source.
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+    message: str = Field(description="What to tell the user: what was done, what was found, and what is left.")
 
 
 class FinishObservation(Observation):
@@ -40,8 +42,9 @@ class FinishObservation(Observation):
 class ThinkAction(Action):
     """A thought."""
 
-    thought: str
-    """The thought, in as many words as it needs."""
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+    thought: str = Field(description="The thought, in as many words as it needs.")
 
 
 _HARMLESS: Final = {"read_only": True, "destructive": False, "idempotent": True, "open_world": False}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import socket
 from datetime import UTC, datetime
 
 from agentcore.errors import ConversationLocked
@@ -25,7 +24,7 @@ def lock_file(path: str, conversation_id: str) -> int:
             _take(descriptor, conversation_id)
             if _is_still_at(path, descriptor):
                 name = (
-                    f"process {os.getpid()} on {socket.gethostname()} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                    f"process {os.getpid()} on {os.uname().nodename} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
                 )
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, name.encode(), 0)
