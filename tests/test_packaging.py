@@ -96,7 +96,7 @@ def test_what_the_dependencies_need_is_pinned_too() -> None:
     assert sorted(reached - pins().keys()) == []
 
 
-OURS = {*PACKAGES, *(path.stem for path in (ROOT / "tests").glob("*.py"))}
+OURS = {*PACKAGES, "tests", *(path.stem for path in (ROOT / "tests").glob("*.py"))}
 """The packages, and what tests share with each other."""
 
 

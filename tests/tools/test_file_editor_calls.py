@@ -44,14 +44,14 @@ def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], ac
 
 
 def claimed(**arguments: Any) -> tuple[Resource, ...]:
-    return file_editor_tool().resources_of(FileEditorAction(**arguments), "/work")
+    return file_editor_tool().resources_of(FileEditorAction(**arguments), "/project")
 
 
 def test_looks_go_on_at_once_and_edits_of_one_file_do_not() -> None:
-    view, same = claimed(command="view", path="a/f"), claimed(command="view", path="/work/a/./f")
+    view, same = claimed(command="view", path="a/f"), claimed(command="view", path="/project/a/./f")
     edit, other = claimed(command="str_replace", path="a/f"), claimed(command="create", path="b")
     folder = claimed(command="view", path="a")
-    terminal = coding_tools()[0].resources_of(coding_tools()[0].parse({"command": "ls"}), "/work")
+    terminal = coding_tools()[0].resources_of(coding_tools()[0].parse({"command": "ls"}), "/project")
     assert not conflicts(view, same)
     assert conflicts(edit, same)
     assert conflicts(edit, folder)
