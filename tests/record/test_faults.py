@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import dedent
@@ -276,23 +277,30 @@ MAY_ONLY_READ = """
 """
 
 
-async def test_a_folder_that_may_only_be_read_is_read_and_not_written(tmp_path: Path) -> None:
-    # Not below pytest's own folder, into which only its owner may look.
-    folder = await anyio.to_thread.run_sync(tempfile.mkdtemp)
-    try:
-        log = await EventLog.create(FileStore(folder), "a")
-        await log.append([[said("one")]])
-        await log.close()
-        await anyio.to_thread.run_sync(_let_others_read, folder)
-        head, *errors = (await run_python(MAY_ONLY_READ, folder, str(tmp_path))).splitlines()
-        assert head == "1"
-        assert len(errors) == 4
-        for error in errors:
-            assert error.startswith("StoreError")
-            assert "Permission denied" in error
-        assert (await read_log(FileStore(folder), "a")).head == 1
-    finally:
-        await anyio.to_thread.run_sync(_remove, folder)
+@pytest.fixture
+def open_folder() -> Iterator[str]:
+    """Give a folder that is not below pytest's own, into which only its owner may look."""
+    folder = tempfile.mkdtemp()
+    yield folder
+    for path, folders, _ in os.walk(folder):
+        for name in folders:
+            os.chmod(os.path.join(path, name), 0o755)
+    os.chmod(folder, 0o755)
+    shutil.rmtree(folder)
+
+
+async def test_a_folder_that_may_only_be_read_is_read_and_not_written(open_folder: str, tmp_path: Path) -> None:
+    log = await EventLog.create(FileStore(open_folder), "a")
+    await log.append([[said("one")]])
+    await log.close()
+    await anyio.to_thread.run_sync(_let_others_read, open_folder)
+    head, *errors = (await run_python(MAY_ONLY_READ, open_folder, str(tmp_path))).splitlines()
+    assert head == "1"
+    assert len(errors) == 4
+    for error in errors:
+        assert error.startswith("StoreError")
+        assert "Permission denied" in error
+    assert (await read_log(FileStore(open_folder), "a")).head == 1
 
 
 def _let_others_read(folder: str) -> None:
@@ -300,14 +308,6 @@ def _let_others_read(folder: str) -> None:
         for name in (*folders, *files):
             os.chmod(os.path.join(path, name), 0o555)
     os.chmod(folder, 0o555)
-
-
-def _remove(folder: str) -> None:
-    for path, folders, _ in os.walk(folder):
-        for name in folders:
-            os.chmod(os.path.join(path, name), 0o755)
-    os.chmod(folder, 0o755)
-    shutil.rmtree(folder)
 
 
 async def run_python(program: str, *arguments: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
+import anyio
 import pytest
 
 from agentcore import Message
@@ -21,7 +22,8 @@ async def write_two(store: FileStore, acknowledged: list[int]) -> None:
             ((event,),) = await log.append([[MessageEvent(message=Message.user("x"))]])
             acknowledged.append(event.seq)
     finally:
-        await log.close()
+        with anyio.move_on_after(5, shield=True):
+            await log.close()
 
 
 async def _work(store: FileStore) -> None:

@@ -119,11 +119,12 @@ async def test_an_operation_hangs_until_it_is_released(tmp_path: Path) -> None:
     assert (done, (tmp_path / "f").read_bytes()) == ([True], b"1")
 
 
-async def test_waiting_for_a_hang_that_never_comes_ends_with_the_block() -> None:
-    with anyio.fail_after(20):
+async def test_waiting_for_a_hang_that_never_comes_ends_when_it_is_released() -> None:
+    with anyio.fail_after(20), FaultyDisk().hang() as hang:
         async with anyio.create_task_group() as group:
-            with FaultyDisk().hang() as hang:
-                group.start_soon(hang.reached)
+            group.start_soon(hang.reached)
+            await anyio.wait_all_tasks_blocked()
+            hang.release()
 
 
 def test_without_a_sync_nothing_is_left(tmp_path: Path) -> None:

@@ -61,7 +61,8 @@ class EventLog:
             state = await _load(store, stored)
             _refuse_read_only(state)
         except BaseException:
-            await _close(stored)
+            with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+                await stored.close()
             raise
         return cls(stored, state)
 
@@ -110,12 +111,8 @@ async def read_log(store: Store, conversation_id: str) -> ConversationState:
     try:
         return await _load(store, stored)
     finally:
-        await _close(stored)
-
-
-async def _close(stored: StoredLog) -> None:
-    with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
-        await stored.close()
+        with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
+            await stored.close()
 
 
 def _refuse_read_only(state: ConversationState) -> None:

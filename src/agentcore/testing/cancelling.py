@@ -208,20 +208,24 @@ class _Watched:
         self._count = count
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        steps: Any = self._awaitable.__await__()
-        sent: Any = None
-        raised: BaseException | None = None
-        while True:
-            try:
-                waits_for = steps.send(sent) if raised is None else steps.throw(raised)
-            except StopIteration as end:
-                return end.value
-            self._count.checkpoint()
-            sent = raised = None
-            try:
-                sent = yield waits_for
-            except GeneratorExit:
-                steps.close()
-                raise
-            except BaseException as error:
-                raised = error
+        return _Steps(self._awaitable.__await__(), self._count)
+
+
+class _Steps(Generator[Any, Any, Any]):
+    def __init__(self, steps: Any, count: _Count) -> None:
+        self._steps = steps
+        self._count = count
+
+    def send(self, value: Any, /) -> Any:
+        return self._waiting(self._steps.send(value))
+
+    def throw(self, *error: Any) -> Any:
+        return self._waiting(self._steps.throw(*error))
+
+    def close(self) -> None:
+        self._steps.close()
+
+    def _waiting(self, waits_for: Any) -> Any:
+        # When it does not wait but ends, StopIteration has been raised, and this is not reached.
+        self._count.checkpoint()
+        return waits_for

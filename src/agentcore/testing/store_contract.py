@@ -52,10 +52,9 @@ async def _refused(expected: type[E], answer: Awaitable[object]) -> E:
 async def _read(store: Store, conversation_id: str) -> Sequence[Record]:
     """Read a log as somebody else would."""
     log = await store.open(conversation_id, write=False)
-    try:
-        return await log.read()
-    finally:
-        await log.close()
+    records = await log.read()
+    await log.close()
+    return records
 
 
 async def _filled(store: Store, conversation_id: str, *appends: Sequence[Record]) -> StoredLog:
