@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -17,16 +22,33 @@ SCRIPT = """[
 ]"""
 
 
-async def sound_log(cli: Cli, conversation_id: str = "the-log") -> None:
-    ended = await cli.play(SCRIPT, "--id", conversation_id)
-    assert ended.code == 0, ended.err
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Make a log once, for all the tests of this file: each works on a copy."""
+    folder = tmp_path_factory.mktemp("made")
+    environment = {**os.environ, "AGENTCORE_HOME": str(folder / "home")}
+    program = Path(__file__).parent / "scripted_program.py"
+    subprocess.run(
+        [sys.executable, program, SCRIPT, "--id", "the-log"],
+        cwd=folder,
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    return folder
 
 
-async def test_show_tells_what_happened(cli: Cli) -> None:
-    await sound_log(cli)
+@pytest.fixture
+def cli(cli: Cli, made: Path) -> Cli:
+    """Give the program, with the log in its home."""
+    shutil.copytree(made / "home", cli.home)
+    return cli
+
+
+async def test_show_tells_what_happened(cli: Cli, made: Path) -> None:
     ended = await cli.run("log", "show")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith(f"the-log in {cli.project}\n")
+    assert ended.out.startswith(f"the-log in {made}\n")
     assert " user     Do it.\n" in ended.out
     assert " call     terminal $ seq 40; echo 'a ``` fence'\n     │ I look.\n" in ended.out
     assert " result   exit code 0 terminal #" in ended.out
@@ -36,7 +58,6 @@ async def test_show_tells_what_happened(cli: Cli) -> None:
 
 
 async def test_show_cuts_what_is_long_unless_all_is_wanted(cli: Cli) -> None:
-    await sound_log(cli)
     short, whole = await cli.run("log", "show"), await cli.run("log", "show", "--all")
     assert "more lines (--all)" in short.out
     assert "     │ 20\n" not in short.out
@@ -45,7 +66,6 @@ async def test_show_cuts_what_is_long_unless_all_is_wanted(cli: Cli) -> None:
 
 
 async def test_show_begins_behind_an_event(cli: Cli) -> None:
-    await sound_log(cli)
     head = len(cli.events())
     ended = await cli.run("log", "show", "--after", str(head - 1))
     assert ended.out.splitlines()[1:] == [line for line in ended.out.splitlines() if f" {head} " in line]
@@ -53,7 +73,6 @@ async def test_show_begins_behind_an_event(cli: Cli) -> None:
 
 
 async def test_show_keeps_to_some_kinds(cli: Cli) -> None:
-    await sound_log(cli)
     ended = await cli.run("log", "show", "--kind", "action", "-k", "message")
     labels = [line.split()[2] for line in ended.out.splitlines() if line[:5].strip().isdigit()]
     assert labels == ["user", "call", "call", "agent"]
@@ -78,7 +97,6 @@ async def test_show_follows_what_another_process_writes(cli: Cli) -> None:
 
 
 async def test_export_gives_every_event_as_json(cli: Cli) -> None:
-    await sound_log(cli)
     ended = await cli.run("log", "export", "the-log", env={"PYTHONIOENCODING": "ascii"})
     kept = [{key: value for key, value in event.items() if key not in {"crc", "group"}} for event in cli.events()]
     assert ended.lines == kept
@@ -87,14 +105,13 @@ async def test_export_gives_every_event_as_json(cli: Cli) -> None:
 async def test_export_has_what_the_log_keeps_in_blobs(cli: Cli) -> None:
     script = """[call("file_editor", command="create", path="big", file_text="b" * 70_000 + "\\n"), "Done."]"""
     await cli.play(script, "--id", "big")
-    assert "blob:sha256:" in cli.log().read_text()
+    assert "blob:sha256:" in cli.log("big").read_text()
     ended = await cli.run("log", "export", "big")
     assert "b" * 70_000 in ended.out
     assert "blob:sha256:" not in ended.out
 
 
 async def test_export_tells_the_story_in_markdown(cli: Cli) -> None:
-    await sound_log(cli)
     ended = await cli.run("log", "export", "-o", "story.md")
     assert (ended.code, ended.out) == (0, "")
     story = (cli.project / "story.md").read_text()
@@ -108,7 +125,6 @@ async def test_export_tells_the_story_in_markdown(cli: Cli) -> None:
 
 
 async def test_export_does_not_replace_a_file_unless_told(cli: Cli) -> None:
-    await sound_log(cli)
     (cli.project / "mine.jsonl").write_text("precious")
     refused = await cli.run("log", "export", "-o", "mine.jsonl")
     assert refused.code == 2
@@ -119,13 +135,11 @@ async def test_export_does_not_replace_a_file_unless_told(cli: Cli) -> None:
 
 
 async def test_verify_says_that_a_log_is_sound(cli: Cli) -> None:
-    await sound_log(cli)
     ended = await cli.run("log", "verify")
     assert (ended.code, ended.out) == (0, f"the-log\nsound, {len(cli.events())} events\n")
 
 
 async def test_verify_says_what_end_is_unfinished(cli: Cli) -> None:
-    await sound_log(cli)
     content = cli.log().read_bytes()
     cli.log().write_bytes(content[:-20])
     ended = await cli.run("log", "verify")
@@ -144,7 +158,6 @@ def damage(cli: Cli, line: int) -> bytes:
 
 
 async def test_verify_names_the_damaged_line_and_the_repair(cli: Cli) -> None:
-    await sound_log(cli)
     damage(cli, 5)
     ended = await cli.run("log", "verify")
     assert ended.code == 1
@@ -156,7 +169,7 @@ async def test_verify_names_the_damaged_line_and_the_repair(cli: Cli) -> None:
 async def test_verify_finds_a_blob_that_is_not_what_was_written(cli: Cli) -> None:
     script = """[call("file_editor", command="create", path="big", file_text="b" * 70_000 + "\\n"), "Done."]"""
     await cli.play(script, "--id", "big")
-    (blob, *_) = (cli.log().parent / "blobs").iterdir()
+    (blob, *_) = (cli.log("big").parent / "blobs").iterdir()
     blob.write_bytes(b"something else")
     ended = await cli.run("log", "verify")
     assert ended.code == 1
@@ -164,7 +177,6 @@ async def test_verify_finds_a_blob_that_is_not_what_was_written(cli: Cli) -> Non
 
 
 async def test_repair_keeps_the_sound_part_and_the_file_as_it_was(cli: Cli) -> None:
-    await sound_log(cli)
     total = len(cli.events())
     damaged = damage(cli, 5)
     ended = await cli.run("log", "repair", "the-log")
@@ -178,7 +190,6 @@ async def test_repair_keeps_the_sound_part_and_the_file_as_it_was(cli: Cli) -> N
 
 
 async def test_repair_leaves_a_sound_log_alone(cli: Cli) -> None:
-    await sound_log(cli)
     before = cli.log().read_bytes()
     ended = await cli.run("log", "repair", "the")
     assert (ended.code, ended.out) == (0, f"the-log\nsound, {len(cli.events())} events; nothing was changed\n")
@@ -197,7 +208,6 @@ async def test_repair_does_not_touch_a_log_that_is_being_written(cli: Cli) -> No
 
 
 async def test_a_damaged_log_can_not_be_shown_and_says_why(cli: Cli) -> None:
-    await sound_log(cli)
     damage(cli, 3)
     ended = await cli.run("log", "show")
     assert ended.code == 1
@@ -205,42 +215,42 @@ async def test_a_damaged_log_can_not_be_shown_and_says_why(cli: Cli) -> None:
     assert "line 3" in ended.err
 
 
-async def test_conversations_are_listed_with_the_damaged_ones(cli: Cli) -> None:
-    await sound_log(cli, "first")
+async def test_conversations_are_listed_with_the_damaged_ones(cli: Cli, made: Path) -> None:
     await cli.play(
         '[call("terminal", command="true")]', "--confirm", "--id", "second", "--message", "Say it\n\x1b[31m!"
     )
-    await sound_log(cli, "third")
+    await cli.play('["Done."]', "--id", "third")
     damaged = cli.log("third").read_bytes().splitlines(keepends=True)
     damaged[1] = b"nonsense\n"
     cli.log("third").write_bytes(b"".join(damaged))
     ended = await cli.run("conversations")
     assert (ended.code, ended.err) == (0, "")
     rows = {line.split()[0]: line for line in ended.out.splitlines()}
-    assert rows.keys() == {"id", "first", "second", "third"}
-    assert " finished " in rows["first"]
-    assert rows["first"].endswith("Do it.")
+    assert rows.keys() == {"id", "the-log", "second", "third"}
+    assert " finished " in rows["the-log"]
+    assert rows["the-log"].endswith("Do it.")
     assert " waiting " in rows["second"]
     assert rows["second"].endswith("Say it \\x1b[31m!")
     assert " damaged " in rows["third"]
     listed = {line["id"]: line for line in (await cli.run("conversations", "--json")).lines}
-    assert listed["first"]["workspace"] == str(cli.project)
-    assert listed["first"]["events"] == len(cli.events("first"))
+    assert listed["the-log"]["workspace"] == str(made)
+    assert listed["the-log"]["events"] == len(cli.events("the-log"))
     assert listed["second"]["pending"] == 1
     assert "line 2" in listed["third"]["problem"]
 
 
 async def test_few_conversations_are_listed_if_few_are_wanted(cli: Cli) -> None:
-    for number in range(3):
+    for number in range(2):
         await cli.play('["Done."]', "--id", f"c-{number}")
     ended = await cli.run("conversations", "-n", "2")
-    assert "c-2" in ended.out
-    assert "c-0" not in ended.out
+    assert "c-1" in ended.out
+    assert "the-log" not in ended.out
     assert "and 1 older: agentcore conversations --limit 0" in ended.out
     assert len((await cli.run("conversations", "-n", "0", "--json")).lines) == 3
 
 
 async def test_where_there_is_no_conversation_it_is_said_how_to_begin_one(cli: Cli) -> None:
+    shutil.rmtree(cli.home)
     ended = await cli.run("conversations")
     assert ended.code == 0
     assert "Begin one: agentcore run" in ended.out
@@ -251,25 +261,22 @@ async def test_where_there_is_no_conversation_it_is_said_how_to_begin_one(cli: C
     assert not cli.home.exists()
 
 
-async def test_a_log_that_nobody_reads_to_its_end_is_no_error(cli: Cli) -> None:
-    await sound_log(cli)
+async def test_a_log_that_nobody_reads_to_its_end_is_no_error(cli: Cli, made: Path) -> None:
     command = " ".join(cli.command("log", "show", "--all"))
     ended = await cli.run(program=["bash", "-c", f"{command} | head -1"])
-    assert (ended.out, ended.err) == (f"the-log in {cli.project}\n", "")
+    assert (ended.out, ended.err) == (f"the-log in {made}\n", "")
 
 
 @pytest.mark.parametrize("columns", [20, 60, 200])
 async def test_a_list_fits_the_terminal_and_never_cuts_an_id(cli: Cli, columns: int) -> None:
-    await sound_log(cli, "a-rather-long-id")
     async with cli.on_terminal("conversations", columns=columns) as screen:
         assert await screen.ends() == 0
-    assert "a-rather-long-id" in screen.text
+    assert "the-log" in screen.text
     if columns >= 60:
         assert max(map(len, screen.text.splitlines())) <= columns
 
 
 async def test_the_other_home_is_named_in_the_commands_that_are_told(cli: Cli) -> None:
-    await sound_log(cli)
     damage(cli, 3)
     with anyio.fail_after(30):
         ended = await cli.run("log", "verify", "--home", str(cli.home), env={"AGENTCORE_HOME": "/nowhere"})

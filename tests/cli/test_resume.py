@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 
-from agentcore.testing import call, calls, serve_provider
+from agentcore.testing import call, serve_provider
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -65,31 +65,22 @@ async def test_what_waited_is_approved_from_elsewhere_and_goes_on_with_another_m
 
 
 @needs_litellm
-async def test_what_waited_is_rejected_with_a_reason_that_the_model_reads(cli: Cli) -> None:
+async def test_the_model_reads_a_rejection_and_what_is_said_with_it(cli: Cli) -> None:
     assert (await cli.play(f"[{TOUCH}]", "--confirm")).code == 3
     async with serve_provider(["Very well."]) as provider:
-        ended = await cli.run(
-            "resume", "--reject", "Use make.", "--model", "mine", "--base-url", provider.base_url, "--json"
-        )
+        address = ("--model", "mine", "--base-url", provider.base_url)
+        # Words with a space in them are no id: they go to the one that changed last.
+        ended = await cli.run("resume", "and be quick", "--reject", "Use make.", *address, "--json")
         assert ended.code == 0, ended.err
-        assert "Use make." in provider.requests[0].content.decode()
+        asked = json.loads(provider.requests[0].content)["messages"]
+    assert [message["role"] for message in asked[-3:]] == ["assistant", "tool", "user"]
+    assert "Use make." in json.dumps(asked[-2])
+    assert "and be quick" in json.dumps(asked[-1])
     kinds = [line["kind"] for line in ended.lines]
     assert kinds[0] == "agent_configured"  # only what is new: another model
     assert "user_reject" in kinds
     assert ended.lines[-1]["text"] == "Very well."
     assert not (cli.project / "touched").exists()
-
-
-@needs_litellm
-async def test_a_message_goes_to_the_one_that_changed_last(cli: Cli) -> None:
-    await cli.play('["First."]')
-    async with serve_provider(["Second."]) as provider:
-        ended = await cli.run("resume", "and now this", "--model", "mine", "--base-url", provider.base_url)
-        assert ended.code == 0, ended.err
-        said = [message["content"] for message in json.loads(provider.requests[0].content)["messages"][1:]]
-    assert "and now this" in json.dumps(said[-1])
-    assert "> and now this" in ended.out
-    assert "Second." in ended.out
 
 
 async def test_a_question_is_asked_again_after_a_restart(cli: Cli) -> None:
@@ -182,10 +173,13 @@ async def test_a_damaged_log_is_not_gone_on_with_and_the_repair_is_named(cli: Cl
     assert "agentcore log repair d" in ended.err.replace("\n", " ")
 
 
-@needs_litellm
-async def test_a_limit_is_raised_and_the_work_goes_on(cli: Cli) -> None:
-    assert (await cli.play(f"[{TOUCH}, {TOUCH}]", "--steps", "1")).code == 6
-    async with serve_provider([calls(call("finish", message="Through."))]) as provider:
-        ended = await cli.run("resume", "--max-steps", "3", "--model", "mine", "--base-url", provider.base_url)
-    assert ended.code == 0, ended.err
-    assert "Through." in ended.out
+async def test_flags_change_limits_and_policy_from_now_on(cli: Cli) -> None:
+    await cli.play(f"[{TOUCH}]", "--confirm", "--steps", "7")
+    ended = await cli.run("resume", *NOWHERE, "--max-cost", "$2.50", "--confirm", "risky", "--json")
+    assert ended.code == 3
+    updates = [line["update"] for line in ended.lines if line["kind"] == "conversation_state_update"]
+    changed = {update["fact"]: update for update in updates}
+    assert changed["limits"]["limits"]["cost"] == "2.50"
+    assert changed["limits"]["limits"]["steps"] == 7
+    assert changed["policy"]["policy"]["name"] == "confirm_risky"
+    assert ended.lines[-1]["pending"][0]["arguments"] == {"command": "touch touched"}  # what waits still waits

@@ -42,7 +42,7 @@ def repository(cli: Cli) -> Path:
     return cli.project
 
 
-async def test_a_task_is_done_in_a_real_repository(cli: Cli, repository: Path) -> None:
+async def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli, repository: Path) -> None:
     run_tests = call("terminal", command=" ".join(TESTS))
     edit = call("file_editor", command="str_replace", path="double.py", old_str=" + 1", new_str="")
     script = [
@@ -52,35 +52,26 @@ async def test_a_task_is_done_in_a_real_repository(cli: Cli, repository: Path) -
         call("finish", message="Mended."),
     ]
     async with serve_provider(script) as provider:
-        ended = await cli.run("run", "Mend it.", "-m", "mine", "--base-url", provider.base_url)
+        env = {"AGENTCORE_MODEL": "mine", "AGENTCORE_BASE_URL": provider.base_url}
+        ended = await cli.run("run", "-", "--json", stdin="Bring es in Ordnung, Bär.\n".encode(), env=env)
         asked = json.loads(provider.requests[0].content)
-    assert (ended.code, ended.err) == (0, ""), ended.out
+    assert ended.code == 0, ended.err
     assert {tool["function"]["name"] for tool in asked["tools"]} == {"terminal", "file_editor", "finish", "think"}
-    assert "First the tests." in ended.out
-    assert "FAILED (failures=1)" in ended.out
-    assert "-    return number + number + 1\n │ +    return number + number" in ended.out
-    assert "Mended." in ended.out
-    assert "4 steps" in ended.out
-    assert " tokens read, " in ended.out
+    assert asked["messages"][1]["content"] == "Bring es in Ordnung, Bär.\n"
+    *events, result = ended.lines
+    assert (result["kind"], result["status"], result["text"], result["steps"]) == ("result", "finished", "Mended.", 4)
+    assert result["usage"]["input_tokens"] >= 1000
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    # With --json, people read on standard error.
+    assert "First the tests." in ended.err
+    assert "FAILED (failures=1)" in ended.err
+    assert "-    return number + number + 1\n │ +    return number + number" in ended.err
+    assert "4 steps" in ended.err
+    assert " tokens read, " in ended.err
     await anyio.run_process(TESTS, cwd=repository)
     changed = await anyio.run_process(["git", "status", "--porcelain", "-uno"], cwd=repository)
     assert changed.stdout == b" M double.py\n"
     assert (await cli.run("log", "verify")).code == 0
-
-
-async def test_the_task_can_come_from_standard_input_and_the_events_go_to_standard_output(cli: Cli) -> None:
-    async with serve_provider(["Done."]) as provider:
-        ended = await cli.run(
-            "run",
-            "-",
-            "--json",
-            stdin="Zähle.\n".encode(),
-            env={"AGENTCORE_MODEL": "mine", "AGENTCORE_BASE_URL": provider.base_url},
-        )
-    assert ended.code == 0, ended.err
-    (asked,) = [line for line in ended.lines if line["kind"] == "message" and line["source"] == "user"]
-    assert asked["message"]["content"][0]["text"] == "Zähle.\n"
-    assert ended.lines[-1]["kind"] == "result"
 
 
 async def test_ctrl_c_while_the_model_is_silent_gives_the_connection_up(cli: Cli) -> None:

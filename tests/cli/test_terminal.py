@@ -114,6 +114,17 @@ async def test_a_system_that_ends_programs_interrupts_and_reads_its_signal(cli: 
     assert kinds(cli)[-1] == "interrupt"
 
 
+async def test_a_hangup_that_is_ignored_from_the_start_stays_ignored(cli: Cli) -> None:
+    wait = 'call("terminal", command="echo begun; until [ -e go ]; do sleep 0.05; done")'
+    program = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", *cli.scripted(f'[{wait}, "Done."]')]
+    async with cli.on_terminal(program=program) as screen:
+        await screen.shows("│ begun")
+        os.kill(screen.process.pid, signal.SIGHUP)
+        (cli.project / "go").touch()
+        await screen.shows("Done.")
+        assert await screen.ends() == 0
+
+
 async def test_yes_starts_the_call(cli: Cli) -> None:
     async with cli.on_terminal(script=f'[{TOUCH}, "Done."]', arguments=["--confirm"]) as screen:
         await screen.shows("May it do this?")

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 from rich.text import Text
 
-from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG
+from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, styled
 from agentcore.cli.diff import changes
 from agentcore.cli.printable import one_line, printable
 from agentcore.events import ActionEvent
@@ -46,7 +46,7 @@ def say_call(
         root: The workspace's folder: paths in it are said without it.
         whole: Whether to say all of a long value. Who decides about a call has to see all of it.
     """
-    title = Text(one_line(event.tool_name), NAME)
+    title = styled(one_line(event.tool_name), NAME)
     if event.malformed is not None:
         return Said(title, _lines(event.malformed, BAD))
     longest = _NO_END if whole else _LONGEST_VALUE

@@ -26,6 +26,7 @@ __all__ = [
     "prepare_streams",
     "say",
     "say_words",
+    "styled",
 ]
 
 # The few styles there are; what is printed without colours reads the same.
@@ -65,6 +66,11 @@ def prepare_streams() -> None:
 def make_console(*, stderr: bool = False) -> Console:
     """Make what prints to the terminal; NO_COLOR, FORCE_COLOR, COLUMNS and TERM mean what they mean everywhere."""
     return _Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Make text to which other text can be appended: a `Text`'s own style would go over to that."""
+    return Text().append(text, style)
 
 
 def say(console: Console, text: str | Text, style: str = "") -> None:

@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.amounts import age, cost
-from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, say
-from agentcore.cli.home import open_store
+from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, say, styled
+from agentcore.cli.home import WORKSPACE_TAG, open_store
 from agentcore.cli.json_lines import write_json
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
-from agentcore.cli.work import WORKSPACE_TAG
 from agentcore.errors import StoreError
 from agentcore.events import MessageEvent
 from agentcore.record import ConversationState, FileStore, LogInfo, read_log
@@ -106,7 +105,7 @@ def _print(console: Console, rows: Sequence[_Row]) -> None:
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
 
     def line(cell: Sequence[str], title: str, style: str, status: str) -> None:
-        said = Text(f"{cell[0]:<{widths[0]}}  ", style).append(f"{cell[1]:<{widths[1]}}", status)
+        said = styled(f"{cell[0]:<{widths[0]}}  ", style).append(f"{cell[1]:<{widths[1]}}", status)
         for text, width in zip(cell[2:], widths[2:], strict=True):
             said.append(f"  {text:>{width}}")
         room = console.width - len(said) - 2 if console.is_terminal else _TITLE

@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from rich.text import Text
 
 from agentcore.agent import Agent
-from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, say
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, say, styled
 from agentcore.cli.demo_project import FILES, TASK, play, test_command
 from agentcore.cli.home import open_store
 from agentcore.cli.settings import Settings
@@ -31,8 +31,8 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     say(console, "agentcore demo", STRONG)
     say(console, "The model is scripted: its words were written beforehand, so no key and no network are needed.")
     say(console, "The rest is real: the project, the shell, the editor, the tests, and the log of it all.")
-    say(console, Text("project: ", DIM).append(root))
-    say(console, Text("log:     ", DIM).append(store.folder(conversation_id)))
+    say(console, styled("project: ", DIM).append(root))
+    say(console, styled("log:     ", DIM).append(store.folder(conversation_id)))
     say(console, "")
 
     failed_before = not await _tests_pass(root)

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agentcore.cli.actions import say_call
 from agentcore.cli.amounts import count
-from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN
+from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
 from agentcore.cli.facts import say_fact
 from agentcore.cli.printable import OutputLines, one_line, printable
 from agentcore.events import (
@@ -60,15 +60,15 @@ class Teller:
                 self._actions[event.id] = event
                 told = self._action(event)
             case ObservationEvent():
-                outcome = Text("an error", BAD) if event.is_error else Text("done", DIM)
+                outcome = styled("an error", BAD) if event.is_error else styled("done", DIM)
                 if isinstance(code := event.data.get("exit_code"), int):
-                    outcome = Text(f"exit code {code}", BAD if code else DIM)
+                    outcome = styled(f"exit code {code}", BAD if code else DIM)
                 told = Told(Text("result", NAME), outcome.append(self._of(event.cause)), output_lines(event.content))
             case UserRejectObservation():
                 by = f" by {one_line(event.by)}" if event.by else ""
                 told = Told(Text("rejected", WARN), Text(f"{one_line(event.reason)}{by}{self._of(event.cause)}"))
             case AgentErrorEvent():
-                outcome = Text(event.outcome.replace("_", " "), BAD).append(self._of(event.cause))
+                outcome = styled(event.outcome.replace("_", " "), BAD).append(self._of(event.cause))
                 told = Told(Text("error", BAD), outcome, _lines(event.error))
             case ActionStarted():
                 told = Told(Text("started", DIM), Text(self._of(event.cause).strip(), DIM))
@@ -111,7 +111,7 @@ class Teller:
         body: Iterable[Text] = ()
         if event.arguments is not None and action is not None:
             said = say_call(action, event.arguments, root=self.root, whole=True)
-            body = [Text("changed to: ", WARN).append(said.title), *said.body]
+            body = [styled("changed to: ", WARN).append(said.title), *said.body]
         return Told(Text("approved", GOOD), line, list(body))
 
     def _of(self, cause: str | None) -> str:

@@ -14,10 +14,9 @@ from agentcore.cli.amounts import spent
 from agentcore.cli.console import make_console, say
 from agentcore.cli.events import Teller
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, open_store
+from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
-from agentcore.cli.work import WORKSPACE_TAG
 from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent
 from agentcore.record import ConversationState, read_log
 

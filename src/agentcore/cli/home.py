@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import anyio
 
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.record import FileStore
 
-__all__ = ["find_conversation", "open_store"]
+__all__ = ["WORKSPACE_TAG", "find_conversation", "open_store"]
+
+WORKSPACE_TAG: Final = "workspace"
+"""The tag that says in which folder a conversation works, so that it can be gone on with from anywhere."""
 
 _LISTED = 10
 

@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from agentcore.conversation import RunResult
+from agentcore._value import Value
 from agentcore.events import Event
 
 __all__ = ["JsonLines", "write_json"]
@@ -27,8 +27,8 @@ class JsonLines:
         """Write an event, as the log has it."""
         self._write(event.model_dump_json().encode())
 
-    def result(self, conversation_id: str, result: RunResult, exit_code: int) -> None:
-        """Write the last line: `{"kind": "result", ...}`."""
+    def result(self, conversation_id: str, result: Value, exit_code: int) -> None:
+        """Write the last line: `{"kind": "result", ...}` with all that the `RunResult` says."""
         line = {"kind": "result", "conversation_id": conversation_id, "exit_code": exit_code}
         self._write(_encode({**line, **result.model_dump(mode="json")}))
 

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.amounts import count, duration, spent
-from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, Glyphs, say, say_words
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, Glyphs, say, say_words, styled
 from agentcore.cli.printable import printable
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
@@ -67,7 +67,7 @@ def say_outcome(
     heading, advice = _say(conversation_id, result, settings)
     say_words(console, heading.append(f"{between}{between.join(used)}", DIM))
     for line in (*advice, ("read it", settings.command(f"log show {conversation_id}"))):
-        say(console, Text(f"{line[0]}: ", DIM).append(line[1]))
+        say(console, styled(f"{line[0]}: ", DIM).append(line[1]))
 
 
 def _say(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
@@ -76,7 +76,7 @@ def _say(conversation_id: str, result: RunResult, settings: Settings) -> tuple[T
     detail = "" if result.error is None else f": {printable(result.error.detail)}"
     match result.status:
         case ConversationStatus.FINISHED:
-            said = Text("finished", f"{STRONG} {GOOD}"), list[tuple[str, str]]()
+            said = styled("finished", f"{STRONG} {GOOD}"), list[tuple[str, str]]()
         case ConversationStatus.WAITING_FOR_CONFIRMATION:
             waiting = f"waits for your yes or no to {count(len(result.pending), 'call')}"
             advice = [
@@ -84,17 +84,17 @@ def _say(conversation_id: str, result: RunResult, settings: Settings) -> tuple[T
                 ("or to all", f"{resume} --approve"),
                 ("or", f"{resume} --reject 'why not'"),
             ]
-            said = Text(waiting, f"{STRONG} {WARN}"), advice
+            said = styled(waiting, f"{STRONG} {WARN}"), advice
         case ConversationStatus.STUCK:
             advice = [("tell it what to do instead", f"{resume} 'your words'")]
-            said = Text(f"stuck{detail}", f"{STRONG} {BAD}"), advice
+            said = styled(f"stuck{detail}", f"{STRONG} {BAD}"), advice
         case ConversationStatus.ERROR:
             flag = _LIMITS.get(result.error.code) if result.error is not None else None
             if result.error is not None and result.error.code in _LIMITS:
                 raised = [("go on with another limit, or none", f"{resume} {flag} ...")] if flag else go_on
-                said = Text(f"stopped{detail}", f"{STRONG} {WARN}"), raised
+                said = styled(f"stopped{detail}", f"{STRONG} {WARN}"), raised
             else:
-                said = Text("failed", f"{STRONG} {BAD}"), go_on
+                said = styled("failed", f"{STRONG} {BAD}"), go_on
         case _:
-            said = Text("interrupted, and everything so far is kept", f"{STRONG} {WARN}"), go_on
+            said = styled("interrupted, and everything so far is kept", f"{STRONG} {WARN}"), go_on
     return said

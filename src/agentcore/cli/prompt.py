@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.actions import say_call
-from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, say
+from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, say, styled
 from agentcore.cli.edit import edit_arguments
 from agentcore.cli.printable import printable
 from agentcore.cli.settings import Settings
@@ -85,7 +85,7 @@ class Person:
                 self._console.print()
                 return None
             typed += piece
-        return typed.decode(errors="replace").rstrip("\r\n")
+        return typed.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
 
     def _show(self, event: ActionEvent, arguments: Mapping[str, JsonValue] | None, which: str) -> None:
         risk = "" if event.risk is SecurityRisk.UNKNOWN else f"risk: {event.risk}"
@@ -95,7 +95,7 @@ class Person:
         bar = f" {Glyphs(self._console.encoding).bar} "
         # Nothing is cut here, and nothing unseen is left out: who says yes has to know to what.
         for line in (said.title, *said.body):
-            say(self._console, Text(bar, DIM).append(line))
+            say(self._console, styled(bar, DIM).append(line))
 
     def tell(self, text: str) -> None:
         """Say something to the person."""

@@ -7,11 +7,11 @@ from decimal import Decimal
 from agentcore.cli.amounts import count
 from agentcore.cli.console import DIM, make_console, say
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, open_store
+from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
 from agentcore.cli.models import agent_of
 from agentcore.cli.run import policy_of, read_message, with_limits
 from agentcore.cli.settings import Confirm, Settings
-from agentcore.cli.work import WORKSPACE_TAG, Job, work
+from agentcore.cli.work import Job, work
 from agentcore.events import ConversationStatus
 from agentcore.record import ConversationState, read_log
 from agentcore.security import Approve, Reject

@@ -11,13 +11,12 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.amounts import spent
-from agentcore.cli.console import DIM, STRONG, Glyphs, make_console, say
+from agentcore.cli.console import DIM, STRONG, Glyphs, make_console, say, styled
 from agentcore.cli.events import Teller, Told
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, open_store
+from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
-from agentcore.cli.work import WORKSPACE_TAG
 from agentcore.events import KNOWN_KINDS, ActionStarted, Event
 from agentcore.record import ConversationState, FileStore, read_log
 
@@ -79,7 +78,7 @@ class _Page:
             say(self._console, f"{self._day}", DIM)
         body = list(told.body)
         said = told.line if told.line.plain or not body else body.pop(0)
-        line = Text(f"{event.seq:>5} {when:%H:%M:%S} ", DIM).append_text(told.label)
+        line = styled(f"{event.seq:>5} {when:%H:%M:%S} ", DIM).append_text(told.label)
         say(self._console, line.append(" " * (_LABEL - len(told.label))).append(" ").append_text(said))
         if not self._teller.whole and len(body) > _FIRST + _LAST + 1:
             left_out = len(body) - _FIRST - _LAST
@@ -94,22 +93,22 @@ class _Page:
         if self._console.is_terminal:
             pieces = chop_cells(line.plain.expandtabs(), max(self._console.width - len(mark), 8)) or [""]
         if len(pieces) == 1:
-            say(self._console, Text(mark, DIM).append_text(line))
+            say(self._console, styled(mark, DIM).append_text(line))
             return
         for piece in pieces:
-            say(self._console, Text(mark, DIM).append(piece, line.style))
+            say(self._console, styled(mark, DIM).append(piece, line.style))
 
 
 def _say_head(console: Console, state: ConversationState) -> None:
     where = state.tags.get(WORKSPACE_TAG)
-    say(console, Text(state.conversation_id, STRONG).append(f" in {one_line(where)}" if where else "", DIM))
+    say(console, styled(state.conversation_id, STRONG).append(f" in {one_line(where)}" if where else "", DIM))
     if state.title:
         say(console, one_line(state.title))
 
 
 def _say_end(console: Console, state: ConversationState, settings: Settings) -> None:
     status = "waits for your yes or no" if state.pending else str(state.status).replace("_", " ")
-    say(console, Text(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
+    say(console, styled(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
     if state.pending:
         say(console, f"decide: {settings.command(f'resume {state.conversation_id}')}")
 

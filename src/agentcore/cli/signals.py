@@ -69,8 +69,10 @@ class Interrupts:
 async def catch_interrupts() -> AsyncGenerator[Interrupts]:
     """Catch Ctrl-C, and what a system sends to end a program, while the context is open."""
     before = signal.getsignal(signal.SIGINT)
+    # What is ignored from the start (nohup, a job in the background of a script) stays ignored.
+    heeded = [number for number in _ASKING if signal.getsignal(number) is not signal.SIG_IGN]
     try:
-        with anyio.open_signal_receiver(*_ASKING) as signals:
+        with anyio.open_signal_receiver(*heeded) as signals:
             async with anyio.create_task_group() as tasks:
                 interrupts = Interrupts(tasks.cancel_scope)
                 tasks.start_soon(interrupts.listen, signals)

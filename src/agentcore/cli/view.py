@@ -17,7 +17,7 @@ from rich.text import Text
 
 from agentcore.cli.actions import say_call
 from agentcore.cli.amounts import duration
-from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say
+from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, styled
 from agentcore.cli.diff import coloured
 from agentcore.cli.events import Teller, output_lines
 from agentcore.cli.facts import say_fact
@@ -175,13 +175,13 @@ class View:
             self._words.end()
             lines = self._teller.tell(event).body
             for line in lines if self._verbose else lines[:_TASK_LINES]:
-                say(self._console, Text("> ", DIM).append(line.plain, STRONG))
+                say(self._console, styled("> ", DIM).append(line.plain, STRONG))
             if len(lines) > _TASK_LINES and not self._verbose:
                 say(self._console, f"> {self._glyphs.more} {len(lines) - _TASK_LINES} more lines", DIM)
             say(self._console, "")
         else:
             told = self._teller.tell(event)
-            say(self._console, Text("note: ", WARN).append(one_line(event.text)))
+            say(self._console, styled("note: ", WARN).append(one_line(event.text)))
             if self._verbose:
                 say(self._console, told.line)
 
@@ -228,7 +228,7 @@ class View:
         call.announced = True
         self._words.end()
         said = say_call(call.event, call.arguments, root=self._root, whole=self._verbose)
-        title = Text(f"[{call.number}] ", DIM) if call.number else Text()
+        title = styled(f"[{call.number}] " if call.number else "", DIM)
         say(self._console, title.append(said.title))
         if call.event.tool_name != "file_editor":  # an edit's answer has the change as it came out
             self._cut(call, list(said.body))
@@ -314,13 +314,13 @@ class View:
         if self._console.is_terminal:
             pieces = chop_cells(line.plain.expandtabs(), max(self._console.width - len(mark), 8)) or [""]
         for piece in pieces:
-            say(self._console, Text(mark, DIM).append(piece, line.style))
+            say(self._console, styled(mark, DIM).append(piece, line.style))
 
     def _aside(self, event: Event) -> None:
         if self._verbose:
             told = self._teller.tell(event)
             self._words.end()
-            say(self._console, Text("# ", DIM).append(told.label).append(" ").append(told.line), DIM)
+            say(self._console, styled("# ", DIM).append(told.label).append(" ").append(told.line), DIM)
 
 
 def _words_in(blocks: Iterable[Block]) -> str:

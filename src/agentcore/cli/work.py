@@ -13,6 +13,7 @@ import anyio
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, make_console, say, say_words
 from agentcore.cli.failures import explain
+from agentcore.cli.home import WORKSPACE_TAG
 from agentcore.cli.json_lines import JsonLines
 from agentcore.cli.outcome import exit_code, say_outcome
 from agentcore.cli.prompt import Person, can_ask
@@ -28,11 +29,9 @@ from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
 from agentcore.workspace import LocalWorkspace
 
-__all__ = ["WORKSPACE_TAG", "Job", "work"]
+__all__ = ["Job", "work"]
 
 _NOT_BEGUN = -1
-WORKSPACE_TAG = "workspace"
-"""The tag that says in which folder a conversation works, so that it can be gone on with from anywhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
