@@ -23,9 +23,7 @@ def lock_file(path: str, conversation_id: str) -> int:
         try:
             _take(descriptor, conversation_id)
             if _is_still_at(path, descriptor):
-                name = (
-                    f"process {os.getpid()} on {os.uname().nodename} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-                )
+                name = f"process {os.getpid()} on {os.uname().nodename} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, name.encode(), 0)
                 return descriptor
