@@ -9,9 +9,11 @@ from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
 from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.journal import Condition
 from agentcore.conversation.pending import reject_event
 from agentcore.conversation.result import make_result
-from agentcore.errors import ConversationClosed, NothingPending, RewindRefused, StoreError
+from agentcore.conversation.settle import turn_under_way
+from agentcore.errors import NothingPending, RewindRefused, StoreError
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -75,11 +77,12 @@ async def pause(core: Core) -> None:
 
 async def interrupt(core: Core, reason: str | None) -> None:
     """Stop the turn and wait until that is recorded."""
-    if (turn := core.turn) is not None:
+    if (turn := await turn_under_way(core)) is not None:
         turn.interrupt(reason)
         core.wake()
         await turn.done.wait()
-        if isinstance(turn.error, StoreError):
+        if turn.fatal and isinstance(turn.error, StoreError):
+            core.told = True
             raise turn.error
     elif core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
         await core.journal.write(InterruptEvent(source="user", reason=reason))
@@ -104,52 +107,71 @@ async def approve(
     context: Context,
 ) -> None:
     """Record yes for actions that wait, and let the work go on."""
-    events = _waiting(core, ids)
-    if arguments is not None:
-        if len(events) != 1:
-            raise ValueError(f"Arguments can be changed for one action at a time; {len(events)} are being approved.")
-        arguments = dict(arguments)
-        read = read_call(events[0].tool_name, arguments, core.agent.all_tools)
-        if read.tool is not None:
-            read.tool.parse(arguments)
-    approvals: list[Event] = [
-        ActionApproved(source="user", cause=event.id, by=by, arguments=arguments) for event in events
-    ]
-    if arguments is not None:
-        core.arguments[events[0].id] = dict(arguments)
-    if core.turn is None and core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
-        await _resume(core, Turn(context, code="approved"), approvals)
-    else:
-        await core.journal.keep(*approvals)
+    while True:
+        turn = await turn_under_way(core)
+        pending = core.state.pending
+        events = _waiting(pending, ids)
+        changed = None if arguments is None else _fitting(core, events, arguments)
+        approvals: list[Event] = [
+            ActionApproved(source="user", cause=event.id, by=by, arguments=changed) for event in events
+        ]
+        if turn is None and core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
+            approved = await _resume(core, Turn(context, code="approved"), approvals, _still(pending))
+        else:
+            approved = await core.journal.keep(*approvals, condition=_still(pending)) is not None
+        if approved:
+            return
 
 
-async def _resume(core: Core, turn: Turn, approvals: list[Event]) -> None:
+async def _resume(core: Core, turn: Turn, approvals: list[Event], condition: Condition) -> bool:
     """Record approvals and the status they lead to as one group, so that a run() after this joins the turn."""
     turn.ready = False
     core.turn = turn
+    running = _fact(StatusChanged(status=ConversationStatus.RUNNING, code="approved"))
     try:
-        await core.journal.keep(*approvals, _fact(StatusChanged(status=ConversationStatus.RUNNING, code="approved")))
+        kept = await core.journal.keep(*approvals, running, condition=condition)
     except BaseException as error:
         core.turn = None
-        result = make_result(core.state, core.state.run_seq)
-        turn.end(result, error if isinstance(error, Exception) else ConversationClosed(core.state.conversation_id))
+        turn.end(make_result(core.state, core.state.run_seq), error, fatal=True)
         raise
+    if kept is None and not turn.waiters:
+        core.turn = None
+        turn.end(make_result(core.state, core.state.run_seq), None, fatal=False)
+        return False
+    if kept is None:
+        turn.code = "run"  # whoever joined it meanwhile gets the run that was asked for
     turn.ready = True
     core.wake()
+    return kept is not None
+
+
+def _still(pending: tuple[ActionEvent, ...]) -> Condition:
+    """Hold as long as nobody else has decided: of two decisions about one action the first one counts."""
+    return lambda state: state.pending == pending
+
+
+def _fitting(core: Core, events: Sequence[ActionEvent], arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    if len(events) != 1:
+        raise ValueError(f"Arguments can be changed for one action at a time; {len(events)} are being approved.")
+    changed = dict(arguments)
+    read = read_call(events[0].tool_name, changed, core.agent.all_tools)
+    if read.tool is not None:
+        read.tool.parse(changed)
+    return changed
 
 
 async def reject(core: Core, reason: str, ids: Sequence[str] | str | None, by: str | None) -> None:
     """Record no for actions that wait; idle when none waits any more."""
-    events = _waiting(core, ids)
-    answers: list[Event] = [reject_event(event, reason, by) for event in events]
-    state = core.state
-    if (
-        core.turn is None
-        and state.status is ConversationStatus.WAITING_FOR_CONFIRMATION
-        and len(events) == len(state.pending)
-    ):
-        answers.append(_fact(StatusChanged(status=ConversationStatus.IDLE)))
-    await core.journal.write(*answers)
+    while True:
+        turn = await turn_under_way(core)
+        pending = core.state.pending
+        events = _waiting(pending, ids)
+        answers: list[Event] = [reject_event(event, reason, by) for event in events]
+        waits = core.state.status is ConversationStatus.WAITING_FOR_CONFIRMATION
+        if turn is None and waits and len(events) == len(pending):
+            answers.append(_fact(StatusChanged(status=ConversationStatus.IDLE)))
+        if await core.journal.write(*answers, condition=_still(pending)) is not None:
+            break
     for event in events:
         core.arguments.pop(event.id, None)
 
@@ -157,7 +179,7 @@ async def reject(core: Core, reason: str, ids: Sequence[str] | str | None, by: s
 async def rewind(core: Core, to: int) -> None:
     """Move the head."""
     state = core.state
-    if core.turn is not None or state.status is ConversationStatus.RUNNING:
+    if await turn_under_way(core) is not None or state.status is ConversationStatus.RUNNING:
         raise RewindRefused("The agent works: pause or interrupt it first.", None)
     if not state.is_settled(to):
         what = "there is no such event" if not 0 <= to <= state.head else "it is inside a reply that is being answered"
@@ -206,11 +228,11 @@ def _fact(update: Fact) -> ConversationStateUpdateEvent:
     return ConversationStateUpdateEvent(source="user", update=update)
 
 
-def _waiting(core: Core, ids: Sequence[str] | str | None) -> tuple[ActionEvent, ...]:
-    pending = {event.id: event for event in core.state.pending}
+def _waiting(actions: Sequence[ActionEvent], ids: Sequence[str] | str | None) -> tuple[ActionEvent, ...]:
+    pending = {event.id: event for event in actions}
     if isinstance(ids, str):
         ids = (ids,)
-    wanted = tuple(pending) if ids is None else tuple(ids)
+    wanted = tuple(pending) if ids is None else tuple(dict.fromkeys(ids))
     missing = [action_id for action_id in wanted if action_id not in pending]
     if missing or not wanted:
         raise NothingPending(missing, tuple(pending))

@@ -47,15 +47,20 @@ class Turn:
         self.reason: str | None = None
         """Of an interrupt."""
         self.closing = False
+        self.settling = False
+        """Whether the event that ends it is on its way, or in the log."""
         self.clock: WorkClock | None = None
         self.first_seq = 0
         self.result: RunResult | None = None
-        self.error: Exception | None = None
+        self.error: BaseException | None = None
+        self.fatal = False
+        """Whether the conversation ended with `error`, not the turn alone."""
 
-    def end(self, result: RunResult, error: Exception | None) -> None:
+    def end(self, result: RunResult, error: BaseException | None, *, fatal: bool) -> None:
         """Let those who wait for it have what it came to."""
         self.result = result
         self.error = error
+        self.fatal = fatal
         self.done.set()
 
     def interrupt(self, reason: str | None) -> None:
@@ -102,12 +107,16 @@ class Core:
     """Bytes of whole outputs kept in the workspace."""
     delete: bool = False
     """Whether the log and what is kept in the workspace go with the conversation."""
+    undeleted: StoreError | None = None
+    """Why the log could not be removed."""
     stop: anyio.Event = field(default_factory=anyio.Event)
     """Set to end the conversation."""
     ended: anyio.Event = field(default_factory=anyio.Event)
     """Set when nothing is left of it."""
     closing: bool = False
     failure: StoreError | None = None
+    told: bool = False
+    """Whether a caller was given the failure."""
 
     def scope_of(self, action_id: str) -> anyio.CancelScope:
         """Give the scope of a call, made when first asked for: whoever sees the action can stop it."""

@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 import anyio
+from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint_if_cancelled
 
-__all__ = ["bare", "open_group"]
+__all__ = ["bare", "cancelled_itself", "is_cancelled", "open_group"]
 
 
 def bare(error: BaseException) -> BaseException:
@@ -43,3 +45,25 @@ async def open_group() -> AsyncGenerator[TaskGroup]:
         error = bare(group)
         # The cause stays what it was: the group would only repeat it.
         raise error from error.__cause__
+
+
+async def is_cancelled() -> bool:
+    """Say whether a cancellation that was caught is one of a scope that is in force here.
+
+    Code of users can raise the same exception by itself: on asyncio, whoever awaits a task that was cancelled does.
+    """
+    try:
+        await checkpoint_if_cancelled()
+    except get_cancelled_exc_class():
+        return True
+    return False
+
+
+def cancelled_itself(who: str, error: BaseException) -> RuntimeError:
+    """Make the error of code that raised a cancellation which nobody asked for."""
+    failed = RuntimeError(
+        f"{who} raised {type(error).__name__} although nobody cancelled it. Most likely it awaited a task or a future "
+        "that was cancelled; catch that where it is awaited."
+    )
+    failed.__cause__ = error
+    return failed

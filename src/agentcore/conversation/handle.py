@@ -8,7 +8,7 @@ from contextvars import copy_context
 from os import PathLike
 from typing import Self
 
-from anyio import AsyncContextManagerMixin
+from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint_if_cancelled
 from pydantic import JsonValue
 
@@ -71,7 +71,6 @@ class Conversation(AsyncContextManagerMixin):
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
         self._opened: Core | None = None
-        self._told = False
 
     def __repr__(self) -> str:
         if self._opened is None:
@@ -86,9 +85,17 @@ class Conversation(AsyncContextManagerMixin):
             self._opened = await tasks.start(serve_conversation, self._setup, name="conversation")
             try:
                 yield self
+            except Exception as error:
+                # Closed as it is when all went well: what is open is not to be cancelled over an error of the body.
+                self._core.stop.set()
+                try:
+                    await self._core.ended.wait()
+                except get_cancelled_exc_class():
+                    raise error from error.__cause__
+                raise
             finally:
                 self._core.stop.set()
-        if self._core.failure is not None and not self._told:
+        if self._core.failure is not None and not self._core.told:
             raise self._core.failure
 
     @classmethod
@@ -96,7 +103,6 @@ class Conversation(AsyncContextManagerMixin):
         conversation = cls.__new__(cls)
         conversation._setup = setup
         conversation._opened = core
-        conversation._told = False
         return conversation
 
     @property
@@ -147,7 +153,7 @@ class Conversation(AsyncContextManagerMixin):
         if text is not None:
             await self.send(text)
             await checkpoint_if_cancelled()
-        return await join_run(begin_run(core, copy_context()))
+        return await join_run(core, await begin_run(core, copy_context()))
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and give the events as they come: `async for event in conversation.run_stream(...)`.
@@ -269,12 +275,18 @@ class Conversation(AsyncContextManagerMixin):
         """Close the conversation and remove its log and the outputs it kept in the workspace.
 
         Raises:
+            StoreError: It is closed, and the log could not be removed.
+            ConversationClosed: It was closed already; the store can still delete its log.
             InsideConversation: Called from a tool, hook or callback of this conversation.
         """
         core = self._core
         refuse_inside(core.state.conversation_id, "delete")
+        if core.ended.is_set() and not core.delete:
+            raise ConversationClosed(core.state.conversation_id)
         core.delete = True
         await self.close()
+        if core.undeleted is not None:
+            raise core.undeleted
 
     @property
     def _core(self) -> Core:
@@ -290,7 +302,7 @@ class Conversation(AsyncContextManagerMixin):
     def _checked(self) -> Core:
         core = self._core
         if core.failure is not None:
-            self._told = True
+            core.told = True
             raise core.failure
         if core.closing or core.stop.is_set():
             raise ConversationClosed(core.state.conversation_id)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from agentcore.agent import Call
 from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import enter_inside
 from agentcore.errors import SecretError
 from agentcore.events import (
@@ -16,9 +19,9 @@ from agentcore.events import (
     StatusChanged,
     UserRejectObservation,
 )
-from agentcore.record import OpenAction
+from agentcore.record import ConversationState, OpenAction
 from agentcore.secrets import unmask
-from agentcore.security import Approve, Reject, read_answer
+from agentcore.security import Approve, Confirm, Reject, read_answer
 from agentcore.tools import read_call
 
 __all__ = ["approved_calls", "ask_for_approval", "prepare", "reject_event"]
@@ -70,11 +73,12 @@ def reject_event(event: ActionEvent, reason: str, by: str | None) -> UserRejectO
 
 
 async def ask_for_approval(core: Core, turn: Turn) -> bool:
-    """Ask the program's callback for each waiting action; say whether there was one to ask.
+    """Ask the program's callback for each waiting action; say whether there is one to ask.
 
     While it is asked the conversation waits for confirmation, as it would without a callback, and the clock stands.
     """
-    if core.confirm is None or turn.clock is None:
+    confirm = core.confirm
+    if confirm is None or turn.clock is None:
         return False
     await core.journal.write(
         ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.WAITING_FOR_CONFIRMATION))
@@ -82,21 +86,41 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     turn.clock.stop()
     try:
         for event in core.state.pending:
-            with enter_inside(core.state.conversation_id):
-                answer = read_answer(await core.confirm(event), event)
-            action = core.state.open_actions.get(event.id)
-            if action is None or not action.waits:
-                continue  # somebody else decided meanwhile
+            answer = await _ask(core, confirm, event)
             decision: Event
             match answer:
                 case Approve():
                     decision = ActionApproved(source="user", cause=event.id, by=answer.by, arguments=answer.arguments)
                 case Reject():
                     decision = reject_event(event, answer.reason, answer.by)
-            await core.journal.write(decision)
+                case None:
+                    continue
+            await core.journal.write(decision, condition=partial(_waits, action_id=event.id))
     finally:
         turn.clock.go_on()
     await core.journal.write(
         ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.RUNNING, code="approved"))
     )
     return True
+
+
+async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Reject | None:
+    """Ask about one action; None where somebody else decides first, and then nobody is asked any more."""
+    answer: Approve | Reject | None = None
+    async with open_group() as tasks:
+
+        async def withdraw() -> None:
+            while _waits(core.state, event.id):
+                await core.bell.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(withdraw)
+        with enter_inside(core.state.conversation_id):
+            answer = read_answer(await confirm(event), event)
+        tasks.cancel_scope.cancel()
+    return answer
+
+
+def _waits(state: ConversationState, action_id: str) -> bool:
+    action = state.open_actions.get(action_id)
+    return action is not None and action.waits

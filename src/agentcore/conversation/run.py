@@ -11,8 +11,10 @@ from anyio.lowlevel import checkpoint
 
 from agentcore.conversation import control
 from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.output import recorded_output
 from agentcore.conversation.result import RunResult, make_result
+from agentcore.conversation.settle import turn_under_way
 from agentcore.conversation.watch import EventCursor
 from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
 from agentcore.events import ConversationStatus, Event, MessageEvent
@@ -21,14 +23,16 @@ from agentcore.messages import Message
 __all__ = ["RunStream", "begin_run", "join_run"]
 
 
-def begin_run(core: Core, context: Context) -> Turn | RunResult:
+async def begin_run(core: Core, context: Context) -> Turn | RunResult:
     """Give the turn under way, begin one, or give the result at once where there is nothing to run."""
-    if core.turn is not None:
-        return core.turn
+    if (turn := await turn_under_way(core)) is not None:
+        return turn
     state = core.state
     if core.closing:
         raise ConversationClosed(state.conversation_id)
-    if state.status in (ConversationStatus.FINISHED, ConversationStatus.WAITING_FOR_CONFIRMATION):
+    # Where the program has a callback that decides, it is asked (again, after a restart).
+    waits = state.status is ConversationStatus.WAITING_FOR_CONFIRMATION and core.confirm is None
+    if state.status is ConversationStatus.FINISHED or (waits and state.pending):
         return make_result(state, state.run_seq, recorded_output(core))
     if not any(isinstance(event, MessageEvent) for event in state.shown):
         raise ConversationError("There is nothing to work on yet: send a message, or pass one to run().")
@@ -37,7 +41,7 @@ def begin_run(core: Core, context: Context) -> Turn | RunResult:
     return core.turn
 
 
-async def join_run(run: Turn | RunResult) -> RunResult:
+async def join_run(core: Core, run: Turn | RunResult) -> RunResult:
     """Wait until the turn settles.
 
     Raises:
@@ -57,18 +61,21 @@ async def join_run(run: Turn | RunResult) -> RunResult:
             with anyio.CancelScope(shield=True):
                 await run.done.wait()
         raise
-    return outcome_of(run)
+    return outcome_of(core, run)
 
 
-def outcome_of(turn: Turn) -> RunResult:
+def outcome_of(core: Core, turn: Turn) -> RunResult:
     """Give the result of a turn that is done, or raise what it ended in."""
     result = turn.result
     assert result is not None
-    if isinstance(turn.error, StoreError | ConversationClosed):
-        raise turn.error
-    if turn.error is not None:
+    if turn.error is None:
+        return result
+    if not turn.fatal:
         raise RunError(f"The run failed with {type(turn.error).__name__}: {turn.error}", result) from turn.error
-    return result
+    core.told = core.told or turn.error is core.failure
+    if not isinstance(turn.error, StoreError | ConversationClosed):
+        raise ConversationClosed(core.state.conversation_id) from turn.error
+    raise turn.error
 
 
 class RunStream:
@@ -98,22 +105,23 @@ class RunStream:
         return self
 
     async def __anext__(self) -> Event:
+        refuse_inside(self._core.state.conversation_id, "run_stream")
         if self._run is None or self._cursor is None:
             core = self._core
             self._cursor = EventCursor(core.state, core.bell, core.state.head)
             if self._text is not None:
                 await control.send(core, self._text)
-            self._run = begin_run(core, self._context)
+            self._run = await begin_run(core, self._context)
         run = self._run
         while self._cursor.seq >= self._core.state.head:
             if isinstance(run, RunResult):
                 raise StopAsyncIteration
             if run.done.is_set():
-                outcome_of(run)
+                outcome_of(self._core, run)
                 raise StopAsyncIteration
             await self._wait(run)
         if isinstance(run, Turn) and run.result is not None and self._cursor.seq >= run.result.last_seq:
-            outcome_of(run)
+            outcome_of(self._core, run)
             raise StopAsyncIteration
         return await self._cursor.__anext__()
 

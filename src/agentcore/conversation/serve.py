@@ -86,7 +86,10 @@ async def serve_conversation(setup: Setup, *, task_status: TaskStatus[Core]) -> 
             with anyio.CancelScope(shield=True):
                 await log.close()
         if recording.core is not None and recording.core.delete:
-            await store.delete(log.state.conversation_id)
+            try:
+                await store.delete(log.state.conversation_id)
+            except StoreError as error:
+                recording.core.undeleted = error  # for whoever asked for it
     finally:
         if recording.core is not None:
             recording.core.ended.set()
@@ -162,7 +165,8 @@ async def _serve(
             core.deltas.close()
             if core.turn is not None and not core.turn.begun:
                 # Asked for when the driver had ended already: whoever waits for it must not wait for ever.
-                core.turn.end(make_result(state, state.run_seq), ConversationClosed(state.conversation_id))
+                closed = ConversationClosed(state.conversation_id)
+                core.turn.end(make_result(state, state.run_seq), closed, fatal=True)
                 core.turn = None
             if core.delete and core.spooled:
                 with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
@@ -187,8 +191,10 @@ async def _wind_down(core: Core) -> None:
         core.turn.interrupt("the conversation was closed")
         core.wake()
         await core.turn.done.wait()
-    await core.bench.aclose()
-    await core.inbox.aclose()
+    try:
+        await core.bench.aclose()
+    finally:
+        await core.inbox.aclose()
 
 
 @asynccontextmanager

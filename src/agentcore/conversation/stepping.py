@@ -11,6 +11,7 @@ from agentcore.context import system_prompt
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import execute_calls, starts_at_once
+from agentcore.conversation.settle import settle
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
 from agentcore.events import (
     ActionEvent,
@@ -67,8 +68,8 @@ class Stepper:
         """Ask the model, record and do what it said; say whether the conversation has settled."""
         core = self._core
         await self._prompt()
-        if core.agent.condenser is not None and await self._condense(requested=False):
-            return False
+        if core.agent.condenser is not None:
+            await self._condense(requested=False)
         try:
             outcome = await self._ask_model()
         except (ContextWindowExceeded, MalformedHistory) as error:
@@ -149,7 +150,7 @@ class Stepper:
             return outcome
         voice.reset()
         detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
-        await core.journal.write(ConversationErrorEvent(code="step_seconds", detail=detail))
+        await settle(core, self._turn, ConversationErrorEvent(code="step_seconds", detail=detail))
         return None
 
     async def _on_retry(self, report: RetryReport) -> None:
@@ -212,17 +213,17 @@ class Stepper:
             if await self._nudge("output_missing"):
                 return False
             detail = "The agent ended with words, and its output type asks for a value."
-            await core.journal.write(ConversationErrorEvent(code="output_missing", detail=detail))
-            return True
+            return await settle(core, self._turn, ConversationErrorEvent(code="output_missing", detail=detail))
         return await self._finish(self._view_seq) or await self._stuck()
 
     async def _finish(self, seen: int) -> bool:
         """End the run, unless a person said something after what the request had seen."""
-        kept = await self._core.journal.write(
+        return await settle(
+            self._core,
+            self._turn,
             ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.FINISHED)),
             condition=lambda state: state.last_user_seq <= seen,
         )
-        return kept is not None
 
     async def _nudge(self, code: str) -> bool:
         """Tell the model what it should do instead, once in a row; say whether it was told."""
@@ -260,9 +261,8 @@ class Stepper:
         return True
 
     async def _end(self, status: ConversationStatus, code: str, detail: str) -> None:
-        await self._core.journal.write(
-            ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
-        )
+        ended = ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
+        await settle(self._core, self._turn, ended)
 
 
 def _must_ask(core: Core, call: Call) -> bool:

@@ -11,9 +11,11 @@ from anyio import get_cancelled_exc_class
 
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.execute import execute_calls, interrupted
+from agentcore.conversation.groups import cancelled_itself, is_cancelled
 from agentcore.conversation.limits import WorkClock, exceeded
 from agentcore.conversation.pending import approved_calls, ask_for_approval
 from agentcore.conversation.result import make_result
+from agentcore.conversation.settle import settle
 from agentcore.conversation.stepping import Stepper
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import (
@@ -49,23 +51,28 @@ async def run_turn(core: Core, turn: Turn) -> None:
             with clock.scope:
                 await _take_turn(core, turn, stepper)
             if clock.scope.cancelled_caught:
+                turn.settling = True
                 code, detail = clock.expired or ("run_seconds", "The run's time is over.")
-                await _settle(core, detail, ConversationErrorEvent(code=code, detail=detail))
+                await _answer_open(core, detail, ConversationErrorEvent(code=code, detail=detail))
         if turn.scope.cancelled_caught:
+            turn.settling = True
             await _stop(core, turn, stepper)
-    except (StoreError, ConversationClosed) as error:
-        turn.error = error
     except Exception as error:
-        _log.info("run failed", error=repr(error))
         await _record_failure(core, turn, error)
-    except get_cancelled_exc_class():
-        turn.closing = True
+    except get_cancelled_exc_class() as error:
+        if not await is_cancelled():
+            await _record_failure(core, turn, cancelled_itself("The model, or a callback,", error))
+            return
+        turn.closing = turn.settling = True
         with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
             await _stop(core, turn, stepper)
         raise
+    except BaseException as error:
+        await _record_failure(core, turn, error)
+        raise
     finally:
         core.turn = None
-        turn.end(make_result(core.state, turn.first_seq, core.output), turn.error)
+        turn.end(make_result(core.state, turn.first_seq, core.output), turn.error, fatal=turn.fatal)
 
 
 async def _begin(core: Core, turn: Turn) -> None:
@@ -85,22 +92,25 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
             if await stepper.settle_after_calls():
                 return
             continue
-        if state.pending:
+        # Before anybody is asked: while a person decides nothing runs, and a pause would be forgotten.
+        if state.pause_requested and (core.confirm is not None or not state.pending):
+            await settle(core, turn, status_event(ConversationStatus.PAUSED, "pause"))
+            return
+        if pending := state.pending:
             if await ask_for_approval(core, turn):
                 continue
-            await core.journal.write(status_event(ConversationStatus.WAITING_FOR_CONFIRMATION))
-            return
-        if state.pause_requested:
-            await core.journal.write(status_event(ConversationStatus.PAUSED, "pause"))
-            return
+            waiting = status_event(ConversationStatus.WAITING_FOR_CONFIRMATION)
+            if await settle(core, turn, waiting, condition=lambda now: now.pending == pending):
+                return
+            continue
         if (over := exceeded(state, state.limits)) is not None:
-            await core.journal.write(ConversationErrorEvent(code=over[0], detail=over[1]))
+            await settle(core, turn, ConversationErrorEvent(code=over[0], detail=over[1]))
             return
         if await stepper.step():
             return
 
 
-async def _settle(core: Core, why: str, *after: Event) -> None:
+async def _answer_open(core: Core, why: str, *after: Event) -> None:
     """Answer what is open and does not wait for a person, in one group with what comes after it."""
     answers = [
         interrupted(action.event, why if action.started else f"{why} before it started", None, "interrupted")
@@ -121,13 +131,16 @@ async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
     elif core.state.status is ConversationStatus.RUNNING:
         detail = "The conversation was closed while the agent worked."
         after.append(status_event(ConversationStatus.PAUSED, "closed", detail))
-    await _settle(core, turn.reason or "the turn was stopped", *after)
+    await _answer_open(core, turn.reason or "the turn was stopped", *after)
 
 
-async def _record_failure(core: Core, turn: Turn, error: Exception) -> None:
+async def _record_failure(core: Core, turn: Turn, error: BaseException) -> None:
+    """Record that the turn failed; where the log has died, that is what those who wait are told."""
+    turn.settling = True
     turn.error = error
     failed = ConversationErrorEvent(code=type(error).__name__, detail=str(error) or repr(error))
     try:
-        await _settle(core, "the run failed", failed)
+        await _answer_open(core, "the run failed", failed)
+        _log.info("run failed", error=repr(error))
     except (StoreError, ConversationClosed) as dead:
-        turn.error = dead
+        turn.error, turn.fatal = dead, True
