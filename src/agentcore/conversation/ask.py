@@ -26,7 +26,7 @@ async def ask_aside(core: Core, question: str) -> str:
         () if prompt is None else prompt.tools,
         context=CallContext(conversation_id=core.state.conversation_id, prompt_cache_key=core.state.conversation_id),
     )
-    await core.journal.write(
+    await core.journal.keep(
         UsageEvent(
             purpose="ask",
             model=reply.model,

@@ -69,12 +69,13 @@ class DeltaCursor:
         return self
 
     async def __anext__(self) -> StreamDelta:
+        await checkpoint()
         while not self._pieces:
             if self._closed:
                 raise StopAsyncIteration
-            self._news = anyio.Event()
+            if self._news.is_set():
+                self._news = anyio.Event()
             await self._news.wait()
-        await checkpoint()
         if self._lost:
             lost, self._lost = self._lost, 0
             return StreamDelta(type="gap", lost=lost)

@@ -16,10 +16,10 @@ from agentcore.agent import Call
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
-from agentcore.conversation.groups import open_group
+from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, open_group
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.spool import spool, spool_if_room
-from agentcore.errors import AgentcoreError, StoreError
+from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
@@ -36,6 +36,7 @@ class CallHost:
     def __init__(self, core: Core, event: ActionEvent) -> None:
         self._core = core
         self._event = event
+        self._turn = core.turn
         self._masking = core.secrets.masker.stream()
         self._offset = 0
 
@@ -67,9 +68,9 @@ class CallHost:
         await self._core.journal.write(MessageEvent(source="environment", message=Message.user(text), code="tool"))
 
     async def interrupt(self) -> None:
-        """Stop the turn."""
-        if self._core.turn is not None:
-            self._core.turn.interrupt(f"the tool {self._event.tool_name!r} asked for it")
+        """Stop the turn of the call; one that ended is not mistaken for the turn that works now."""
+        if self._turn is not None:
+            self._turn.interrupt(f"the tool {self._event.tool_name!r} asked for it")
         await checkpoint()
 
     async def ask(self, question: str) -> str:
@@ -134,8 +135,10 @@ async def _run_call(core: Core, call: Call, started: bool, limiter: anyio.Capaci
     scope = core.scope_of(event.id)
     try:
         with scope:
-            for blocker in place.blockers:
-                await blocker.wait()
+            # The last first: when it is done the others mostly are, and a thousand calls are not woken for each other.
+            for blocker in reversed(place.blockers):
+                if not blocker.is_set():
+                    await blocker.wait()
             async with limiter:
                 if not started:
                     await core.journal.write(ActionStarted(cause=event.id))
@@ -175,23 +178,32 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
         execute = await core.bench.executor(call.tool)
         observation = await execute(call.action, context)
         return await observe(core, call, observation)
-    except StoreError:
-        raise
     except (Exception, SystemExit) as error:
-        _log.debug("tool raised", tool=event.tool_name, action=event.id, error=repr(error))
-        text = str(error) if isinstance(error, AgentcoreError) else _describe(error)
-        return AgentErrorEvent(
-            cause=event.id,
-            tool_name=event.tool_name,
-            call_id=event.call_id,
-            error=cut(text, OUTPUT_LIMIT, None),
-            code=type(error).__name__,
-        )
+        if core.failure is not None:
+            raise core.failure from None  # nothing can be answered any more
+        return _failed(event, bare(error))
+    except get_cancelled_exc_class() as error:
+        context.request_cancel()
+        if await is_cancelled():
+            raise
+        return _failed(event, cancelled_itself("It", error))
     except BaseException:
         context.request_cancel()
         raise
     finally:
         host.finish()
+
+
+def _failed(event: ActionEvent, error: BaseException) -> AgentErrorEvent:
+    _log.debug("tool raised", tool=event.tool_name, action=event.id, error=repr(error))
+    text = str(error) if isinstance(error, AgentcoreError) else _describe(error)
+    return AgentErrorEvent(
+        cause=event.id,
+        tool_name=event.tool_name,
+        call_id=event.call_id,
+        error=cut(text, OUTPUT_LIMIT, None),
+        code=type(error).__name__,
+    )
 
 
 def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:
@@ -207,7 +219,9 @@ def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:
     )
 
 
-async def observe(core: Core, call: Call, observation: Observation) -> ObservationEvent:
+async def observe(core: Core, call: Call, observation: Observation | object) -> ObservationEvent:
+    if not isinstance(observation, Observation):
+        raise TypeError(f"what runs it gave {type(observation).__name__} instead of an Observation")
     event = call.event
     content: list[ResultBlock] = []
     open_action = core.state.open_actions.get(event.id)
@@ -241,4 +255,4 @@ def _describe(error: BaseException) -> str:
     """Say what was raised and where in the tool: the model may have written the code that raised."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" (at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
-    return f"The tool raised {type(error).__name__}: {error}{where}"
+    return "\n".join((f"The tool raised {type(error).__name__}: {error}{where}", *getattr(error, "__notes__", ())))

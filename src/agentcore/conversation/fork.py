@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import anyio
+
 from agentcore.errors import RewindRefused
 from agentcore.events import (
     ConversationStateUpdateEvent,
@@ -12,6 +14,7 @@ from agentcore.events import (
     HeadMoved,
     LimitsSet,
     PolicySet,
+    SecretsRegistered,
     StatusChanged,
 )
 from agentcore.ids import new_conversation_id
@@ -34,15 +37,24 @@ async def fork_log(store: Store, state: ConversationState, at: int | None, conve
         raise RewindRefused(f"Event {at} is not a point to fork at.", state.nearest_settled(at))
     # A move of the head means nothing in a log that holds the branch alone.
     copied: list[Event] = [event for event in state.branch_events(at) if not isinstance(event, HeadMoved)]
+    if state.agent is not None and state.agent not in copied:
+        copied.append(state.agent)  # a rewind to before it was recorded does not forget it
     facts: list[Fact] = [LimitsSet(limits=state.limits)]
+    if state.secret_names:
+        facts.append(SecretsRegistered(names=state.secret_names))
     if state.policy is not None:
         facts.append(PolicySet(policy=state.policy))
     facts.append(Forked(conversation_id=state.conversation_id, at=at))
     facts.append(StatusChanged(status=ConversationStatus.IDLE, code="forked"))
     copied.extend(ConversationStateUpdateEvent(update=fact) for fact in facts)
     fork = await EventLog.create(store, conversation_id or new_conversation_id())
-    try:
-        await fork.append([copied])
-    finally:
+    # An append is bounded by its store: the fork is there, or it is not, but never begun and empty.
+    with anyio.CancelScope(shield=True):
+        try:
+            await fork.append([copied])
+        except BaseException:
+            await fork.close()
+            await store.delete(fork.state.conversation_id)
+            raise
         await fork.close()
     return fork.state.conversation_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from os import PathLike
 from typing import Self
@@ -36,7 +36,8 @@ class Host(AsyncContextManagerMixin):
 
     def __init__(self) -> None:
         self._tasks: TaskGroup | None = None
-        self._cores: dict[str, Core] = {}
+        self._cores: set[Core] = set()  # not by id: two stores may each have one of the same
+        self._leaving = False
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
@@ -46,7 +47,8 @@ class Host(AsyncContextManagerMixin):
             try:
                 yield self
             finally:
-                for core in tuple(self._cores.values()):
+                self._leaving = True
+                for core in self._cores:
                     core.stop.set()
 
     async def open(
@@ -64,8 +66,9 @@ class Host(AsyncContextManagerMixin):
 
         Raises:
             StoreError: The log can't be opened.
+            ConversationError: The host is not open, or not any more.
         """
-        if self._tasks is None:
+        if self._tasks is None or self._leaving:
             raise ConversationError("The host is not open: use `async with Host() as host`.")
         setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
@@ -74,7 +77,7 @@ class Host(AsyncContextManagerMixin):
         return Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
 
     async def _serve(self, setup: Setup, *, task_status: TaskStatus[Core]) -> None:
-        status = _Remember(self._cores, task_status)
+        status = _Remember(task_status, self._remember)
         try:
             await serve_conversation(setup, task_status=status)
         except Exception as error:
@@ -83,19 +86,24 @@ class Host(AsyncContextManagerMixin):
             _log.error("conversation ended", conversation=status.core.state.conversation_id, error=repr(error))
         finally:
             if status.core is not None:
-                self._cores.pop(status.core.state.conversation_id, None)
+                self._cores.discard(status.core)
+
+    def _remember(self, core: Core) -> None:
+        self._cores.add(core)
+        if self._leaving:
+            core.stop.set()
 
 
 class _Remember(TaskStatus[Core]):
     """Notes the core on its way to whoever opens the conversation."""
 
-    def __init__(self, cores: dict[str, Core], status: TaskStatus[Core]) -> None:
-        self._cores = cores
+    def __init__(self, status: TaskStatus[Core], remember: Callable[[Core], None]) -> None:
         self._status = status
+        self._remember = remember
         self.core: Core | None = None
 
     def started(self, value: Core | None = None) -> None:
         assert value is not None
         self.core = value
-        self._cores[value.state.conversation_id] = value
+        self._remember(value)
         self._status.started(value)

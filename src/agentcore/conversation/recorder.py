@@ -33,23 +33,35 @@ async def keep_record(
     with anyio.CancelScope(shield=True):
         async with drafts:
             async for first in drafts:
-                for batch in _batches(_drain(first, drafts)):
+                waiting = _drain(first, drafts)
+                for batch in _batches(waiting):
                     if failure is None:
                         try:
                             await _keep(batch, log)
-                        except StoreError as error:
-                            failure = error
-                            on_failure(error)
-                        except Exception as error:
-                            failure = StoreError(
-                                f"The log of {log.state.conversation_id!r} could not be kept: {error!r}"
-                            )
-                            failure.__cause__ = error
+                        except BaseException as error:
+                            failure = _store_error(error, log)
                             on_failure(failure)
-                    for draft in batch:
-                        draft.error = failure
-                        draft.done.set()
+                            if not isinstance(error, Exception):
+                                # The end of the process, most likely. Nobody may be left waiting behind a shield.
+                                _tell(waiting, failure)
+                                raise
+                    _tell(batch, failure)
                     bell.ring()
+
+
+def _store_error(error: BaseException, log: EventLog) -> StoreError:
+    if isinstance(error, StoreError):
+        return error
+    failure = StoreError(f"The log of {log.state.conversation_id!r} could not be kept: {error!r}")
+    failure.__cause__ = error
+    return failure
+
+
+def _tell(drafts: Sequence[Draft], failure: StoreError | None) -> None:
+    for draft in drafts:
+        if not draft.done.is_set():
+            draft.error = failure
+            draft.done.set()
 
 
 def _drain(first: Draft, drafts: MemoryObjectReceiveStream[Draft]) -> list[Draft]:

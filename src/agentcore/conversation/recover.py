@@ -53,7 +53,9 @@ async def recover(core: Core) -> None:
 async def _outcome(core: Core, action: OpenAction) -> ObservationEvent | AgentErrorEvent | None:
     """Find out what became of an action that had started; None where it is read-only, and is run again."""
     event = action.event
-    call = await prepare(core, action)
+    call: Call | AgentErrorEvent | None = None
+    with anyio.move_on_after(_RECONCILE_SECONDS):  # it may need a secret, from a source that does not answer
+        call = await prepare(core, action)
     if isinstance(call, Call):
         if call.tool.annotations.read_only:
             core.rerun.add(event.id)

@@ -72,13 +72,13 @@ class EventCursor:
         return self
 
     async def __anext__(self) -> Event:
+        if self._given % _STRIDE == 0:
+            await checkpoint()
         while self._seq >= self._state.head:
             if self._bell.closed:
                 raise StopAsyncIteration
             self._given = 0
             await self._bell.wait()
-        if self._given % _STRIDE == 0:
-            await checkpoint()
         self._given += 1
         self._seq += 1
         return self._state.events[self._seq - 1]

@@ -1,0 +1,469 @@
+"""Tools, models, callbacks and stores that do what they should not: the log stays whole and the errors say what to do."""
+
+from __future__ import annotations
+
+import asyncio  # noqa: TID251  what users raise by accident
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from agentcore import (
+    Action,
+    Agent,
+    AgentErrorEvent,
+    Conversation,
+    ConversationStatus,
+    Host,
+    MemoryStore,
+    Observation,
+    Tool,
+    ToolContext,
+)
+from agentcore.conversation import tools as bench
+from agentcore.errors import (
+    ConversationClosed,
+    ConversationError,
+    InsideConversation,
+    RunError,
+    StoreError,
+    ToolError,
+)
+from agentcore.events import Condensation
+from agentcore.record import Record, ShownEvent, StoredLog, read_log
+from agentcore.testing import Gate, Request, ScriptedLLM, ScriptLine, call, calls, say
+from agentcore.tools import tool
+
+
+class Boom(BaseException):
+    """Not an Exception: the end of a test, of a process, of a greenlet."""
+
+
+class Nothing(Action):
+    """Nothing to say."""
+
+
+Opened = Callable[[Any, str], Any]
+
+
+def opened_tool(name: str, opened: Opened) -> Tool[Nothing, Observation]:
+    return Tool(name=name, description="A tool with a server.", action=Nothing, open=opened)
+
+
+async def answer(action: Nothing, ctx: ToolContext) -> Observation:
+    return Observation()
+
+
+def errors(conversation: Conversation) -> list[AgentErrorEvent]:
+    return [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+
+
+async def test_what_is_no_exception_leaves_as_itself_and_the_log_is_whole(tmp_path: Path) -> None:
+    @tool
+    async def bad() -> str:
+        """Explode."""
+        raise Boom("over")
+
+    store = MemoryStore()
+    conversation = Conversation(Agent(llm=ScriptedLLM([call("bad")]), tools=[bad]), tmp_path, store=store)
+    with pytest.raises(Boom, match="over"), anyio.fail_after(10):
+        async with conversation:
+            await conversation.run("go")
+    state = await read_log(store, conversation.id)
+    assert state.status is ConversationStatus.ERROR
+    assert state.status_code == "Boom"
+    assert not state.open_actions
+
+
+async def test_a_tool_that_cancels_itself_is_answered_and_the_others_go_on(
+    tmp_path: Path, anyio_backend_name: str
+) -> None:
+    if anyio_backend_name != "asyncio":
+        pytest.skip("only asyncio's cancellation can be raised by anybody")
+
+    @tool(resources=())
+    async def bad() -> str:
+        """Await a future that was cancelled."""
+        raise asyncio.CancelledError
+
+    @tool(resources=())
+    async def good() -> str:
+        """Take a while."""
+        for _ in range(10):
+            await checkpoint()
+        return "ok"
+
+    agent = Agent(llm=ScriptedLLM([calls(call("bad"), call("good")), say("done")]), tools=[bad, good])
+    async with Conversation(agent, tmp_path) as conversation:
+        assert (await conversation.run("go")).text == "done"
+        (error,) = errors(conversation)
+        assert "nobody cancelled it" in error.error
+
+
+async def test_a_model_that_cancels_itself_fails_its_run_and_the_next_one_works(
+    tmp_path: Path, anyio_backend_name: str
+) -> None:
+    if anyio_backend_name != "asyncio":
+        pytest.skip("only asyncio's cancellation can be raised by anybody")
+
+    async def bad(request: Request) -> ScriptLine:
+        raise asyncio.CancelledError
+
+    async with Conversation(Agent(llm=ScriptedLLM([bad, say("done")])), tmp_path) as conversation:
+        with anyio.fail_after(10):
+            with pytest.raises(RunError, match="awaited a task or a future"):
+                await conversation.run("go")
+            assert (await conversation.run()).text == "done"
+
+
+async def test_an_error_of_another_conversations_store_is_the_tools_answer(tmp_path: Path) -> None:
+    store = MemoryStore()
+    inner = Agent(llm=ScriptedLLM([]))
+
+    @tool
+    async def delegate() -> str:
+        """Open a conversation that is open elsewhere."""
+        async with Conversation(inner, tmp_path, store=store, id="inner"):
+            return "never"
+
+    agent = Agent(llm=ScriptedLLM([call("delegate"), say("done")]), tools=[delegate])
+    async with Conversation(inner, tmp_path, store=store, id="inner"), Conversation(agent, tmp_path) as conversation:
+        assert (await conversation.run("go")).text == "done"
+        assert errors(conversation)[0].code == "ConversationLocked"
+
+
+@pytest.mark.parametrize("error", [StoreError("not ours"), ConversationClosed("another")])
+async def test_a_model_that_raises_another_conversations_error_fails_its_run_alone(
+    tmp_path: Path, error: Exception
+) -> None:
+    async with Conversation(Agent(llm=ScriptedLLM([error, say("done")])), tmp_path) as conversation:
+        with pytest.raises(RunError) as caught:
+            await conversation.run("go")
+        assert caught.value.__cause__ is error
+        assert conversation.state.status is ConversationStatus.ERROR
+        assert (await conversation.run()).text == "done"
+
+
+async def test_an_error_in_a_task_of_the_tool_is_told_as_itself(tmp_path: Path) -> None:
+    @tool
+    async def busy() -> str:
+        """Start a task of its own."""
+
+        async def fail() -> None:
+            raise ToolError("Use metres.")
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fail)
+        return "never"
+
+    agent = Agent(llm=ScriptedLLM([call("busy"), say("done")]), tools=[busy])
+    async with Conversation(agent, tmp_path) as conversation:
+        await conversation.run("go")
+        assert [event.error for event in errors(conversation)] == ["Use metres."]
+
+
+async def test_an_executor_that_gives_nothing_is_told_so(tmp_path: Path) -> None:
+    async def forgetful(action: Nothing, ctx: ToolContext) -> Any:
+        return None
+
+    forgets = Tool(name="forgets", description="Forgets.", action=Nothing, execute=forgetful)
+    async with Conversation(
+        Agent(llm=ScriptedLLM([call("forgets"), say("done")]), tools=[forgets]), tmp_path
+    ) as conversation:
+        await conversation.run("go")
+        assert "NoneType instead of an Observation" in errors(conversation)[0].error
+
+
+async def test_a_context_that_outlived_its_call_does_not_stop_a_later_turn(tmp_path: Path) -> None:
+    kept: list[ToolContext] = []
+
+    @tool
+    async def leak(ctx: ToolContext) -> str:
+        """Leak."""
+        kept.append(ctx)
+        return ""
+
+    gate = Gate()
+    agent = Agent(llm=ScriptedLLM([call("leak"), say("one"), gate.hold(say("two"))]), tools=[leak])
+    async with Conversation(agent, tmp_path) as conversation:
+        await conversation.run("go")
+
+        async def late() -> None:
+            await gate.arrived()
+            await kept[0].interrupt()
+            gate.open()
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(late)
+                assert (await conversation.run("more")).text == "two"
+    with pytest.raises(ConversationClosed):
+        await kept[0].send("too late")
+
+
+async def test_a_stream_of_a_run_is_not_followed_from_inside_it(tmp_path: Path) -> None:
+    @tool
+    async def follow() -> str:
+        """Wait for oneself."""
+        async for _ in stream:
+            pass
+        return "never"
+
+    agent = Agent(llm=ScriptedLLM([call("follow"), say("done")]), tools=[follow])
+    async with Conversation(agent, tmp_path) as conversation:
+        stream = conversation.run_stream("go")
+        with anyio.fail_after(10):
+            async for _ in stream:
+                pass
+        assert stream.result.text == "done"
+        assert errors(conversation)[0].code == InsideConversation.__name__
+
+
+async def test_tools_are_closed_in_order_when_the_body_raises(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        try:
+            yield answer
+        finally:
+            await checkpoint()  # a goodbye, which a cancellation would cut off
+            closed.append("said goodbye")
+
+    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    with pytest.raises(KeyError, match="body"):
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+            raise KeyError("body")
+    assert closed == ["said goodbye"]
+
+
+async def test_a_tool_that_can_not_close_keeps_no_other_from_closing(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    def server(name: str, *, fails: bool) -> Opened:
+        @asynccontextmanager
+        async def opened(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+            yield answer
+            await checkpoint()
+            closed.append(name)
+            if fails:
+                raise ValueError("The server would not stop.")
+
+        return opened
+
+    tools = [opened_tool("first", server("first", fails=False)), opened_tool("second", server("second", fails=True))]
+    agent = Agent(llm=ScriptedLLM([calls(call("first"), call("second")), say("done")]), tools=tools)
+    with pytest.raises(ValueError, match="would not stop") as caught:
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+    assert sorted(closed) == ["first", "second"]
+    assert caught.value.__notes__ == ["Raised while the tool 'second' was closed."]
+
+
+async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
+    opened: list[anyio.Event] = []
+    died = anyio.Event()
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        die = anyio.Event()
+        opened.append(die)
+
+        async def live() -> None:
+            await die.wait()
+            raise RuntimeError("The server is gone.")
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(live)
+                yield answer
+                tasks.cancel_scope.cancel()
+        finally:
+            died.set()
+
+    agent = Agent(
+        llm=ScriptedLLM([call("served"), say("one"), call("served"), say("two")]), tools=[opened_tool("served", server)]
+    )
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+            opened[0].set()
+            await died.wait()
+            assert (await conversation.run("more")).text == "two"
+    assert len(opened) == 2
+    assert not errors(conversation)
+
+
+async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "_CLOSE_SECONDS", 0)
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        yield answer
+        await anyio.sleep_forever()
+
+    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+
+
+async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Path) -> None:
+    other_is_open = anyio.Event()
+
+    @asynccontextmanager
+    async def slow(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        await other_is_open.wait()
+        yield answer
+
+    @asynccontextmanager
+    async def quick(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        other_is_open.set()
+        yield answer
+
+    tools = [
+        Tool(name=name, description="Opens.", action=Nothing, open=opened, resources=())
+        for name, opened in (("slow", slow), ("quick", quick))
+    ]
+    agent = Agent(llm=ScriptedLLM([calls(call("slow"), call("quick")), say("done")]), tools=tools)
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path) as conversation:
+            assert (await conversation.run("go")).text == "done"
+
+
+async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_working(tmp_path: Path) -> None:
+    class Eager:
+        async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
+            return Condensation(forgotten=(shown[-1].id,), summary="It began.")
+
+    with anyio.fail_after(10):
+        async with Conversation(Agent(llm=ScriptedLLM([say("done")]), condenser=Eager()), tmp_path) as conversation:
+            assert (await conversation.run("go")).text == "done"
+
+
+class StrangeStore(MemoryStore):
+    """Does something strange at its n-th append."""
+
+    def __init__(self, n: int, act: Callable[[], Awaitable[None]]) -> None:
+        super().__init__()
+        self.n = n
+        self.act = act
+
+    async def create(self, conversation_id: str, *, format_version: int) -> Any:
+        return _StrangeLog(await super().create(conversation_id, format_version=format_version), self)
+
+
+class _StrangeLog:
+    def __init__(self, log: StoredLog, store: StrangeStore) -> None:
+        self._log = log
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
+
+    async def append(self, records: Sequence[Record]) -> None:
+        self._store.n -= 1
+        if self._store.n == 0:
+            await self._store.act()
+        await self._log.append(records)
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+async def test_a_store_that_ends_the_process_leaves_nobody_waiting(tmp_path: Path, n: int) -> None:
+    async def end() -> None:
+        raise Boom("out")
+
+    agent = Agent(llm=ScriptedLLM([call("think", thought="hm"), say("done")]))
+    with pytest.raises(Boom), anyio.fail_after(10):
+        async with Conversation(agent, tmp_path, store=StrangeStore(n, end)) as conversation:
+            await conversation.run("go")
+
+
+@pytest.mark.parametrize("n", range(3, 7))
+async def test_a_dead_store_that_was_told_of_is_not_told_of_again_on_leaving(tmp_path: Path, n: int) -> None:
+    async def end() -> None:
+        raise OSError("no space left")
+
+    agent = Agent(llm=ScriptedLLM([call("think", thought="hm"), say("done")]))
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path, store=StrangeStore(n, end)) as conversation:
+            with pytest.raises(StoreError, match="no space left"):
+                await conversation.run("go")
+
+
+async def test_a_host_closes_conversations_of_one_id_in_two_stores(tmp_path: Path) -> None:
+    agent = Agent(llm=ScriptedLLM([]))
+    with anyio.fail_after(10):
+        async with Host() as host:
+            for _ in range(2):
+                await host.open(agent, tmp_path, id="same", store=MemoryStore())
+
+
+async def test_a_host_that_was_left_says_so(tmp_path: Path) -> None:
+    async with Host() as host:
+        pass
+    with pytest.raises(ConversationError, match="not open"):
+        await host.open(Agent(llm=ScriptedLLM([])), tmp_path)
+
+
+async def test_a_conversation_that_opens_while_its_host_is_left_is_closed(tmp_path: Path) -> None:
+    opening, go = anyio.Event(), anyio.Event()
+    opened: list[Conversation] = []
+
+    async def wait() -> None:
+        opening.set()
+        await go.wait()
+
+    async def open_one(host: Host) -> None:
+        opened.append(await host.open(Agent(llm=ScriptedLLM([])), tmp_path, store=StrangeStore(1, wait)))
+
+    async def let_go() -> None:
+        await anyio.wait_all_tasks_blocked()
+        go.set()
+
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            async with Host() as host:
+                tasks.start_soon(open_one, host)
+                await opening.wait()
+                tasks.start_soon(let_go)
+    with pytest.raises(ConversationClosed):
+        await opened[0].send("hello")
+
+
+async def test_a_log_that_can_not_be_deleted_is_told_to_who_asked(tmp_path: Path) -> None:
+    class Keeper(MemoryStore):
+        async def delete(self, conversation_id: str) -> None:
+            raise StoreError("It is kept by law.")
+
+    async with Host() as host:
+        conversation = await host.open(Agent(llm=ScriptedLLM([])), tmp_path, store=Keeper())
+        with pytest.raises(StoreError, match="by law"):
+            await conversation.delete()
+
+
+async def test_a_closed_conversation_can_not_be_deleted_in_silence(tmp_path: Path) -> None:
+    store = MemoryStore()
+    async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path, store=store) as conversation:
+        await conversation.close()
+        with pytest.raises(ConversationClosed):
+            await conversation.delete()
+    assert len(await store.list()) == 1
+
+
+async def test_a_fork_of_an_empty_branch_knows_the_agent_and_the_secrets(tmp_path: Path) -> None:
+    store = MemoryStore()
+    agent = Agent(llm=ScriptedLLM([say("done")]))
+    async with Conversation(agent, tmp_path, store=store, secrets={"KEY": "a value"}) as conversation:
+        await conversation.run("go")
+        await conversation.rewind(to=0)
+        fork = await read_log(store, await conversation.fork())
+    assert fork.agent is not None
+    assert fork.secret_names == ("KEY",)
