@@ -467,3 +467,20 @@ async def test_a_fork_of_an_empty_branch_knows_the_agent_and_the_secrets(tmp_pat
         fork = await read_log(store, await conversation.fork())
     assert fork.agent is not None
     assert fork.secret_names == ("KEY",)
+
+
+async def test_what_is_no_agent_no_model_no_tool_or_no_message_is_told_at_once(tmp_path: Path) -> None:
+    wrong: Any = "anthropic/claude"
+    with pytest.raises(TypeError, match=r"LLM\(model='anthropic/claude'\)"):
+        Agent(llm=wrong)
+    plain: Any = answer
+    with pytest.raises(TypeError, match="answer is not a tool: decorate"):
+        Agent(llm=ScriptedLLM([]), tools=[plain])
+    with pytest.raises(TypeError, match=r"Agent\(llm"):
+        async with Conversation(wrong, tmp_path):
+            pass
+    nothing: Any = None
+    async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path) as conversation:
+        with pytest.raises(TypeError, match="not NoneType"):
+            await conversation.send(nothing)
+        assert conversation.state.status is ConversationStatus.IDLE

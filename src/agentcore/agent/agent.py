@@ -13,7 +13,7 @@ from pydantic import BaseModel, JsonValue
 from agentcore.context import AgentContext, Condenser
 from agentcore.llm import LLM, Model
 from agentcore.stuck import StuckThresholds
-from agentcore.tools import AnyTool, ToolSpec, finish_tool, resolve_tool, think_tool
+from agentcore.tools import AnyTool, Tool, ToolSpec, finish_tool, resolve_tool, think_tool
 
 __all__ = ["Agent", "record_agent", "restore_agent"]
 
@@ -23,6 +23,7 @@ class Agent:
     """A model, its tools, and what it is told. One value serves any number of conversations at once.
 
     Raises:
+        TypeError: `llm` is the name of a model instead of one, or a tool is a function that `@tool` did not make one.
         ValueError: two tools have one name, or `max_parallel_calls` is below 1.
     """
 
@@ -44,6 +45,13 @@ class Agent:
     """When the agent counts as stuck; None never."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.llm, str):
+            raise TypeError(f"llm={self.llm!r} is the name of a model: pass the model, LLM(model={self.llm!r}).")
+        tools: Sequence[object] = self.tools  # what a program without a type checker passes
+        for given in tools:
+            if not isinstance(given, Tool):
+                name = getattr(given, "__qualname__", repr(given))
+                raise TypeError(f"{name} is not a tool: decorate the function with @tool, or make a Tool(...) of it.")
         if self.max_parallel_calls < 1:
             raise ValueError(
                 f"max_parallel_calls is {self.max_parallel_calls}: at least one call has to run at a time."

@@ -59,10 +59,12 @@ _REWOUND = (
 )
 
 
-async def send(core: Core, message: str | Message) -> int:
+async def send(core: Core, message: str | Message | object) -> int:
     """Record a user's message and give its seq."""
     if isinstance(message, str):
         message = Message.user(message)
+    if not isinstance(message, Message):
+        raise TypeError(f"A message is text or a Message, not {type(message).__name__}.")
     if message.role != "user":
         raise ValueError(f"A message of role {message.role!r} can't be sent: make it with Message.user(...).")
     kept = await core.journal.write(MessageEvent(source="user", message=message))

@@ -231,9 +231,11 @@ async def _find_log(setup: Setup, store: Store) -> EventLog:
     return await EventLog.create(store, setup.id or new_conversation_id())
 
 
-async def _choose_agent(agent: Agent | None, state: ConversationState) -> Agent:
-    if agent is not None:
+async def _choose_agent(agent: Agent | object | None, state: ConversationState) -> Agent:
+    if isinstance(agent, Agent):
         return agent
+    if agent is not None:
+        raise TypeError(f"A conversation is with an Agent(llm=..., tools=...), not with {agent!r}.")
     if state.agent is None:
         raise NotRecorded(state.conversation_id, ["the agent"])
     if state.agent.missing:
