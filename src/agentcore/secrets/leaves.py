@@ -10,13 +10,27 @@ from enum import Enum
 from functools import cache
 from typing import Annotated, Any, Literal, cast, final, get_args, get_origin
 
-from pydantic import BaseModel
+from pydantic import AwareDatetime, BaseModel
 
 from agentcore._value import VERBATIM
 
 __all__ = ["LeafMap", "text_fields"]
 
-_TEXTLESS = (bool, int, float, complex, Decimal, Enum, datetime, date, time, timedelta, bytes, types.NoneType)
+_TEXTLESS = (
+    bool,
+    int,
+    float,
+    complex,
+    Decimal,
+    Enum,
+    AwareDatetime,
+    datetime,
+    date,
+    time,
+    timedelta,
+    bytes,
+    types.NoneType,
+)
 
 
 def _same(model: BaseModel) -> BaseModel:
