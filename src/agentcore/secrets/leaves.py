@@ -16,20 +16,10 @@ from agentcore._value import VERBATIM
 
 __all__ = ["LeafMap", "text_fields"]
 
-_TEXTLESS = (
-    bool,
-    int,
-    float,
-    complex,
-    Decimal,
-    Enum,
-    AwareDatetime,
-    datetime,
-    date,
-    time,
-    timedelta,
-    bytes,
-    types.NoneType,
+_TEXTLESS: tuple[type, ...] = (
+    *(bool, int, float, complex, bytes, types.NoneType),
+    *(Decimal, Enum, datetime, date, time, timedelta),
+    cast("type", AwareDatetime),  # a class of its own at run time
 )
 
 
