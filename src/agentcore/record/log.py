@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event
 from agentcore.record.codec import decode, encode, find_blobs
+from agentcore.record.collecting import without_collections
 from agentcore.record.files.thread import store_limiter
 from agentcore.record.state import ConversationState
 from agentcore.record.store import Record, Store, StoredLog
@@ -124,23 +125,33 @@ async def _load(store: Store, stored: StoredLog) -> ConversationState:
     records = await stored.read()
     version = stored.format_version
     where = f"{store.location}/{stored.conversation_id}"
+    many = len(records) > _FEW
+    named = await run_sync(_find_blobs, records, limiter=store_limiter()) if many else _find_blobs(records)
     blobs: dict[str, str] = {}
-    for record in records:
-        for digest in find_blobs(record.body):
-            if digest not in blobs:
-                try:
-                    blobs[digest] = (await stored.read_blob(digest)).decode()
-                except BlobLost as error:
-                    raise LogDamaged(where, record.seq, str(error), _how_to_repair(stored.conversation_id)) from error
-    if len(records) <= _FEW:
-        state = _fold(stored.conversation_id, where, version, records, blobs)
-    else:
+    for digest, seq in named.items():
+        try:
+            blobs[digest] = (await stored.read_blob(digest)).decode()
+        except BlobLost as error:
+            raise LogDamaged(where, seq, str(error), _how_to_repair(stored.conversation_id)) from error
+    if many:
         state = await run_sync(_fold, stored.conversation_id, where, version, records, blobs, limiter=store_limiter())
+    else:
+        state = _fold(stored.conversation_id, where, version, records, blobs)
     if version != FORMAT_VERSION:
         state.read_only = other_format(version)
     return state
 
 
+def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
+    """Give each blob's digest with the seq of the first event that names it."""
+    named: dict[str, int] = {}
+    for record in records:
+        for digest in find_blobs(record.body):
+            named.setdefault(digest, record.seq)
+    return named
+
+
+@without_collections
 def _fold(
     conversation_id: str, where: str, version: int, records: Sequence[Record], blobs: Mapping[str, str]
 ) -> ConversationState:

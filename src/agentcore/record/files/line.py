@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
+from agentcore.record.collecting import without_collections
 from agentcore.record.store import Record
 
 __all__ = ["Scan", "decode_line", "encode_line", "scan"]
@@ -33,17 +34,16 @@ def decode_line(line: bytes, seq: int) -> Record:
         ValueError: it does not; the text says why.
     """
     covered = line[:-_CRC_LENGTH]
-    if line[-_CRC_LENGTH:-10] != _CRC or line[-2:] != b'"}':
-        raise ValueError("the line does not end in a checksum")
-    if b"%08x" % crc32(covered) != line[-10:-2]:
-        raise ValueError("the checksum does not fit the line")
+    if line[-_CRC_LENGTH:] != b',"crc":"%08x"}' % crc32(covered):
+        has_one = line[-_CRC_LENGTH:-10] == _CRC and line.endswith(b'"}')
+        raise ValueError(f"the {'checksum does not fit the line' if has_one else 'line does not end in a checksum'}")
     if not covered.startswith(b'{"seq":%d,' % seq):
         raise ValueError(f"this is not event {seq}: lines are missing, or in another order")
-    cut = covered.rfind(_GROUP)
-    group = int(covered[cut + len(_GROUP) :])
+    body, _, last = covered.rpartition(_GROUP)
+    group = int(last)
     if group < seq:
         raise ValueError(f"event {seq} claims to belong to the group that ended at {group}")
-    return Record(seq, group, covered[:cut] + b"}")
+    return Record(seq, group, body + b"}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class Scan:
     """The line and what is wrong with it, where no write that was cut off can have left it."""
 
 
+@without_collections
 def scan(data: bytes) -> Scan:
     """Read all lines; tell an unfinished end from damage."""
     lines = data.split(b"\n")
@@ -89,7 +90,7 @@ def scan(data: bytes) -> Scan:
     kept = _complete(records)
     if len(kept) < len(records) and damage is None:
         torn = f"{len(records) - len(kept)} events of an unfinished group" + (f", and {torn}" if torn else "")
-    length = sum(len(line) + 1 for line in lines[: len(kept)])
+    length = sum(map(len, lines[: len(kept)])) + len(kept)
     return Scan(kept, length, torn, doubtful, damage)
 
 
