@@ -208,6 +208,26 @@ async def test_a_lock_that_was_taken_on_a_deleted_log_is_given_back(
     assert len(hit) == 1
 
 
+async def test_a_log_that_somebody_else_made_meanwhile_is_not_made_again(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    errors: list[Exception] = []
+
+    async def create() -> None:
+        try:
+            await EventLog.create(FileStore(tmp_path, disk=disk), "a")
+        except StoreError as error:
+            errors.append(error)
+
+    with anyio.fail_after(20), disk.hang("make_folder") as hang:
+        async with anyio.create_task_group() as group:
+            group.start_soon(create)
+            await hang.reached()
+            await fill(FileStore(tmp_path), "a", "one")
+            hang.release()
+    assert [type(error) for error in errors] == [ConversationExists]
+    assert (await read_log(FileStore(tmp_path), "a")).head == 1
+
+
 async def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "logs").write_text("no folder")
     store = FileStore(tmp_path / "logs")

@@ -69,6 +69,11 @@ async def forgets_to_close(log: StoredLog) -> None:
     await anyio.lowlevel.checkpoint()
 
 
+async def closes_when_it_is_its_turn(log: StoredLog) -> None:
+    await anyio.lowlevel.checkpoint()
+    await log.close()
+
+
 async def strips(log: StoredLog) -> Sequence[Record]:
     return [
         Record(seq, group, body.decode("utf-8", "replace").strip().encode()[:1000])
@@ -128,6 +133,10 @@ WRONG: dict[str, tuple[Callable[[], MemoryStore], str]] = {
         "test_an_append_that_is_cancelled_is_whole_or_was_not",
     ),
     "never lets go": (lambda: WrongStore(close=forgets_to_close), "test_a_log_goes_on_where_it_was_left"),
+    "lets go only if it is not cancelled": (
+        lambda: WrongStore(close=closes_when_it_is_its_turn),
+        "test_a_log_that_is_closed_by_somebody_who_is_cancelled_is_let_go",
+    ),
     "changes what it keeps": (lambda: WrongStore(read=strips), "test_what_was_appended_is_read_back_as_it_was"),
     "names blobs as it likes": (
         lambda: WrongStore(write_blob=gives_any_digest),

@@ -349,6 +349,13 @@ class StoreContract:
                 await log.close()
             await (await store.open("opened")).close()
 
+    async def test_a_log_that_is_closed_by_somebody_who_is_cancelled_is_let_go(self, store: Store) -> None:
+        log = await _filled(store, "closed", [_record(1)])
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await log.close()
+        await (await store.open("closed")).close()
+
     async def test_a_creation_that_is_cancelled_holds_nothing(self, store: Store) -> None:
         for attempt in cancel_everywhere():
             conversation_id = f"created-{attempt.n}"
