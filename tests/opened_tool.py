@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -35,7 +36,7 @@ class KeepingHost:
     def __init__(self, workspace: LocalWorkspace, secrets: SecretRegistry) -> None:
         self._workspace = workspace
         self._secrets = secrets
-        self.shown: list[str] = []
+        self.shown: deque[str] = deque(maxlen=50)  # a flood is shown in pieces, which a test must not collect
 
     async def progress(self, action_id: str, text: str) -> None:
         self.shown.append(text)

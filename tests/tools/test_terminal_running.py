@@ -103,6 +103,13 @@ async def test_a_command_is_interrupted_by_its_key_and_the_shell_lives_on(tmp_pa
         assert (await terminal("echo $A")).text == "kept\n"
 
 
+async def test_a_key_without_is_input_is_typed_all_the_same_where_something_runs(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.2) as terminal:
+        await terminal("sleep 1000")
+        assert (await terminal("C-c", timeout=60)).exit_code == 130
+        assert (await terminal("C-c", timeout=60)).exit_code == 127
+
+
 async def test_a_stopped_job_gives_the_shell_back(tmp_path: Path) -> None:
     async with open_terminal(tmp_path, quiet=0.2) as terminal:
         await terminal("cat")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["KEYS", "typed"]
+__all__ = ["KEYS", "is_key", "typed"]
 
 KEYS: Final = {
     "ENTER": b"\r",
@@ -24,6 +24,11 @@ KEYS: Final = {
 """What a terminal sends for the keys that have a name."""
 
 _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
+
+
+def is_key(text: str) -> bool:
+    """Say whether this is the name of a key, and not text."""
+    return text.strip() in KEYS or _WITH_CONTROL.fullmatch(text.strip()) is not None
 
 
 def typed(text: str) -> bytes:

@@ -18,6 +18,7 @@ from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import ToolContext
 from agentcore.workspace import Workspace
 from agentcore_tools.terminal.action import TerminalAction
+from agentcore_tools.terminal.keys import is_key
 from agentcore_tools.terminal.observation import TerminalObservation
 from agentcore_tools.terminal.shell import Shell
 from agentcore_tools.terminal.spool import shortened
@@ -89,6 +90,9 @@ class Terminal:
                 return TerminalObservation(text=earlier, new_shell=True)
         elif action.is_input or not command:
             return await self._go_on(action, ctx)
+        elif shell is not None and shell.busy and is_key(command):
+            # It can't have been meant as a command, and is_input was forgotten.
+            return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
         elif shell is not None and shell.busy:
             return TerminalObservation(text=shell.take(), running=True, problem="still_running")
         return await self._run(action, ctx)
