@@ -50,6 +50,7 @@ async def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore",
         "agentcore.cli",
         "agentcore.cli.app",
+        "agentcore.errors",
     }
 
 
@@ -60,6 +61,14 @@ async def test_the_version_is_that_of_the_distribution(cli: Cli) -> None:
     except importlib.metadata.PackageNotFoundError:
         expected = "(from its sources, not installed)"
     assert (ended.code, ended.out) == (0, f"agentcore {expected}\n")
+
+
+async def test_windows_is_refused_in_one_sentence(cli: Cli) -> None:
+    program = "from agentcore.cli import main; import sys; sys.platform = 'win32'; main()"
+    ended = await cli.run(program=[sys.executable, "-c", program])
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("error: agentcore does not run on Windows")
+    assert len(ended.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

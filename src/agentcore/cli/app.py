@@ -6,6 +6,7 @@ Importing this file imports typer and nothing of agentcore's runtime, so that `-
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Coroutine
 from decimal import Decimal, InvalidOperation
 from importlib import import_module
@@ -13,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+
+from agentcore.errors import UnsupportedPlatform
 
 if TYPE_CHECKING:
     from agentcore.cli import check, conversations, demo, export, resume, run, settings, show
@@ -49,19 +52,15 @@ app.add_typer(log, name="log")
 
 def main() -> None:
     """Run the command line."""
+    if sys.platform == "win32":
+        typer.echo(f"error: {UnsupportedPlatform('Windows')}", err=True)
+        sys.exit(1)
     app(prog_name="agentcore")
 
 
 def _execute(command: Callable[[], Coroutine[Any, Any, int]], debug: bool) -> NoReturn:
     import_module("agentcore.cli.runner").execute(command, debug=debug)
     raise AssertionError("execute() leaves the process")
-
-
-def _version() -> str:
-    try:
-        return version("agentcore-runtime")
-    except PackageNotFoundError:
-        return "(from its sources, not installed)"
 
 
 def _amount(text: str) -> Decimal:
@@ -96,19 +95,24 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON Lines, for prog
 GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="The conversation, or how its id begins.")]
 
 
-@app.callback(invoke_without_command=True)
+def _show_version(wanted: bool) -> None:
+    if not wanted:
+        return
+    try:
+        typer.echo(f"agentcore {version('agentcore-runtime')}")
+    except PackageNotFoundError:
+        typer.echo("agentcore (from its sources, not installed)")
+    raise typer.Exit
+
+
+@app.callback()
 def start(
-    context: typer.Context,
     *,
-    show_version: Annotated[bool, typer.Option("--version", help="Show the version.")] = False,
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
 ) -> None:
     """Run software agents in a folder of yours, and read what they did."""
-    if show_version:
-        typer.echo(f"agentcore {_version()}")
-        raise typer.Exit
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
-        raise typer.Exit(2)
 
 
 @app.command("demo", short_help="Watch an agent at work, offline.")
@@ -181,7 +185,8 @@ def resume_command(
 ) -> None:
     """Go on with a conversation: one that was interrupted, crashed, waits for you, or is finished.
 
-    Without an ID it is the one that changed last; `agentcore resume "and now the docs"` says something to it. Calls that wait for your yes or no are shown and asked about.
+    Without an ID it is the one that changed last; `agentcore resume "and now the docs"` says something to it. Calls
+    that wait for your yes or no are shown and asked about.
     """
     if approve and reject is not None:
         raise typer.BadParameter("Say --approve or --reject, not both.")

@@ -8,10 +8,12 @@ from agentcore.cli.amounts import count
 from agentcore.cli.console import DIM, make_console, say
 from agentcore.cli.failures import UsageError
 from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
+from agentcore.cli.json_lines import JsonLines
 from agentcore.cli.models import agent_of
 from agentcore.cli.run import policy_of, read_message, with_limits
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.work import Job, work
+from agentcore.conversation import RunResult
 from agentcore.events import ConversationStatus
 from agentcore.record import ConversationState, read_log
 from agentcore.security import Approve, Reject
@@ -63,6 +65,10 @@ async def resume_conversation(
             console,
             f"It is finished. To go on, say what to do next: {settings.command(f'resume {conversation_id}')} '...'",
         )
+        if json:
+            result = RunResult(status=state.status, text=state.answer, first_seq=state.run_seq, last_seq=state.head)
+            JsonLines().result(conversation_id, result, 0)
+        return 0
     return await work(
         Job(
             agent=agent_of(state, settings, model=model, base_url=base_url, retries=retries),

@@ -180,10 +180,8 @@ class View:
                 say(self._console, f"> {self._glyphs.more} {len(lines) - _TASK_LINES} more lines", DIM)
             say(self._console, "")
         else:
-            told = self._teller.tell(event)
+            self._words.end()
             say(self._console, styled("note: ", WARN).append(one_line(event.text)))
-            if self._verbose:
-                say(self._console, told.line)
 
     def _action(self, event: ActionEvent) -> None:
         self._words.say_rest(event.reply_id, _words_in(event.before))

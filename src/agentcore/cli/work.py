@@ -91,16 +91,8 @@ class _Work:
         result: RunResult | None = None
         failure: AgentcoreError | None = None
         record = None if self._json is None else self._json.event
-        if self._job.heading is not None:
-            between = f" {Glyphs(self._console.encoding).between} "
-            about = (self._conversation.id, self._job.heading, self._conversation.workspace.root)
-            say(self._console, between.join(about), DIM)
-        if self._conversation.repaired is not None:
-            say(self._console, f"cut off, because it was never acknowledged: {self._conversation.repaired}", DIM)
+        self._begin()
         before = self._job.before
-        if before is not None:
-            for action in before.open_actions.values():
-                self._view.expect(action.event)
         watch = Watch(self._conversation, self._view, record, 0 if before is None else before.head)
         async with anyio.create_task_group() as watching:
             watch.start(watching)
@@ -123,6 +115,17 @@ class _Work:
             self._json.result(self._conversation.id, result, code)
         return code
 
+    def _begin(self) -> None:
+        """Say what is about to go on."""
+        conversation, heading, before = self._conversation, self._job.heading, self._job.before
+        if heading is not None:
+            between = f" {Glyphs(self._console.encoding).between} "
+            say(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
+        if conversation.repaired is not None:
+            say(self._console, f"cut off, because it was never acknowledged: {conversation.repaired}", DIM)
+        for action in () if before is None else before.open_actions.values():
+            self._view.expect(action.event)
+
     def _broken(self, error: AgentcoreError) -> RunResult:
         failure = RunFailure(code=type(error).__name__, detail=str(error))
         return RunResult(status=ConversationStatus.ERROR, usage=self._view.usage, error=failure)
@@ -137,7 +140,7 @@ class _Work:
                 await self._apply([(event, job.decision) for event in conversation.state.pending])
             result = await conversation.run(job.message)
         person = Person(self._console, job.settings, self._interrupts, root)
-        while result.pending and can_ask(self._console):
+        while result.pending and self._interrupts.caught is None and can_ask(self._console):
             decisions = await self._ask(person, result.pending)
             if not decisions or self._interrupts.caught is not None:
                 break
