@@ -1,0 +1,69 @@
+"""Each benchmark runs to its end and says what it found as JSON. What the figures are is no test's business."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted((ROOT / "benchmarks").glob("[!_]*.py"))
+
+
+def run(*command: str | Path) -> str:
+    """Run Python in the project's folder; give what it printed."""
+    ended = subprocess.run(
+        [sys.executable, *command],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path) -> None:
+    said: dict[str, Any] = json.loads(run(script, "--tiny"))
+
+    assert said["benchmark"] == script.stem
+    assert said["tiny"] is True
+    assert said["machine"]["cores"] >= 1
+    assert said["figures"]
+    for name, figure in said["figures"].items():
+        assert isinstance(figure, float | int | list), name
+    for bar in said["bars"]:
+        assert said["figures"][bar["figure"]] == bar["is"]
+        assert bar["met"] is (bar["is"] <= bar["at_most"])
+
+
+def test_one_command_runs_those_that_are_named_and_keeps_their_lines(tmp_path: Path) -> None:
+    out = tmp_path / "figures.jsonl"
+
+    printed = run("-m", "benchmarks", "append", "watch", "--tiny", "--out", out)
+
+    assert [json.loads(line)["benchmark"] for line in printed.splitlines()] == ["append", "watch"]
+    assert out.read_text(encoding="utf-8") == printed
+
+
+def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
+    page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+
+    assert {path.stem for path in SCRIPTS} == {
+        "append",
+        "import_cost",
+        "many",
+        "open_log",
+        "step",
+        "watch",
+        "workspace",
+    }
+    for script in SCRIPTS:
+        assert f"`{script.stem}`" in page
