@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Annotated, Any, cast
 
@@ -78,9 +79,10 @@ Event = KnownEvent | UnknownEvent
 
 
 @cache
-def _adapter() -> TypeAdapter[KnownEvent]:
-    # Built when the first event is read, so that importing agentcore stays cheap.
-    return TypeAdapter(Annotated[KnownEvent, Field(discriminator="kind")])
+def _read() -> Callable[[bytes | str], KnownEvent]:
+    # Built when the first event is read, so that importing agentcore stays cheap. The adapter's own method, which looks
+    # through ten options first, would add a tenth to what reading an event costs.
+    return TypeAdapter[KnownEvent](Annotated[KnownEvent, Field(discriminator="kind")]).validator.validate_json
 
 
 def parse_event(data: bytes | str) -> Event:
@@ -90,7 +92,7 @@ def parse_event(data: bytes | str) -> Event:
         pydantic.ValidationError: it is not JSON, or not an event; an unknown kind is not an error.
     """
     try:
-        return _adapter().validate_json(data)
+        return _read()(data)
     except ValidationError as error:
         details: list[Any] = error.errors(include_url=False, include_context=False, include_input=False)
         if details and details[0]["type"] == "union_tag_invalid" and not details[0]["loc"]:
