@@ -47,11 +47,8 @@ class Agent:
     def __post_init__(self) -> None:
         if isinstance(self.llm, str):
             raise TypeError(f"llm={self.llm!r} is the name of a model: pass the model, LLM(model={self.llm!r}).")
-        tools: Sequence[object] = self.tools  # what a program without a type checker passes
-        for given in tools:
-            if not isinstance(given, Tool):
-                name = getattr(given, "__qualname__", repr(given))
-                raise TypeError(f"{name} is not a tool: decorate the function with @tool, or make a Tool(...) of it.")
+        for given in self.tools:
+            _refuse_other_than_tool(given)
         if self.max_parallel_calls < 1:
             raise ValueError(
                 f"max_parallel_calls is {self.max_parallel_calls}: at least one call has to run at a time."
@@ -68,6 +65,12 @@ class Agent:
         names = {tool.name for tool in self.tools}
         built_in = (finish_tool(self.output), think_tool())
         return (*self.tools, *(tool for tool in built_in if tool.name not in names))
+
+
+def _refuse_other_than_tool(given: object) -> None:
+    if not isinstance(given, Tool):
+        name = getattr(given, "__qualname__", repr(given))
+        raise TypeError(f"{name} is not a tool: decorate the function with @tool, or make a Tool(...) of it.")
 
 
 def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
