@@ -21,7 +21,7 @@ import agentcore
 from agentcore.workspace import LocalWorkspace, Process
 
 SCRIPTED = Path(__file__).parent / "scripted_program.py"
-SECONDS = 60
+SECONDS = 90
 
 _SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
