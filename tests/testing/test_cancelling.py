@@ -201,6 +201,18 @@ def test_a_task_with_a_context_of_its_own_is_counted_by_that_context() -> None:
     anyio.run(main)
 
 
+def test_a_task_that_is_cancelled_before_it_began_leaves_nothing_behind() -> None:
+    async def work(log: list[object]) -> None:
+        task = asyncio.get_running_loop().create_task(steps(log), name="mine")
+        log.append((task.get_name(), "steps" in repr(task)))
+        task.cancel()
+        await asyncio.wait([task])
+
+    log: list[object] = []
+    assert anyio.run(cancel_at, 100, work, log) is False  # a coroutine that nobody awaited would be a warning
+    assert log == [("mine", True)]
+
+
 def test_a_function_that_is_thrown_away_is_closed() -> None:
     log: list[object] = []
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import Context, ContextVar
-from typing import Any, TypeVarTuple, Unpack
+from typing import Any, TypeVarTuple, Unpack, cast
 from weakref import WeakKeyDictionary
 
 from anyio import CancelScope
@@ -119,7 +119,7 @@ async def _run(function: Callable[[], Awaitable[object]], count: _Count) -> None
                 await function()
         else:
             with _on_asyncio():
-                await _Watched(function(), count)
+                await _Watched(function().__await__(), count)
     finally:
         _count.reset(token)
 
@@ -178,7 +178,7 @@ class _TaskFactory:
         **options: Any,
     ) -> asyncio.Future[Any]:
         count = _count.get() if context is None else context.get(_count)
-        watched = coroutine if count is None else _watch(coroutine, count)
+        watched = coroutine if count is None else _Watched(coroutine, count)
         if context is not None:
             options["context"] = context
         made: asyncio.Future[Any] = (self.before or _make_task)(loop, watched, **options)
@@ -191,30 +191,24 @@ def _make_task(
     return asyncio.Task(coroutine, loop=loop, **options)
 
 
-def _watch(coroutine: Coroutine[Any, Any, Any], count: _Count) -> Coroutine[Any, Any, Any]:
-    async def watched() -> Any:
-        return await _Watched(coroutine, count)
+class _Watched(Coroutine[Any, Any, Any]):
+    """A coroutine, each of its waits counted. An object, not an async function: those run only once they are begun."""
 
-    wrapper = watched()
-    wrapper.__qualname__ = getattr(coroutine, "__qualname__", wrapper.__qualname__)  # for whoever lists the tasks
-    return wrapper
-
-
-class _Watched:
-    """What another awaitable does, each of its waits counted."""
-
-    def __init__(self, awaitable: Awaitable[Any], count: _Count) -> None:
-        self._awaitable = awaitable
-        self._count = count
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        return _Steps(self._awaitable.__await__(), self._count)
-
-
-class _Steps(Generator[Any, Any, Any]):
     def __init__(self, steps: Any, count: _Count) -> None:
         self._steps = steps
         self._count = count
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._steps, name)  # what a coroutine tells of itself: cr_running, cr_frame, its name
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        return cast("Generator[Any, Any, Any]", self)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
 
     def send(self, value: Any, /) -> Any:
         return self._waiting(self._steps.send(value))
