@@ -9,7 +9,7 @@ from anyio.to_thread import run_sync
 from rich.text import Text
 
 from agentcore.agent import Agent
-from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, say, styled
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, say, say_words, styled
 from agentcore.cli.demo_project import FILES, TASK, play, test_command
 from agentcore.cli.home import open_store
 from agentcore.cli.settings import Settings
@@ -29,8 +29,8 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     conversation_id = new_conversation_id()
 
     say(console, "agentcore demo", STRONG)
-    say(console, "The model is scripted: its words were written beforehand, so no key and no network are needed.")
-    say(console, "The rest is real: the project, the shell, the editor, the tests, and the log of it all.")
+    say_words(console, "The model is scripted: its words were written beforehand, so no key and no network are needed.")
+    say_words(console, "The rest is real: the project, the shell, the editor, the tests, and the log of it all.")
     say(console, styled("project: ", DIM).append(root))
     say(console, styled("log:     ", DIM).append(store.folder(conversation_id)))
     say(console, "")
@@ -51,7 +51,7 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     if code:
         return code
     if not (failed_before and await _tests_pass(root)):
-        say(console, f"The demo went wrong: the tests in {root} should fail before it and pass after it.", BAD)
+        say_words(console, f"The demo went wrong: the tests in {root} should fail before it and pass after it.", BAD)
         return 1
     say(console, "")
     say(console, "Run once more, outside of the agent, the project's tests pass.", GOOD)

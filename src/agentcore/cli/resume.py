@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from agentcore.cli.amounts import count
-from agentcore.cli.console import DIM, make_console, say
+from agentcore.cli.console import DIM, make_console, say, say_words
 from agentcore.cli.failures import UsageError
 from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
 from agentcore.cli.json_lines import JsonLines
@@ -60,7 +60,7 @@ async def resume_conversation(
     console = make_console(stderr=json)
     say(console, f"{conversation_id}: {_standing(state)}, in {where}", DIM)
     if state.status is ConversationStatus.FINISHED and words is None:
-        say(console, f"\n{state.answer or ''}\n")
+        say_words(console, f"\n{state.answer or ''}\n")
         say(
             console,
             f"It is finished. To go on, say what to do next: {settings.command(f'resume {conversation_id}')} '...'",
