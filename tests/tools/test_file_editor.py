@@ -389,6 +389,36 @@ async def test_a_large_file_is_edited_and_undone_without_holding_anything_up(tmp
         assert (tmp_path / "f").read_text() == content
 
 
+async def test_a_long_diff_is_cut_and_says_so(tmp_path: Path) -> None:
+    async with open_editor(tmp_path) as editor:
+        made = await editor("create", path="f", file_text="a line of it\n" * 5_000)
+        assert made.diff is not None
+        assert len(made.diff) < 31_000
+        assert made.diff.startswith(f"--- /dev/null\n+++ {tmp_path}/f\n@@ -0,0 +1,5000 @@\n+a line of it\n")
+        assert made.diff.endswith("\n\\ The diff goes on.\n")
+
+
+async def test_of_a_very_long_line_the_rest_of_the_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("short\n" + "x" * 50_000 + "\nlast\n")
+    async with open_editor(tmp_path) as editor:
+        text = (await editor("view", path="f")).text
+        assert text == "     1\tshort\n[Lines 2 to 2 are left out here; view_range shows them.]\n     3\tlast"
+        assert len((await editor("view", path="f", view_range=[2, 2])).text) > 50_000
+
+
+async def test_what_takes_too_much_room_to_undo_is_forgotten_the_oldest_file_first(tmp_path: Path) -> None:
+    for name in "abcd":
+        (tmp_path / name).write_text("x" * (9 << 20) + "old")
+    async with open_editor(tmp_path) as editor:
+        for name in "abcd":
+            await editor("str_replace", path=name, old_str="old", new_str="new")
+        with pytest.raises(ToolError, match="no edit"):
+            await editor("undo_edit", path="a")
+        for name in "bcd":
+            await editor("undo_edit", path=name)
+            assert (tmp_path / name).read_text().endswith("xold")
+
+
 async def test_a_file_that_can_not_be_written_stays_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     async with open_editor(tmp_path) as editor:

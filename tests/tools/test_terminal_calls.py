@@ -34,6 +34,7 @@ from agentcore_tools import TerminalAction, coding_tools, terminal_tool
             {"pattern": "-x y", "path": "src", "include": "*.py"},
             {"command": "grep -rnIE '--include=*.py' -e '-x y' -- src"},
         ),
+        ("git", {"args": "log"}, {"command": "git log"}),
         ("grep", {"pattern": "x"}, {"command": "grep -rnIE -e x -- ."}),
         ("terminal", {"command": "x", "timeout": None, "is_input": None}, {"command": "x"}),
     ],
@@ -58,6 +59,13 @@ def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], ac
 def test_a_call_that_can_not_be_meant_is_answered(arguments: dict[str, Any]) -> None:
     read = read_call("terminal", arguments, [terminal_tool()])
     assert read.code == "bad_arguments"
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("git", {"depth": 1}), ("grep", {"path": "src"})])
+def test_a_tool_that_is_not_there_is_not_taken_for_a_terminal_where_it_can_not_be(
+    name: str, arguments: dict[str, Any]
+) -> None:
+    assert read_call(name, arguments, coding_tools()).code == "unknown_tool"
 
 
 def test_a_terminal_travels_by_name_with_what_is_not_as_usual() -> None:

@@ -75,6 +75,8 @@ async def test_after_an_interrupt_the_shell_knows_what_it_knew(tmp_path: Path) -
         "(echo > begun; sleep 1000) | cat; sleep 1000",
         "f() { sleep 0.01; echo > begun; f; }; f",
         "echo > begun; yes",
+        f"echo > begun; while :; do :; done # {'a long line' * 100}",
+        f"while :; do sleep 0.01; echo > begun; done # {'a long line' * 100}",
         "echo > begun; exec 3< <(sleep 1000); cat <&3",
     ],
 )

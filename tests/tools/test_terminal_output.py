@@ -7,9 +7,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agentcore.errors import SecretError
+from agentcore.errors import SecretError, WorkspaceError
+from agentcore.secrets import SecretRegistry
 from agentcore.tools import OUTPUT_LIMIT
-from opened_tool import open_terminal
+from opened_tool import KeepingHost, open_terminal
 
 MEGABYTE = 1 << 20
 
@@ -55,6 +56,19 @@ async def test_of_what_is_longer_than_is_shown_all_can_be_read(tmp_path: Path) -
         assert told.text.endswith("19999\n20000\n")
         assert (await terminal(f"sed -n 10000,10002p {told.whole_at}")).text == "10000\n10001\n10002\n"
         assert not told.whole_at.startswith(str(tmp_path))
+
+
+class FullHost(KeepingHost):
+    async def spool(self, name: str, data: bytes) -> str:
+        raise WorkspaceError("there is no room")
+
+
+async def test_an_output_that_can_not_be_kept_is_left_to_the_conversation_to_cut(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        terminal.host = FullHost(terminal.workspace, SecretRegistry())
+        told = await terminal("seq 20000")
+        assert told.whole_at is None
+        assert told.text.count("\n") == 20000
 
 
 async def test_what_just_fits_is_shown_whole(tmp_path: Path) -> None:

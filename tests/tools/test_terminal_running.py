@@ -162,6 +162,27 @@ async def test_an_end_between_two_looks_is_told_by_the_second(tmp_path: Path) ->
         assert (await terminal()).problem == "nothing_running"
 
 
+async def test_input_for_a_command_that_has_ended_is_not_typed_and_the_end_is_told(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    async with open_terminal(tmp_path, quiet=0.2, input_quiet=0.1) as terminal:
+        await terminal("read x < go; echo late; (exit 4)")
+        assert (await terminal("early", is_input=True)).running
+        (tmp_path / "go").write_text("\n")
+        with anyio.fail_after(20):
+            while (told := await terminal("touch typed", is_input=True)).running:
+                pass
+        assert told.exit_code == 4
+        assert not (tmp_path / "typed").exists()
+
+
+async def test_input_that_is_not_taken_is_told(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.2) as terminal:
+        await terminal("stty raw; sleep 1000")
+        with pytest.raises(ToolError, match="does not read"):
+            await terminal("x" * 200_000, is_input=True)
+        assert (await terminal(reset=True)).new_shell
+
+
 async def test_an_end_between_two_commands_is_told_with_the_second(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     async with open_terminal(tmp_path, quiet=0.2) as terminal:

@@ -39,6 +39,7 @@ def shown(*pieces: str, height: int = 50) -> str:
         ("loading...\x1b[2K\rdone", "done"),
         ("abcdef\x1b[3D\x1b[1Kx", "   xef"),
         ("abc\x1b[1GX\x1b[3GY", "XbY"),
+        ("one\r\ntwo\r\nthree\x1b[2;2H\x1b[1J", "\n  o\nthree"),
         ("abc\x1b[5CX", "abc     X"),
         ("one\r\ntwo\r\n\x1b[2Auno\r\ndos\r\n", "uno\ndos\n"),
         ("a\r\nb\r\n\x1b[1F\x1b[Kc\x1b[1Ed", "a\nc\nd"),

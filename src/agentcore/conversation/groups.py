@@ -54,8 +54,8 @@ async def is_cancelled() -> bool:
     """
     try:
         await checkpoint_if_cancelled()
-    except get_cancelled_exc_class():
-        return True
+    except get_cancelled_exc_class():  # noqa: ASYNC103 asking is the purpose: whoever caught the first one raises it
+        return True  # noqa: ASYNC104 the same
     return False
 
 

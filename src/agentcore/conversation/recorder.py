@@ -38,7 +38,7 @@ async def keep_record(
                     if failure is None:
                         try:
                             await _keep(batch, log)
-                        except BaseException as error:
+                        except BaseException as error:  # noqa: ASYNC103 an error of the store is told to all writers; what is none leaves
                             failure = _store_error(error, log)
                             on_failure(failure)
                             if not isinstance(error, Exception):

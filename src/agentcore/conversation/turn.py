@@ -60,12 +60,12 @@ async def run_turn(core: Core, turn: Turn) -> None:
     except Exception as error:
         await _record_failure(core, turn, error)
     except get_cancelled_exc_class() as error:
-        if not await is_cancelled():
-            await _record_failure(core, turn, cancelled_itself("The model, or a callback,", error))
-            return
+        if not await is_cancelled():  # noqa: ASYNC102 asking does not wait
+            await _record_failure(core, turn, cancelled_itself("The model, or a callback,", error))  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
+            return  # noqa: ASYNC104 it was not a cancellation
         turn.closing = turn.settling = True
         with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
-            await _stop(core, turn, stepper)
+            await _stop(core, turn, stepper)  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
         raise
     except BaseException as error:
         await _record_failure(core, turn, error)

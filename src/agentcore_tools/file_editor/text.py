@@ -18,9 +18,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# All bytes mean something in the last one, so that nothing is lost where nobody knows what was meant.
-_OLDER: Final = ("cp1252", "latin-1")
-_TEXT_CONTROLS: Final = frozenset("\t\n\v\f\r\b\x1b")
+_TEXT_CONTROLS: Final = frozenset(b"\t\n\v\f\r\b\x1b")
 
 
 class NotText(Exception):
@@ -62,15 +60,13 @@ class Text:
         text = _decoded(data, "utf-8")
         if text is not None:
             return cls(text)
-        for encoding in _OLDER:
-            text = _decoded(data, encoding)
-            if text is not None:
-                beginning = text[:8192]
-                controls = sum(1 for character in beginning if character < " " and character not in _TEXT_CONTROLS)
-                if controls * 20 > len(beginning):
-                    raise NotText
-                return cls(text, encoding)
-        raise NotText
+        beginning = data[:8192]
+        controls = sum(1 for byte in beginning if byte < 0x20 and byte not in _TEXT_CONTROLS)
+        if controls * 20 > len(beginning):
+            raise NotText
+        # All bytes mean something in Latin-1, so that nothing is lost where nobody knows what was meant.
+        text = _decoded(data, "cp1252")
+        return cls(data.decode("latin-1"), "latin-1") if text is None else cls(text, "cp1252")
 
     @property
     def lines(self) -> list[str]:

@@ -181,13 +181,13 @@ class Shell:
             with suppress(WorkspaceError):
                 await self._workspace.run(f"kill -INT {self._process.pid}")
             began = anyio.current_time() - self._began + _TICK
-            ended = await self._process.interrupt(started_within=began)
-            if not ended and self._lines > 1:
-                return False  # it may have read a part of the lines; the rest would be the next command
+            await self._process.interrupt(started_within=began)
             with anyio.move_on_after(_REPORT_SECONDS / 2):
                 await self.idle()
             if not self._busy:
                 return self.alive
+            if self._lines > 1:
+                break  # it may have read a part of them, and would take the rest for other commands
         return False
 
     async def changed(self) -> None:
