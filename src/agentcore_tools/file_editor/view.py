@@ -46,7 +46,8 @@ def around(lines: Sequence[str], first: int, last: int) -> str:
 def numbered(lines: Sequence[str], first: int) -> str:
     """Show lines with their numbers; of very many the first and the last ones, in whole lines."""
     rows = [f"{number:6d}\t{line}" for number, line in enumerate(lines, first)]
-    if sum(map(len, rows)) + len(rows) <= _LIMIT:
+    # A single line is shown whatever its length; what is too much of it the conversation cuts.
+    if len(rows) == 1 or sum(map(len, rows)) + len(rows) <= _LIMIT:
         return "\n".join(rows)
     head = _fitting(rows)
     tail = _fitting(rows[head:][::-1])
