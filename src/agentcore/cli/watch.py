@@ -50,7 +50,7 @@ class Watch:
     async def catch_up(self) -> None:
         """Wait until everything that is in the log now was shown."""
         head = self._conversation.state.head
-        with anyio.move_on_after(_CATCH_UP_SECONDS):
+        with anyio.move_on_after(_CATCH_UP_SECONDS):  # noqa: ASYNC912 what is awaited in it is a checkpoint wherever it waits
             while self._seq < head:
                 await self._moved.wait()
 

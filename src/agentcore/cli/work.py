@@ -161,7 +161,7 @@ class _Work:
     async def _ask(self, person: Person, pending: Sequence[ActionEvent]) -> list[tuple[ActionEvent, Approve | Reject]]:
         """Ask about each; those that are left for later, by word, Ctrl-D or Ctrl-C, are not among the answers."""
         decisions: list[tuple[ActionEvent, Approve | Reject]] = []
-        with anyio.CancelScope() as asking:
+        with anyio.CancelScope() as asking:  # noqa: ASYNC912 what is awaited in it is a checkpoint wherever it waits
 
             async def stop() -> None:
                 asking.cancel()

@@ -153,7 +153,9 @@ async def _run_call(core: Core, call: Call, started: bool, limiter: anyio.Capaci
     except get_cancelled_exc_class():
         open_action = core.state.open_actions.get(event.id)
         if open_action is not None and open_action.started and core.failure is None:
-            await core.journal.keep(interrupted(event, "the turn was stopped", call, "interrupted"))
+            await core.journal.keep(  # noqa: ASYNC102 a write can't be cancelled, and the store bounds it
+                interrupted(event, "the turn was stopped", call, "interrupted")
+            )
         raise
     finally:
         core.forget_call(event.id)
@@ -182,11 +184,11 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
         if core.failure is not None:
             raise core.failure from None  # nothing can be answered any more
         return _failed(event, bare(error))
-    except get_cancelled_exc_class() as error:
+    except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again
         context.request_cancel()
-        if await is_cancelled():
+        if await is_cancelled():  # noqa: ASYNC102 asking does not wait
             raise
-        return _failed(event, cancelled_itself("It", error))
+        return _failed(event, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
     except BaseException:
         context.request_cancel()
         raise
