@@ -177,3 +177,14 @@ def test_a_folder_that_others_can_open_is_not_used_as_private(monkeypatch: pytes
     prepared.symlink_to("elsewhere")
     with pytest.raises(PathError, match="TMPDIR"):
         make_private_folder("/project", "outputs")
+
+
+async def test_reading_what_is_no_file_leaves_nothing_open(tmp_path: Path) -> None:
+    async with LocalWorkspace(tmp_path) as workspace:
+        for _ in range(3):
+            with pytest.raises(PathError):
+                await workspace.read(".")
+            with pytest.raises(PathError):
+                await workspace.read("missing")
+        targets = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
+        assert str(tmp_path) not in targets

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from agentcore.errors import PathError
-from agentcore.workspace.files import path_errors, replacement, write_all
+from agentcore.workspace.files import open_at_once, path_errors, replacement, write_all
 from agentcore.workspace.threads import FILES
 
 __all__ = ["copy"]
@@ -74,18 +74,16 @@ def _copy_link(source: str, target: str) -> None:
 
 
 def _copy_file(source: str, target: str, stop: threading.Event) -> None:
-    with path_errors(source):
-        origin = os.open(source, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(origin, "rb", buffering=0) as file:
-            mode = os.fstat(origin).st_mode
-            if not modes.S_ISREG(mode):
-                raise PathError(source, "not_a_file", f"{source!r} is not a file but a device, a pipe or a socket.")
-            with replacement(target, new_mode=modes.S_IMODE(mode)) as descriptor:
-                # What goes wrong while reading is not the target's fault.
-                while piece := _read_piece(source, file):
-                    if stop.is_set():
-                        raise _Stopped
-                    write_all(descriptor, piece)
+    with path_errors(source), open(source, "rb", buffering=0, opener=open_at_once) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not modes.S_ISREG(mode):
+            raise PathError(source, "not_a_file", f"{source!r} is not a file but a device, a pipe or a socket.")
+        with replacement(target, new_mode=modes.S_IMODE(mode)) as descriptor:
+            # What goes wrong while reading is not the target's fault.
+            while piece := _read_piece(source, file):
+                if stop.is_set():
+                    raise _Stopped
+                write_all(descriptor, piece)
 
 
 def _read_piece(source: str, file: io.FileIO) -> bytes | None:

@@ -61,18 +61,20 @@ def shown_name(name: str) -> str:
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
+def open_at_once(path: str, flags: int) -> int:
+    """Open without waiting: a pipe that nobody writes to would be waited for. For `open(..., opener=...)`."""
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def read_file(path: str, max_bytes: int) -> bytes:
     """Read a file of at most so many bytes."""
-    with path_errors(path):
-        # A pipe without a writer would be waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb", buffering=0) as file:
-            found = os.fstat(descriptor)
-            _check_is_file(path, found)
-            # Files in /proc say that they have no bytes.
-            data = bytearray()
-            while len(data) <= max_bytes and (piece := file.read(min(max_bytes + 1 - len(data), 1 << 20))):
-                data += piece
+    with path_errors(path), open(path, "rb", buffering=0, opener=open_at_once) as file:
+        found = os.fstat(file.fileno())
+        _check_is_file(path, found)
+        # Files in /proc say that they have no bytes.
+        data = bytearray()
+        while len(data) <= max_bytes and (piece := file.read(min(max_bytes + 1 - len(data), 1 << 20))):
+            data += piece
     if len(data) > max_bytes:
         size = max(found.st_size, len(data))
         raise PathError(
