@@ -103,15 +103,13 @@ class Stepper:
     async def _prompt(self) -> None:
         """Record the prompt and the tools' schemas where they are not those in force."""
         core = self._core
-        prompt = SystemPromptEvent(
-            prompt=core.secrets.masker.mask_text(
-                system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root)
-            ),
-            tools=tuple(tool.schema for tool in core.agent.all_tools),
+        prompt = core.secrets.masker.mask_text(
+            system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root)
         )
+        tools = tuple(tool.schema for tool in core.agent.all_tools)
         current = core.state.prompt
-        if current is None or current.prompt != prompt.prompt or current.tools != prompt.tools:
-            await core.journal.write(prompt)
+        if current is None or current.prompt != prompt or current.tools != tools:
+            await core.journal.write(SystemPromptEvent(prompt=prompt, tools=tools))
 
     async def _condense(self, *, requested: bool) -> bool:
         core = self._core
