@@ -13,8 +13,8 @@ from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
 from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
-from agentcore.events import Event
-from agentcore.record.codec import decode, encode, find_blobs
+from agentcore.events import Event, parse_event
+from agentcore.record.codec import BLOB_PREFIX, decode, encode, find_blobs
 from agentcore.record.collecting import without_collections
 from agentcore.record.files.thread import store_limiter
 from agentcore.record.state import ConversationState
@@ -23,6 +23,7 @@ from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
 
 __all__ = ["EventLog", "read_log"]
 
+_BLOB = BLOB_PREFIX.encode()
 _FEW = 64
 """Up to so many records are read on the event loop: a thread would cost more than they do."""
 
@@ -145,7 +146,7 @@ async def _load(store: Store, stored: StoredLog) -> ConversationState:
 def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
     """Give each blob's digest with the seq of the first event that names it."""
     named: dict[str, int] = {}
-    for record in records:
+    for record in [record for record in records if _BLOB in record.body]:
         for digest in find_blobs(record.body):
             named.setdefault(digest, record.seq)
     return named
@@ -158,7 +159,8 @@ def _fold(
     state = ConversationState(conversation_id)
     for record in records:
         try:
-            event = decode(upgrade(record.body, version), blobs)
+            body = record.body if version == FORMAT_VERSION else upgrade(record.body, version)
+            event = decode(body, blobs) if blobs else parse_event(body)
         except ValidationError as error:
             reason = other_format(version) if version > FORMAT_VERSION else state.read_only
             if reason is not None:
