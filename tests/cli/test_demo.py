@@ -121,4 +121,5 @@ async def test_an_output_that_nobody_reads_any_more_ends_the_demo_quietly(cli: C
     assert ended.out == "agentcore demo\n"
     assert ended.err == ""
     assert ended.code == 141
-    assert (await cli.run("log", "verify")).code == 0
+    # It may have ended before there was a log; one that is there is sound.
+    assert (await cli.run("log", "verify")).code in {0, 2}
