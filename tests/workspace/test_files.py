@@ -186,5 +186,9 @@ async def test_reading_what_is_no_file_leaves_nothing_open(tmp_path: Path) -> No
                 await workspace.read(".")
             with pytest.raises(PathError):
                 await workspace.read("missing")
-        targets = [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
-        assert str(tmp_path) not in targets
+        assert str(tmp_path) not in open_files()
+
+
+def open_files() -> list[str]:
+    """Give the paths of what this process has open."""
+    return [os.path.realpath(f"/proc/self/fd/{number}") for number in os.listdir("/proc/self/fd")]
