@@ -52,7 +52,7 @@ class LLM(LLMSettings):
 
     def _retried(self) -> RetryingModel:
         # Not at the top: it brings asyncio, which litellm needs, and that is a third of what importing agentcore costs.
-        from agentcore.llm.route import LiteLLMModel  # noqa: PLC0415
+        from agentcore.llm.litellm_route.route import LiteLLMModel  # noqa: PLC0415
 
         return RetryingModel(LiteLLMModel(self), self.retry_policy)
 

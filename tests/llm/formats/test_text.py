@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.llm.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 

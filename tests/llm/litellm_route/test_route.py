@@ -40,7 +40,7 @@ from agentcore.llm import (
     TextDelta,
     ToolCallDelta,
 )
-from agentcore.llm._litellm import litellm
+from agentcore.llm.litellm_route.library import litellm
 from agentcore.llm.names import PROVIDERS
 from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import ChatProvider, Gate, ScriptLine, broken_off, call, calls, hang, say, serve_provider

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from agentcore.llm import ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.chat_reply import (
+from agentcore.llm.formats.chat_reply import (
     CallNumbers,
     assemble,
     decode_message,

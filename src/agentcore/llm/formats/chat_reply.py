@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json
 from agentcore.messages import (
     Block,
     Message,

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.llm.chat import encode_messages, encode_tools
-from agentcore.llm.chat_reply import decode_message
+from agentcore.llm.formats.chat import encode_messages, encode_tools
+from agentcore.llm.formats.chat_reply import decode_message
 from agentcore.messages import (
     ImageBlock,
     Message,

@@ -12,16 +12,16 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.errors import ModelTimeout
-from agentcore.llm import _litellm
-from agentcore.llm.chat_call import ChatWire
 from agentcore.llm.deltas import Delta, deltas_of
 from agentcore.llm.failures import as_model_error
+from agentcore.llm.litellm_route import library
+from agentcore.llm.litellm_route.chat import ChatWire
+from agentcore.llm.litellm_route.prices import listed, priced
+from agentcore.llm.litellm_route.responses import ResponsesWire
+from agentcore.llm.litellm_route.wire import Answer, Reader, Wire
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
-from agentcore.llm.prices import listed, priced
 from agentcore.llm.reply import Reply
-from agentcore.llm.responses_call import ResponsesWire
 from agentcore.llm.settings import LLMSettings
-from agentcore.llm.wire import Answer, Reader, Wire
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["LiteLLMModel"]
@@ -44,7 +44,7 @@ class LiteLLMModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
     ) -> Reply:
         """Answer, all at once."""
-        litellm = await _litellm.litellm()
+        litellm = await library.litellm()
         wire = _wire(litellm, self.settings)
         options = wire.options(self.settings, messages, tools, context, listed(litellm, self.settings))
 
@@ -54,7 +54,7 @@ class LiteLLMModel:
 
         with anyio.move_on_after(self.settings.timeout) as limit:
             try:
-                return _reply(litellm, self.settings, wire.answer(self.settings, await _litellm.apart(call)))
+                return _reply(litellm, self.settings, wire.answer(self.settings, await library.apart(call)))
             except Exception as error:
                 raise as_model_error(error, self.settings) from error
         assert limit.cancelled_caught
@@ -68,7 +68,7 @@ class LiteLLMModel:
         if not self.settings.streaming:
             yield _Told(await self.complete(messages, tools, context=context))
             return
-        litellm = await _litellm.litellm()
+        litellm = await library.litellm()
         wire = _wire(litellm, self.settings)
         options = wire.options(self.settings, messages, tools, context, listed(litellm, self.settings))
         send, receive = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED_EVENTS)
@@ -77,13 +77,13 @@ class LiteLLMModel:
             async with send:
                 await wire.events(await wire.call(litellm)(**options, stream=True), send.send)
 
-        task = _litellm.start(call)
+        task = library.start(call)
         try:
             with receive:
                 yield _Stream(self.settings, litellm, wire.reader(self.settings), receive, task)
         finally:
-            with anyio.move_on_after(_litellm.END_SECONDS, shield=True):
-                await _litellm.end(task)
+            with anyio.move_on_after(library.END_SECONDS, shield=True):
+                await library.end(task)
 
 
 def _reply(litellm: Any, settings: LLMSettings, answer: Answer) -> Reply:
@@ -120,7 +120,7 @@ class _Stream:
         litellm: Any,
         reader: Reader,
         events: MemoryObjectReceiveStream[dict[str, Any]],
-        call: _litellm.Call[None],
+        call: library.Call[None],
     ) -> None:
         self._settings = settings
         self._litellm = litellm
@@ -160,7 +160,7 @@ class _Stream:
         # Not inside the handler: what is raised there loses the context it came with, which tells what it means.
         try:
             if event is None:
-                await _litellm.result(self._call)
+                await library.result(self._call)
                 self._reply = _reply(self._litellm, self._settings, self._reader.answer())
             else:
                 self._begun = True

@@ -6,8 +6,8 @@ import pytest
 
 from agentcore.errors import ModelConnectionError, ModelUnavailable
 from agentcore.llm import LLM, CallContext, Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
-from agentcore.llm.responses_call import ResponsesWire
+from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
+from agentcore.llm.litellm_route.responses import ResponsesWire
 from agentcore.messages import (
     ImageBlock,
     Message,

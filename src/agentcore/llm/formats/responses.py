@@ -11,10 +11,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.chat import arguments_json, image_url
-from agentcore.llm.chat_reply import read_arguments
+from agentcore.llm.formats.chat import arguments_json, image_url
+from agentcore.llm.formats.chat_reply import read_arguments
+from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.names import provider_of
-from agentcore.llm.text import clean, clean_json
 from agentcore.messages import (
     Block,
     ImageBlock,
