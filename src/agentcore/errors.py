@@ -206,13 +206,21 @@ class ModelError(AgentcoreError):
     """Whether the same request may go through later."""
 
     def __init__(
-        self, message: str, *, model: str | None = None, status: int | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        model: str | None = None,
+        status: int | None = None,
+        retry_after: float | None = None,
+        request_id: str | None = None,
     ) -> None:
         super().__init__(message)
         self.model = model
         self.status = status
         self.retry_after = retry_after
         """Seconds after which the provider asked to be tried again, where it did."""
+        self.request_id = request_id
+        """The provider's id of the request, to name when asking its support."""
 
 
 class AuthenticationError(ModelError):

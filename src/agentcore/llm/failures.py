@@ -1,7 +1,7 @@
-"""What goes wrong at a provider, as our errors: told apart by status and text, and said with what to do.
+"""What goes wrong at a provider, as our errors: told apart by status and words, and said with what to do.
 
-litellm wraps what providers say in classes and prefixes of its own, not always the same for the same thing, so the
-words count more than the classes.
+Both routes bring what they were told in the form of `Refusal`. Providers use the same status for different things, and
+different ones for the same, so the words count more.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -29,13 +29,7 @@ from agentcore.errors import (
 from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["as_model_error"]
-
-_PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\w*(?::| -)\s*)+")
-_MORE = re.compile(
-    r"(?:\s*Original exception: |\s*Traceback \(most recent call last\)| LiteLLM Retried: | Received Model Group=).*",
-    re.DOTALL,
-)
+__all__ = ["Refusal", "cut", "model_error", "no_connection", "said_in_json", "seconds_to_wait", "without_key"]
 
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|input is too long|exceed\w* the maximum number of"
@@ -57,70 +51,74 @@ _NO_CREDIT = re.compile(
 _NO_KEY = re.compile(
     r"api_key client option must be set|missing (?:.{0,30})api.?key|no api.?key|credentials", re.IGNORECASE
 )
-_CONNECTION = frozenset(
-    {"ConnectError", "ReadError", "WriteError", "NetworkError", "RemoteProtocolError", "CloseError"}
-)
-
 _LONGEST = 2_000
 _SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Case:
-    error: BaseException
+class Refusal:
+    """What a provider said instead of a reply."""
+
     status: int | None
+    """The status of HTTP, where there was an answer."""
     said: str
-    """What the provider said, without what litellm says around it."""
-    codes: str
+    """Its words, without what others say around them."""
+    codes: str = ""
     """The codes it gave besides, by which some say what they mean."""
+    retry_after: float | None = None
+    request_id: str | None = None
+    timed_out: bool = False
+    """Whether somebody's patience ended."""
+    lacks_package: bool = False
+    """Whether a package is missing here that this provider needs."""
 
     def tells(self, pattern: re.Pattern[str]) -> bool:
         """Whether it is this that the provider means."""
         return bool(pattern.search(self.said) or pattern.search(self.codes))
 
 
-_RULES: tuple[tuple[Callable[[_Case], bool], type[ModelError], str], ...] = (
+_RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
     # The first that holds decides. Words before status: what is too long comes as 400, 413 and 500.
     (
-        lambda case: case.status in {400, 413, 422, 500, None} and case.tells(_TOO_LONG),
+        lambda told: told.status in {400, 413, 422, 500, None} and told.tells(_TOO_LONG),
         ContextWindowExceeded,
         "the conversation is longer than the model can read ({said})",
     ),
-    (lambda case: "before any terminal event" in case.said, ModelConnectionError, "the reply broke off ({said})"),
+    (lambda told: "before any terminal event" in told.said, ModelConnectionError, "the reply broke off ({said})"),
     (
-        lambda case: case.status == 400 and case.tells(_OUT_OF_ORDER),
+        lambda told: told.status == 400 and told.tells(_OUT_OF_ORDER),
         MalformedHistory,
         "the provider refused the order of the messages ({said})",
     ),
     (
-        lambda case: case.status in {401, 403} or case.tells(_NO_KEY),
+        lambda told: told.status in {401, 403} or told.tells(_NO_KEY),
         AuthenticationError,
         "{key} ({said})",
     ),
     (
-        lambda case: case.status == 402 or (case.status == 429 and case.tells(_NO_CREDIT)),
+        lambda told: told.status == 402 or (told.status == 429 and told.tells(_NO_CREDIT)),
         RateLimited,
         "the account has no credit left ({said})",
     ),
-    (lambda case: case.status == 429, RateLimited, "the provider's rate limit is reached ({said})"),
+    (lambda told: told.status == 429, RateLimited, "the provider's rate limit is reached ({said})"),
     (
-        lambda case: case.status in {408, 504} or "Timeout" in type(case.error).__name__,
+        lambda told: told.status in {408, 504} or told.timed_out,
         ModelTimeout,
         "the provider took too long ({said})",
     ),
     (
-        lambda case: case.status in {400, 422} and case.tells(_REFUSED),
+        lambda told: told.status in {400, 422} and told.tells(_REFUSED),
         ContentPolicy,
         "the provider refused the content ({said})",
     ),
     (
-        lambda case: case.status == 404,
+        lambda told: told.status == 404,
         BadRequest,
         "there is no such model, or nothing at this address ({said}). Check model and base_url.",
     ),
-    (lambda case: isinstance(case.error, ImportError), BadRequest, "this provider needs another package ({said})"),
+    (lambda told: told.lacks_package, BadRequest, "this provider needs another package ({said})"),
     (
-        lambda case: case.status is None or case.status >= 500 or case.status in {409, 425},
+        lambda told: told.status is None or told.status >= 500 or told.status in {409, 425},
         ModelUnavailable,
         "the provider can't answer now ({said})",
     ),
@@ -128,42 +126,42 @@ _RULES: tuple[tuple[Callable[[_Case], bool], type[ModelError], str], ...] = (
 )
 
 
-def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
-    """Say what a failed call means. An error that is one of ours already is given back."""
-    if isinstance(error, ModelError):
-        return error
-    error = getattr(error, "original_exception", None) or error
-    case = _Case(error, _status(error), _words(error, settings), _codes(error))
-    if cause := _broken_connection(error):
-        # litellm makes a 500 of it, which nobody sent.
-        return ModelConnectionError(f"{settings.model}: {_no_connection(settings, cause)}", model=settings.model)
-    kind, template = next((kind, template) for holds, kind, template in _RULES if holds(case))
-    sentence = template.replace("{key}", _which_key(settings)).replace("{said}", case.said)
+def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
+    """Say what a refusal means."""
+    kind, template = next((kind, template) for holds, kind, template in _RULES if holds(told))
+    sentence = template.replace("{key}", _which_key(settings)).replace("{said}", cut(told.said))
+    request = "" if told.request_id is None else f" [request {told.request_id}]"
     failure = kind(
-        f"{settings.model}: {sentence}", model=settings.model, status=case.status, retry_after=_retry_after(error)
+        f"{settings.model}: {sentence}{request}",
+        model=settings.model,
+        status=told.status,
+        retry_after=told.retry_after,
+        request_id=told.request_id,
     )
-    if case.status == 402 or (kind is RateLimited and case.tells(_NO_CREDIT)):
+    if told.status == 402 or (kind is RateLimited and told.tells(_NO_CREDIT)):
         failure.retryable = False
     return failure
 
 
-def _status(error: BaseException) -> int | None:
-    for candidate in (getattr(error, "status_code", None), getattr(error, "code", None)):
-        if isinstance(candidate, int) or (isinstance(candidate, str) and candidate.isdigit()):
-            return int(candidate)
-    return None
+def no_connection(settings: LLMSettings, cause: str) -> ModelConnectionError:
+    """Say that no answer came at all, or that the connection broke."""
+    return ModelConnectionError(f"{settings.model}: {_no_connection(settings, cause)}", model=settings.model)
 
 
-def _words(error: BaseException, settings: LLMSettings) -> str:
-    words = _MORE.sub("", str(error))
-    words = _from_json(_PREFIXES.sub("", words).strip()) or type(error).__name__
+def without_key(words: str, settings: LLMSettings) -> str:
+    """Take the key out of words in which a provider may have repeated it."""
     # A shorter one is no secret, and may be a part of any word.
     if (key := settings.revealed_key) and len(key) >= _SHORTEST_SECRET:
-        words = words.replace(key, "***")
+        return words.replace(key, "***")
+    return words
+
+
+def cut(words: str) -> str:
+    """Leave out what nobody would read."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 
-def _from_json(words: str) -> str:
+def said_in_json(words: str) -> str:
     """Give the message of an error body that was passed on as it came."""
     try:
         body = json.loads(words)
@@ -171,27 +169,6 @@ def _from_json(words: str) -> str:
     except (ValueError, TypeError, KeyError):
         return words
     return message if isinstance(message, str) else words
-
-
-def _codes(error: BaseException) -> str:
-    codes = [getattr(link, name, None) for link in _chain(error) for name in ("code", "type")]
-    return " ".join(code for code in codes if isinstance(code, str))
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
-        yield error
-        error = error.__cause__ or error.__context__
-
-
-def _broken_connection(error: BaseException) -> str | None:
-    """Give the innermost reason, where no answer came at all or the connection broke."""
-    broken = [link for link in _chain(error) if type(link).__name__ in _CONNECTION or isinstance(link, ConnectionError)]
-    if not broken:
-        return None
-    return next((str(link) for link in reversed(broken) if str(link)), type(broken[-1]).__name__)
 
 
 def _no_connection(settings: LLMSettings, cause: str) -> str:
@@ -210,18 +187,9 @@ def _which_key(settings: LLMSettings) -> str:
     return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...)"
 
 
-def _retry_after(error: BaseException) -> float | None:
-    for link in _chain(error):
-        for headers in (
-            getattr(link, "litellm_response_headers", None),
-            getattr(getattr(link, "response", None), "headers", None),
-        ):
-            if headers and (seconds := _seconds(headers.get("retry-after-ms"), headers.get("retry-after"))) is not None:
-                return seconds
-    return None
-
-
-def _seconds(milliseconds: str | None, value: str | None) -> float | None:
+def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
+    """Read after how many seconds the provider asks to be tried again, where it does."""
+    milliseconds, value = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         if milliseconds:
             return max(0.0, float(milliseconds) / 1000)

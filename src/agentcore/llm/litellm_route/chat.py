@@ -6,10 +6,11 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from agentcore.errors import ModelUnavailable
+from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
-from agentcore.llm.litellm_route.wire import Answer, Reader, broken_off, common_options
+from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema

@@ -8,10 +8,11 @@ from contextlib import suppress
 from typing import Any
 
 from agentcore.errors import ModelUnavailable
+from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
 from agentcore.llm.formats.text import clean
-from agentcore.llm.litellm_route.wire import Answer, Reader, broken_off, common_options
+from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema

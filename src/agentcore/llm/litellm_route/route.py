@@ -12,13 +12,14 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.errors import ModelTimeout
+from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.deltas import Delta, deltas_of
-from agentcore.llm.failures import as_model_error
 from agentcore.llm.litellm_route import library
 from agentcore.llm.litellm_route.chat import ChatWire
+from agentcore.llm.litellm_route.failures import as_model_error
 from agentcore.llm.litellm_route.prices import listed, priced
 from agentcore.llm.litellm_route.responses import ResponsesWire
-from agentcore.llm.litellm_route.wire import Answer, Reader, Wire
+from agentcore.llm.litellm_route.wire import Wire
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings

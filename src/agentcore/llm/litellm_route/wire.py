@@ -3,46 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from agentcore.errors import ModelConnectionError
-from agentcore.llm.deltas import Delta
+from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-from agentcore.usage import Usage
 
-__all__ = ["Answer", "Reader", "Wire", "broken_off", "common_options"]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A reply as it came, not yet priced."""
-
-    message: Message
-    usage: Usage
-    stop_reason: str
-    model: str | None
-    provider_id: str | None
-    reported_cost: float | None = None
-
-
-class Reader(Protocol):
-    """Reads one stream."""
-
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
-        ...
-
-    def answer(self) -> Answer:
-        """Give the whole.
-
-        Raises:
-            ModelConnectionError: The stream ended too early for there to be one.
-        """
-        ...
+__all__ = ["Wire", "common_options"]
 
 
 class Wire(Protocol):
@@ -101,11 +70,3 @@ def _api_key(settings: LLMSettings) -> str | None:
     if settings.base_url is not None and settings.provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
         return "none"  # servers of one's own mostly want no key; the client insists on one
     return None
-
-
-def broken_off(settings_model: str) -> ModelConnectionError:
-    """Say that a stream ended without its last word."""
-    return ModelConnectionError(
-        f"{settings_model}: the reply broke off: the stream ended before the model said that it was done.",
-        model=settings_model,
-    )

@@ -19,7 +19,7 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.llm import LLM
-from agentcore.llm.failures import as_model_error
+from agentcore.llm.litellm_route.failures import as_model_error
 
 CLAUDE = LLM(model="anthropic/claude-sonnet-4-5")
 

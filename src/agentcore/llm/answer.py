@@ -1,0 +1,49 @@
+"""What both routes make of a reply before it has a price, and how they read one that comes in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agentcore.errors import ModelConnectionError
+from agentcore.llm.deltas import Delta
+from agentcore.messages import Message
+from agentcore.usage import Usage
+
+__all__ = ["Answer", "Reader", "broken_off"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply as it came, not yet priced."""
+
+    message: Message
+    usage: Usage
+    stop_reason: str
+    model: str | None
+    provider_id: str | None
+    reported_cost: float | None = None
+
+
+class Reader(Protocol):
+    """Reads one stream."""
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        """Take one event in and show what it says."""
+        ...
+
+    def answer(self) -> Answer:
+        """Give the whole.
+
+        Raises:
+            ModelConnectionError: The stream ended too early for there to be one.
+        """
+        ...
+
+
+def broken_off(model: str) -> ModelConnectionError:
+    """Say that a stream ended without its last word."""
+    return ModelConnectionError(
+        f"{model}: the reply broke off: the stream ended before the model said that it was done.", model=model
+    )

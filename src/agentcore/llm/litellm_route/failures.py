@@ -1,0 +1,88 @@
+"""What litellm raises, as our errors.
+
+It wraps what providers say in classes and prefixes of its own, not always the same for the same thing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from agentcore.errors import ModelError
+from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_json, seconds_to_wait, without_key
+from agentcore.llm.settings import LLMSettings
+
+__all__ = ["as_model_error"]
+
+_PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\w*(?::| -)\s*)+")
+_MORE = re.compile(
+    r"(?:\s*Original exception: |\s*Traceback \(most recent call last\)| LiteLLM Retried: | Received Model Group=).*",
+    re.DOTALL,
+)
+
+_CONNECTION = frozenset(
+    {"ConnectError", "ReadError", "WriteError", "NetworkError", "RemoteProtocolError", "CloseError"}
+)
+
+
+def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
+    """Say what a failed call means. An error that is one of ours already is given back."""
+    if isinstance(error, ModelError):
+        return error
+    error = getattr(error, "original_exception", None) or error
+    if cause := _broken_connection(error):
+        # litellm makes a 500 of it, which nobody sent.
+        return no_connection(settings, cause)
+    told = Refusal(
+        status=_status(error),
+        said=_words(error, settings),
+        codes=_codes(error),
+        retry_after=_retry_after(error),
+        timed_out="Timeout" in type(error).__name__,
+        lacks_package=isinstance(error, ImportError),
+    )
+    return model_error(told, settings)
+
+
+def _status(error: BaseException) -> int | None:
+    for candidate in (getattr(error, "status_code", None), getattr(error, "code", None)):
+        if isinstance(candidate, int) or (isinstance(candidate, str) and candidate.isdigit()):
+            return int(candidate)
+    return None
+
+
+def _words(error: BaseException, settings: LLMSettings) -> str:
+    words = _MORE.sub("", str(error))
+    return without_key(said_in_json(_PREFIXES.sub("", words).strip()) or type(error).__name__, settings)
+
+
+def _codes(error: BaseException) -> str:
+    codes = [getattr(link, name, None) for link in _chain(error) for name in ("code", "type")]
+    return " ".join(code for code in codes if isinstance(code, str))
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _broken_connection(error: BaseException) -> str | None:
+    """Give the innermost reason, where no answer came at all or the connection broke."""
+    broken = [link for link in _chain(error) if type(link).__name__ in _CONNECTION or isinstance(link, ConnectionError)]
+    if not broken:
+        return None
+    return next((str(link) for link in reversed(broken) if str(link)), type(broken[-1]).__name__)
+
+
+def _retry_after(error: BaseException) -> float | None:
+    for link in _chain(error):
+        for headers in (
+            getattr(link, "litellm_response_headers", None),
+            getattr(getattr(link, "response", None), "headers", None),
+        ):
+            if headers and (seconds := seconds_to_wait(headers)) is not None:
+                return seconds
+    return None
