@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
-from agentcore import Agent, Conversation, Host, MemoryStore
+from agentcore import Agent, AlwaysConfirm, Conversation, Host, Limits, MemoryStore
 from agentcore.errors import ConversationLocked, StoreError
 from agentcore.record import Record, StoredLog
 from agentcore.testing import ScriptedLLM, call, say
@@ -99,6 +99,28 @@ async def test_a_failure_that_nobody_asked_about_is_raised_on_leaving(tmp_path: 
                 break
             async for _ in conversation.events():
                 pass
+
+
+COMMANDS: dict[str, Callable[[Conversation], Awaitable[object]]] = {
+    "send": lambda conversation: conversation.send("hello"),
+    "set_limits": lambda conversation: conversation.set_limits(Limits(steps=3)),
+    "set_title": lambda conversation: conversation.set_title("A title"),
+    "set_tags": lambda conversation: conversation.set_tags({"a": "b"}),
+    "set_policy": lambda conversation: conversation.set_policy(AlwaysConfirm()),
+    "add_secrets": lambda conversation: conversation.add_secrets({"KEY": "a-secret-value"}),
+    "pause": lambda conversation: conversation.pause(),
+    "rewind": lambda conversation: conversation.rewind(to=0),
+    "run_stream": lambda conversation: anext(conversation.run_stream("go")),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+async def test_a_dead_store_that_a_command_met_is_not_told_of_again_on_leaving(tmp_path: Path, name: str) -> None:
+    agent = Agent(llm=ScriptedLLM([say("done")]))
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path, store=DyingStore(1)) as conversation:
+            with pytest.raises(StoreError, match="no space"):
+                await COMMANDS[name](conversation)
 
 
 async def test_a_second_handle_on_one_log_is_refused(tmp_path: Path) -> None:

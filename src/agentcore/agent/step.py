@@ -12,10 +12,14 @@ from typing import Any, Literal
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, Reply
+from agentcore.logs import get_logger
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
+from agentcore.risk import SecurityRisk
 from agentcore.tools import AnyTool, read_call
 
 __all__ = ["Call", "StepOutcome", "take_step"]
+
+_log = get_logger(__name__)
 
 Shape = Literal["calls", "content", "reasoning_only", "empty"]
 
@@ -105,7 +109,8 @@ def _read_calls(
     answers: list[AgentErrorEvent] = []
     calls: list[Call] = []
     finish: str | None = None
-    for before, block, after in _split(reply.message.content):
+    used: set[str] = set()
+    for number, (before, block, after) in enumerate(_split(reply.message.content), 1):
         read = read_call(block.name, block.arguments, tools)
         event = ActionEvent(
             reply_id=reply_id,
@@ -116,6 +121,10 @@ def _read_calls(
             before=before,
             after=after,
         )
+        if block.id in used or not block.id:
+            # Providers refuse a history in which two calls have one id, or a call has none.
+            event = event.model_copy(update={"call_id": f"{event.id}_{number}", "given_call_id": block.id})
+        used.add(event.call_id)
         if finish is not None:
             events.append(event)
             answers.append(_not_run(event, finish))
@@ -131,12 +140,21 @@ def _read_calls(
                 )
             )
         else:
-            event = event.model_copy(update={"risk": read.tool.risk_of(read.action)})
+            event = event.model_copy(update={"risk": _risk_of(read.tool, read.action)})
             events.append(event)
             calls.append(Call(event, read.tool, read.action))
             if read.tool.finishes:
                 finish = read.tool.name
     return tuple(events), tuple(answers), tuple(calls)
+
+
+def _risk_of(tool: AnyTool, action: Any) -> SecurityRisk:
+    """Ask the tool. A tool that can't tell does not fail the step: the reply was paid for, and not to know is an answer."""
+    try:
+        return tool.risk_of(action)
+    except Exception as error:
+        _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=repr(error))
+        return SecurityRisk.UNKNOWN
 
 
 def _not_run(event: ActionEvent, finish: str) -> AgentErrorEvent:

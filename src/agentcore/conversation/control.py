@@ -33,6 +33,7 @@ from agentcore.events import (
     TitleSet,
 )
 from agentcore.messages import Message
+from agentcore.record import ConversationState
 from agentcore.secrets import SecretSource
 from agentcore.security import ConfirmationPolicy, record_policy
 from agentcore.tools import read_call
@@ -180,19 +181,32 @@ async def reject(core: Core, reason: str, ids: Sequence[str] | str | None, by: s
 
 async def rewind(core: Core, to: int) -> None:
     """Move the head."""
-    state = core.state
-    if await turn_under_way(core) is not None or state.status is ConversationStatus.RUNNING:
-        raise RewindRefused("The agent works: pause or interrupt it first.", None)
-    if not state.is_settled(to):
-        what = "there is no such event" if not 0 <= to <= state.head else "it is inside a reply that is being answered"
-        raise RewindRefused(f"The conversation can't go back to {to}: {what}.", state.nearest_settled(to))
-    core.arguments.clear()
+    gone = tuple(core.arguments)
+    while True:
+        turn, state = await turn_under_way(core), core.state
+        if turn is not None or state.status is ConversationStatus.RUNNING:
+            raise RewindRefused("The agent works: pause or interrupt it first.", None)
+        if not state.is_settled(to):
+            what = (
+                "there is no such event" if not 0 <= to <= state.head else "it is inside a reply that is being answered"
+            )
+            raise RewindRefused(f"The conversation can't go back to {to}: {what}.", state.nearest_settled(to))
+        kept = await core.journal.write(
+            HeadMoved(source="user", to=to),
+            MessageEvent(source="environment", message=Message.user(_REWOUND), code="rewound"),
+            condition=lambda now: _rests(core, now) and now.is_settled(to),
+        )
+        if kept is not None:
+            break
+    for action_id in gone:
+        core.arguments.pop(action_id, None)
     core.rerun.clear()
     core.output = None
-    await core.journal.write(
-        HeadMoved(source="user", to=to),
-        MessageEvent(source="environment", message=Message.user(_REWOUND), code="rewound"),
-    )
+
+
+def _rests(core: Core, state: ConversationState) -> bool:
+    """Hold while nobody works. An approval that is still on its way does not count: of the two the log decides."""
+    return state.status is not ConversationStatus.RUNNING and (core.turn is None or not core.turn.ready)
 
 
 async def set_limits(core: Core, limits: Limits) -> None:

@@ -83,8 +83,12 @@ class CallHost:
 
 
 def claims(core: Core, call: Call) -> Sequence[Resource]:
-    """Give the resources that a call uses."""
-    return call.tool.resources_of(call.action, core.workspace.root)
+    """Give the resources that a call uses; where the tool can't tell, that may be all there is."""
+    try:
+        return call.tool.resources_of(call.action, core.workspace.root)
+    except Exception as error:
+        _log.warning("resources unknown: asking the tool raised", tool=call.tool.name, error=repr(error))
+        return (Resource.workspace("write"),)
 
 
 def starts_at_once(core: Core, calls: Sequence[Call]) -> set[str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from os import PathLike
-from typing import Self
+from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -24,7 +24,7 @@ from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, begin_run, join_run
 from agentcore.conversation.serve import Setup, serve_conversation
 from agentcore.conversation.watch import EventCursor
-from agentcore.errors import ConversationClosed, ConversationError
+from agentcore.errors import ConversationClosed, ConversationError, StoreError
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretSource
@@ -33,6 +33,9 @@ from agentcore.usage import Limits
 from agentcore.workspace import Workspace
 
 __all__ = ["Conversation"]
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
 
 
 class Conversation(AsyncContextManagerMixin):
@@ -135,7 +138,7 @@ class Conversation(AsyncContextManagerMixin):
 
         A message never approves anything and starts nothing; `run` does.
         """
-        return await control.send(await self._live(), message)
+        return await self._command(control.send, message)
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -175,15 +178,15 @@ class Conversation(AsyncContextManagerMixin):
 
     async def pause(self) -> None:
         """Stop at the end of the step under way; nothing is cut off."""
-        await control.pause(await self._live())
+        await self._command(control.pause)
 
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
-        await control.interrupt(await self._live(), reason)
+        await self._command(control.interrupt, reason)
 
     async def interrupt_call(self, action_id: str) -> bool:
         """Stop one call that runs and leave the others alone; say whether it ran."""
-        return await control.interrupt_call(await self._live(), action_id)
+        return await self._command(control.interrupt_call, action_id)
 
     async def approve(
         self,
@@ -203,7 +206,7 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such action waits.
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
-        await control.approve(await self._live(), ids, arguments, by, copy_context())
+        await self._command(control.approve, ids, arguments, by, copy_context())
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
         """Say no to actions that wait (all of them by default). The model reads the reason with the next `run`.
@@ -211,7 +214,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             NothingPending: No such action waits.
         """
-        await control.reject(await self._live(), reason, ids, by)
+        await self._command(control.reject, reason, ids, by)
 
     async def ask(self, question: str) -> str:
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
@@ -219,7 +222,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             ModelError: There is no answer.
         """
-        return await ask_aside(await self._live(), question)
+        return await self._command(ask_aside, question)
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
@@ -229,7 +232,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
         """
-        await control.rewind(await self._live(), to)
+        await self._command(control.rewind, to)
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and give its id.
@@ -242,23 +245,23 @@ class Conversation(AsyncContextManagerMixin):
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
-        await control.set_limits(await self._live(), limits)
+        await self._command(control.set_limits, limits)
 
     async def set_policy(self, policy: ConfirmationPolicy) -> None:
         """Let this policy decide which actions wait, from the next reply on."""
-        await control.set_policy(await self._live(), policy)
+        await self._command(control.set_policy, policy)
 
     async def set_title(self, title: str) -> None:
         """Give the conversation a title."""
-        await control.set_title(await self._live(), title)
+        await self._command(control.set_title, title)
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
         """Give the conversation these tags, and no others."""
-        await control.set_tags(await self._live(), tags)
+        await self._command(control.set_tags, tags)
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
         """Register more secrets. History that was written before stays as it is."""
-        await control.add_secrets(await self._live(), secrets)
+        await self._command(control.add_secrets, secrets)
 
     async def close(self) -> None:
         """End the conversation: interrupt what runs, answer what is open, let go of everything. May be called twice.
@@ -293,6 +296,17 @@ class Conversation(AsyncContextManagerMixin):
         if self._opened is None:
             raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
         return self._opened
+
+    async def _command(
+        self, command: Callable[Concatenate[Core, P], Awaitable[ResultT]], *args: P.args, **kwargs: P.kwargs
+    ) -> ResultT:
+        """Do it, and note where its caller is told that the log died: leaving the context does not say so once more."""
+        core = await self._live()
+        try:
+            return await command(core, *args, **kwargs)
+        except StoreError as error:
+            core.told = core.told or error is core.failure
+            raise
 
     async def _live(self) -> Core:
         # A caller that is cancelled leaves with that, not with an error that it can do nothing about.

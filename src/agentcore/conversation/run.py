@@ -110,7 +110,11 @@ class RunStream:
             core = self._core
             self._cursor = EventCursor(core.state, core.bell, core.state.head)
             if self._text is not None:
-                await control.send(core, self._text)
+                try:
+                    await control.send(core, self._text)
+                except StoreError as error:
+                    core.told = core.told or error is core.failure
+                    raise
             self._run = await begin_run(core, self._context)
         run = self._run
         while self._cursor.seq >= self._core.state.head:

@@ -29,11 +29,14 @@ from agentcore.events import (
 )
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
+from agentcore.logs import get_logger
 from agentcore.messages import Message
 from agentcore.record import ConversationState
 from agentcore.tools import FinishAction, ThinkAction
 
 __all__ = ["Stepper"]
+
+_log = get_logger(__name__)
 
 _NUDGES = {
     "empty_reply": "Your reply was empty. Call a tool, or call `finish` if the task is done.",
@@ -265,7 +268,14 @@ class Stepper:
 
 def _must_ask(core: Core, call: Call) -> bool:
     # To finish or to think harms nobody: asking would only wear people out.
-    return not issubclass(call.tool.action, FinishAction | ThinkAction) and core.policy.needs_confirmation(call.event)
+    if issubclass(call.tool.action, FinishAction | ThinkAction):
+        return False
+    try:
+        return core.policy.needs_confirmation(call.event)
+    except Exception as error:
+        # The reply was paid for, and has to be kept; what nobody could decide on, a person decides.
+        _log.warning("a person is asked: the policy raised", tool=call.tool.name, error=repr(error))
+        return True
 
 
 def _seen_by_finish(state: ConversationState) -> int | None:

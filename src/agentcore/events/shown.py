@@ -51,6 +51,8 @@ class ActionEvent(EventBase):
     """What the model sent, where it could not be read as arguments (`arguments` is empty then)."""
     call_id: Verbatim
     """The provider's id of the call. Some providers use one twice: key on `id`."""
+    given_call_id: Verbatim | None = None
+    """The provider's id, where an earlier call of the reply has it too or it is empty; `call_id` is then one of ours."""
     before: tuple[Block, ...] = ()
     """What the reply said before this call: words, thinking, reasoning items, in order."""
     after: tuple[Block, ...] = ()

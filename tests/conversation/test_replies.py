@@ -1,0 +1,81 @@
+"""Replies that are not as they should be, and code of the program's that fails on them: what was paid for is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import NoReturn
+
+from agentcore import ActionEvent, Agent, Conversation, ConversationStatus, Message, SecurityRisk
+from agentcore.context import build_messages
+from agentcore.messages import ToolCallBlock, ToolResultBlock
+from agentcore.testing import ScriptedLLM, call, calls, say
+from agentcore.tools import tool
+from agentcore.usage import Usage
+
+PAID = Usage(input_tokens=100, output_tokens=20, requests=1, known_cost=Decimal("0.5"))
+
+
+@tool(resources=())
+async def echo(text: str) -> str:
+    """Say it again."""
+    return text
+
+
+def ids_sent(messages: Sequence[Message]) -> tuple[list[str], list[str]]:
+    blocks = [block for message in messages for block in message.content]
+    return (
+        [block.id for block in blocks if isinstance(block, ToolCallBlock)],
+        [block.call_id for block in blocks if isinstance(block, ToolResultBlock)],
+    )
+
+
+async def test_calls_of_one_reply_with_one_id_reach_the_model_with_ids_of_their_own(tmp_path: Path) -> None:
+    given = ["a", "a", "b", "a"]
+    blocks = tuple(
+        ToolCallBlock(id=each, name="echo", arguments={"text": str(number)}) for number, each in enumerate(given)
+    )
+    llm = ScriptedLLM([Message(role="assistant", content=blocks), say("done")])
+    async with Conversation(Agent(llm=llm, tools=[echo]), tmp_path) as conversation:
+        await conversation.run("go")
+        actions = [event for event in conversation.state.events if isinstance(event, ActionEvent)]
+        called, answered = ids_sent(llm.requests[1].messages)
+        assert called == answered == [action.call_id for action in actions]
+        assert len(set(called)) == len(given)
+        assert [action.given_call_id for action in actions] == [None, "a", None, "a"]
+        assert all(action.call_id.startswith(action.id) for action in actions if action.given_call_id is not None)
+        assert ids_sent(build_messages(conversation.state))[0] == called
+
+
+async def test_a_reply_is_paid_for_and_done_though_the_tool_can_not_say_how_risky_it_is(tmp_path: Path) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise RuntimeError("no idea")
+
+    @tool(risk=fail, resources=fail)
+    async def odd() -> str:
+        """Odd."""
+        return "did it"
+
+    llm = ScriptedLLM([calls(call("odd"), usage=PAID), say("done")])
+    async with Conversation(Agent(llm=llm, tools=[odd]), tmp_path) as conversation:
+        result = await conversation.run("go")
+        assert (result.status, result.text) == (ConversationStatus.FINISHED, "done")
+        assert result.usage.known_cost == PAID.known_cost
+        (action,) = (event for event in conversation.state.events if isinstance(event, ActionEvent))
+        assert action.risk is SecurityRisk.UNKNOWN
+
+
+async def test_what_a_policy_can_not_decide_on_a_person_decides(tmp_path: Path) -> None:
+    class Odd:
+        def needs_confirmation(self, action: ActionEvent) -> bool:
+            raise RuntimeError("no idea")
+
+    llm = ScriptedLLM([calls(call("echo", text="hello"), usage=PAID), say("done")])
+    async with Conversation(Agent(llm=llm, tools=[echo]), tmp_path, confirm=Odd()) as conversation:
+        result = await conversation.run("go")
+        assert result.status is ConversationStatus.WAITING_FOR_CONFIRMATION
+        assert [action.tool_name for action in result.pending] == ["echo"]
+        assert result.usage.known_cost == PAID.known_cost
+        await conversation.approve()
+        assert (await conversation.run()).text == "done"
