@@ -1,6 +1,6 @@
 """What a model call ends in."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from agentcore._value import Value, Verbatim
 from agentcore.messages import Message
@@ -21,3 +21,7 @@ class Reply(Value):
     """The model that answered, as in "openai/gpt-5-2025-08-07": a provider may answer with another than was asked."""
     provider_id: Verbatim | None = None
     """The provider's id of the reply, to name when asking its support."""
+    latency: float | None = None
+    """Seconds from the request to the end of the reply, without attempts that failed, where the model says it."""
+    time_to_first_token: float | None = None
+    """Seconds from the request to the first delta; None where the reply came at once, or the model does not say."""

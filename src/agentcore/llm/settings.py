@@ -1,6 +1,6 @@
 """What an `LLM` is told about a model: everything but the talking."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import re
 from decimal import Decimal
@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from agentcore._value import Value
+from agentcore.llm.features import Features
 from agentcore.llm.names import full_name, provider_of
 from agentcore.llm.retry import RetryPolicy
 
@@ -73,6 +74,12 @@ class LLMSettings(Value):
     """US dollars; in place of the price list, together with `output_cost_per_token`."""
     output_cost_per_token: _Price = None
     """US dollars; in place of the price list, together with `input_cost_per_token`."""
+    cache_read_cost_per_token: _Price = None
+    """US dollars, of input tokens that the provider had kept; without it, what other input costs."""
+    cache_write_cost_per_token: _Price = None
+    """US dollars, of input tokens that the provider keeps from now on; without it, what other input costs."""
+    features: Features = Field(default_factory=Features)
+    """What you know of the model better than the list of models does; what is None is left to the list."""
 
     streaming: bool = True
     """Whether to ask for a stream at all; some servers can't. Then the deltas of a reply come together at its end."""
@@ -124,6 +131,11 @@ class LLMSettings(Value):
     def _both_prices(self) -> Self:
         if (self.input_cost_per_token is None) != (self.output_cost_per_token is None):
             raise ValueError("A price is for both ways: give input_cost_per_token and output_cost_per_token, or none.")
+        cached = (self.cache_read_cost_per_token, self.cache_write_cost_per_token)
+        if self.input_cost_per_token is None and cached != (None, None):
+            raise ValueError(
+                "A price of cached input goes with the others: give input_cost_per_token and output_cost_per_token too."
+            )
         return self
 
     @property

@@ -1,0 +1,112 @@
+"""The table of models that is shipped: read once per process, in a thread, and looked up by name."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from importlib.resources import files
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from agentcore.llm.catalog.info import ModelInfo, Prices, Rates
+from agentcore.llm.features import Features
+
+__all__ = ["ABILITIES", "FILE", "Table", "parse", "table"]
+
+FILE = "models.json"
+ABILITIES = ("vision", "pdf", "tool_calls", "reasoning", "prompt_caching", "response_schema")
+"""The features that a row of the table lists under "can" and "can't"."""
+
+_reading = threading.Lock()
+_read: Table | None = None
+_turn: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("agentcore.llm.catalog.turn")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """All models that are known."""
+
+    source: str
+    """Where the facts come from, as in "litellm 1.106.2"."""
+    date: str
+    """The day on which they were taken from there."""
+    rows: Mapping[str, Mapping[str, Any]]
+    """By litellm's name of the model."""
+
+    def provider(self, name: str) -> str | None:
+        """Say who sells what has that name, in litellm's words; None where nobody does."""
+        row = self.rows.get(name)
+        return None if row is None else row["by"]
+
+    def info(self, name: str) -> ModelInfo:
+        """Give what is known of a model of the table."""
+        row = self.rows[name]
+        return ModelInfo(_features(row), _prices(row))
+
+
+async def table() -> Table:
+    """Give the table; from the second time on without waiting."""
+    if _read is not None:
+        return _read
+    # One thread reads; a thousand conversations that start at once wait for it here and not in threads.
+    limiter = _turn.get(None)
+    if limiter is None:
+        limiter = anyio.CapacityLimiter(1)
+        _turn.set(limiter)
+    return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True, limiter=limiter)
+
+
+def _load() -> Table:
+    global _read  # noqa: PLW0603 - the table is read once per process
+    with _reading:
+        if _read is None:
+            _read = parse(files("agentcore.llm.catalog").joinpath(FILE).read_text(encoding="utf-8"))
+    return _read
+
+
+def parse(text: str) -> Table:
+    """Read a table."""
+    written: dict[str, Any] = json.loads(text, parse_float=Decimal)
+    return Table(written["source"], written["date"], written["models"])
+
+
+def _features(row: Mapping[str, Any]) -> Features:
+    can: str = row.get("can", "")
+    cannot: str = row.get("cannot", "")
+    known = dict.fromkeys(can.split(), True) | dict.fromkeys(cannot.split(), False)
+    # Checked when the table was made: validation would cost more than all else here.
+    return Features.model_construct(
+        context_window=row.get("reads"),
+        max_output_tokens=row.get("writes"),
+        mode=row.get("mode", "chat"),
+        **known,
+    )
+
+
+def _prices(row: Mapping[str, Any]) -> Prices | None:
+    dollars: dict[str, Any] | None = row.get("dollars")
+    if dollars is None:
+        return None
+    above: dict[str, dict[str, Any]] = row.get("above", {})
+    tiers = sorted(((int(limit), dollars | changed) for limit, changed in above.items()), reverse=True)
+    return Prices(_rates(dollars), tuple((limit, _rates(tier)) for limit, tier in tiers))
+
+
+def _rates(dollars: Mapping[str, Any]) -> Rates:
+    def rate(name: str, otherwise: str) -> Decimal:
+        """Dollars per million as dollars per token."""
+        return Decimal(dollars.get(name, dollars[otherwise])).scaleb(-6)
+
+    return Rates(
+        input=rate("input", "input"),
+        output=rate("output", "output"),
+        cache_read=rate("cache_read", "input"),
+        cache_write=rate("cache_write", "input"),
+        reasoning=rate("reasoning", "output"),
+    )
