@@ -30,6 +30,8 @@ class RetryReport:
     error: Exception
     delay: float
     """Seconds until the next attempt."""
+    next_model: str | None = None
+    """The model that is asked then, where it is another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
