@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from datetime import UTC, datetime
 
 __all__ = ["check_conversation_id", "is_conversation_id", "new_conversation_id", "new_id"]
@@ -13,12 +13,12 @@ _CONVERSATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 def new_id(prefix: str) -> str:
     """Mint an id that no other log will hold: the prefix, then 80 random bits in hexadecimal."""
-    return f"{prefix}_{secrets.token_hex(10)}"
+    return f"{prefix}_{os.urandom(10).hex()}"
 
 
 def new_conversation_id() -> str:
     """Mint a conversation id that sorts by the time it was made and is short enough to type (`20261121-093000-…`)."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{os.urandom(5).hex()}"
 
 
 def is_conversation_id(name: str) -> bool:

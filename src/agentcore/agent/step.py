@@ -6,8 +6,7 @@ A function of values, with no task and no state of its own: whoever calls it wri
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
@@ -24,8 +23,7 @@ _log = get_logger(__name__)
 Shape = Literal["calls", "content", "reasoning_only", "empty"]
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A call that can run."""
 
     event: ActionEvent
@@ -34,8 +32,7 @@ class Call:
     """The tool's `Action`, made of the arguments as the model gave them."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepOutcome:
+class StepOutcome(NamedTuple):
     """What one reply came to."""
 
     shape: Shape

@@ -69,7 +69,7 @@ class Turn:
         self.scope.cancel()
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Core:
     """One conversation while it is open."""
 

@@ -4,7 +4,7 @@ Not events: nothing here is kept. A subscriber that does not keep up loses piece
 in the log.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections import deque
 from typing import Annotated, Literal, Self

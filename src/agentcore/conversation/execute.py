@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 from anyio import get_cancelled_exc_class
@@ -124,8 +123,7 @@ async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) ->
                 )
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """A call's place in the queue for what it uses."""
 
     wanted: Sequence[Resource]

@@ -1,6 +1,6 @@
 """What a run came to."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Any
 

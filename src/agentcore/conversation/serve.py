@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from os import PathLike
+from typing import NamedTuple
 
 import anyio
 from anyio.abc import TaskStatus
@@ -54,8 +54,7 @@ _log = get_logger(__name__)
 _REMOVE_SECONDS = 10.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Setup:
+class Setup(NamedTuple):
     """What a conversation is opened with."""
 
     agent: Agent | None

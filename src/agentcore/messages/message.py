@@ -1,6 +1,6 @@
 """One message, as a model reads or writes it, whichever provider it goes to."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated, Literal, Self
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from anyio.lowlevel import checkpoint
@@ -22,17 +21,18 @@ from agentcore.record.store import LogInfo, Record, check_append
 __all__ = ["MemoryStore"]
 
 
-@dataclass(slots=True)
 class _Shelf:
     """What is kept of one conversation, open or not."""
 
-    conversation_id: str
-    format_version: int
-    created: datetime
-    modified: datetime
-    records: list[Record] = field(default_factory=list[Record])
-    blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
-    held: bool = False
+    __slots__ = ("blobs", "conversation_id", "created", "format_version", "held", "modified", "records")
+
+    def __init__(self, conversation_id: str, format_version: int) -> None:
+        self.conversation_id = conversation_id
+        self.format_version = format_version
+        self.created = self.modified = datetime.now(UTC)
+        self.records: list[Record] = []
+        self.blobs: dict[str, bytes] = {}
+        self.held = False
 
 
 class _MemoryLog:
@@ -106,8 +106,7 @@ class MemoryStore:
         await checkpoint()
         if conversation_id in self._shelves:
             raise ConversationExists(conversation_id, self.location)
-        now = datetime.now(UTC)
-        shelf = self._shelves[conversation_id] = _Shelf(conversation_id, format_version, now, now)
+        shelf = self._shelves[conversation_id] = _Shelf(conversation_id, format_version)
         return _MemoryLog(shelf, write=True)
 
     async def open(self, conversation_id: str, *, write: bool = True) -> _MemoryLog:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any
@@ -84,14 +84,16 @@ class OpenAction:
         return self.event.arguments
 
 
-@dataclass(slots=True)
 class _Branch:
     """The part of the state that follows the active branch."""
 
-    shown: list[ShownEvent] = field(default_factory=list[ShownEvent])
-    open_actions: dict[str, OpenAction] = field(default_factory=dict[str, OpenAction])
-    prompt: SystemPromptEvent | None = None
-    last_user_seq: int = 0
+    __slots__ = ("last_user_seq", "open_actions", "prompt", "shown")
+
+    def __init__(self) -> None:
+        self.shown: list[ShownEvent] = []
+        self.open_actions: dict[str, OpenAction] = {}
+        self.prompt: SystemPromptEvent | None = None
+        self.last_user_seq = 0
 
     def fold(self, event: Event) -> None:
         match event:

@@ -4,7 +4,7 @@ Above: `EventLog`, which knows events. Below: bytes. A store knows neither kinds
 order, whole groups at a time, and blobs by their hash.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from docstring_parser import Docstring
@@ -16,13 +16,12 @@ __all__ = ["Described", "read_docstring"]
 _FIRST = "_"
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(NamedTuple):
     """A docstring, taken apart."""
 
     text: str = ""
     """What the function does, with what it returns and the examples, without its parameters and errors."""
-    parameters: Mapping[str, str] = field(default_factory=dict[str, str])
+    parameters: Mapping[str, str] = MappingProxyType({})
     """The sentence of each parameter that has one."""
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
@@ -24,8 +23,7 @@ __all__ = ["Signature", "read_signature"]
 _NO_PARAMETERS = "a model gives arguments by name, so each needs a name and a type of its own"
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
+class Signature(NamedTuple):
     """What a function is called with."""
 
     function: Callable[..., Any]
@@ -37,14 +35,14 @@ class Signature:
     """The plain schema of the model."""
     injected: tuple[str, ...]
     """The parameters that whoever calls fills in, and that are not in the model."""
-    _fields: tuple[tuple[str, str, bool], ...]
+    places: tuple[tuple[str, str, bool], ...]
     """Parameter, field, and whether it can be given by its place only."""
 
     def bind(self, arguments: BaseModel, injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Give what to call the function with: by place, and by name."""
         by_place: list[Any] = []
         by_name: dict[str, Any] = {}
-        for parameter, field, only_by_place in self._fields:
+        for parameter, field, only_by_place in self.places:
             value = injected[parameter] if parameter in self.injected else getattr(arguments, field)
             if only_by_place:
                 by_place.append(value)

@@ -4,7 +4,7 @@ A policy looks at one action and its risk. That it is asked once per action, tha
 and what happens while a person thinks, is for the conversation above.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated, Literal, Protocol, runtime_checkable
 

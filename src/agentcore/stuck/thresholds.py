@@ -1,6 +1,6 @@
 """How often is too often."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Annotated
 

@@ -1,6 +1,6 @@
 """What a tool says of itself, in the words of the Model Context Protocol."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from agentcore._value import Value
 

@@ -1,6 +1,6 @@
 """The tools that every agent has: to finish, and to think."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections.abc import Sequence
 from typing import Any, Final, cast

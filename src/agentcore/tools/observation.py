@@ -1,6 +1,6 @@
 """What came of an action: what the model is shown, and what programs can read."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections.abc import Sequence
 from typing import Annotated, Any, cast

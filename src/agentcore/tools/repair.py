@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
@@ -29,17 +28,16 @@ _NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 MendedT = TypeVar("MendedT")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadCall:
+class ReadCall(NamedTuple):
     """What a call came to: an action of a tool, or a problem to answer with."""
 
     name: str
     """The tool's name; of an unknown tool what was asked for, in characters that providers take back."""
+    arguments: dict[str, JsonValue]
+    """The arguments as they were understood."""
     tool: AnyTool | None = None
     action: Action | None = None
     """What to execute; None where there is a problem."""
-    arguments: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
-    """The arguments as they were understood."""
     problem: str | None = None
     """The answer for the model."""
     code: Literal["unknown_tool", "bad_arguments"] | None = None
@@ -115,12 +113,12 @@ def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool]) -
 def _unreadable(name: str, tool: AnyTool | None, text: str, error: ValueError, tools: Sequence[AnyTool]) -> ReadCall:
     if tool is None:
         unknown = _unknown(name, {}, tools)
-        return ReadCall(name=unknown.name, problem=unknown.problem, code=unknown.code, malformed=text)
+        return ReadCall(name=unknown.name, arguments={}, problem=unknown.problem, code=unknown.code, malformed=text)
     problem = (
         f"The arguments of {tool.name!r} can't be read: {error}. They may have been cut off. Nothing was done. "
         f"Give one JSON object.\nGiven: {shown(text)}\nWanted: {wanted(tool.schema.parameters)}"
     )
-    return ReadCall(name=tool.name, tool=tool, problem=problem, code="bad_arguments", malformed=text)
+    return ReadCall(name=tool.name, arguments={}, tool=tool, problem=problem, code="bad_arguments", malformed=text)
 
 
 def _safe(name: str) -> str:

@@ -1,6 +1,6 @@
 """What an action touches, so that actions which do not meet can run at once."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import posixpath
 from collections.abc import Sequence
@@ -49,7 +49,7 @@ class Resource(Value):
         """Give something that is not a file: a browser, an account, a device. The workspace does not include it."""
         return cls(path=(_NAMED, name), mode=mode)
 
-    def conflicts_with(self, other: Resource) -> bool:
+    def conflicts_with(self, other: "Resource") -> bool:
         """Whether one is the other or a part of it, and at least one of the two is written."""
         if self.mode == "read" and other.mode == "read":
             return False

@@ -1,6 +1,6 @@
 """How a tool travels: as a name and parameters."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from pydantic import JsonValue
 

@@ -1,6 +1,6 @@
 """How much a conversation may use."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from decimal import Decimal
 from typing import Annotated

@@ -4,7 +4,7 @@ Token counts are inclusive: `input_tokens` counts everything the model read, cac
 it wrote, reasoning included. The other counts say how much of that was what.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from decimal import Decimal
 
@@ -37,7 +37,7 @@ class Usage(Recorded):
         """Tokens read and written."""
         return self.input_tokens + self.output_tokens
 
-    def __add__(self, other: Usage) -> Usage:
+    def __add__(self, other: "Usage") -> "Usage":
         """Add two usages up."""
         return Usage(
             requests=self.requests + other.requests,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat as modes
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -117,7 +116,7 @@ def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
         old = _existing_file(path, target)
         target.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder, because renaming is atomic only within a file system.
-        beside = target.with_name(f".{secrets.token_hex(8)}.agentcore-tmp")
+        beside = target.with_name(f".{os.urandom(8).hex()}.agentcore-tmp")
         # What replaces a private file is private from the start.
         mode = new_mode if old is None else 0o600
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import secrets
 import stat as modes
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -128,7 +127,7 @@ class LocalWorkspace:
         size: tuple[int, int] = (80, 24),
     ) -> AsyncGenerator[LocalProcess]:
         folder = self._at(cwd or ".")
-        mark = secrets.token_hex(8)
+        mark = os.urandom(8).hex()
         variables = environment(self._inherit, self._env, env, mark=mark, terminal=pty)
         order = Order(command, folder, variables, mark, terminal=size if pty else None)
         async with open_local_process(order) as process:

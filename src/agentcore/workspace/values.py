@@ -1,6 +1,6 @@
 """What a workspace answers: the result of a command, the entries of a folder, the changes of a repository."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import codecs
 from datetime import datetime

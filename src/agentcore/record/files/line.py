@@ -8,7 +8,7 @@ number of the line. A group whose last line is missing was never acknowledged.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 from agentcore.record.collecting import without_collections
@@ -46,8 +46,7 @@ def decode_line(line: bytes, seq: int) -> Record:
     return Record(seq, group, body + b"}")
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     """What a file of lines holds."""
 
     records: Sequence[Record]

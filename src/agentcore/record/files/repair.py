@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -32,8 +32,7 @@ class RepairReport(Value):
     """Where the log as it was is kept, or None where nothing was changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Examination:
+class Examination(NamedTuple):
     """How far a log is sound, its blobs included."""
 
     data: bytes

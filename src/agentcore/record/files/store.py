@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -269,7 +268,7 @@ class FileStore:
         lock = self._lock(folder, conversation_id)
         try:
             # In one step, so that a deletion that is cut off leaves no half of a log behind.
-            doomed = os.path.join(self._path, f"{_DELETED}{secrets.token_hex(8)}")
+            doomed = os.path.join(self._path, f"{_DELETED}{os.urandom(8).hex()}")
             self._disk.replace(folder, doomed)
             if self._durability == "sync":
                 self._disk.sync_folder(self._path)
