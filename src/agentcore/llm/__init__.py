@@ -1,5 +1,7 @@
 """Models: the protocol they share, what they say, and `LLM`, which speaks to providers."""
 
+from agentcore.llm.concurrency import AdaptiveLimiter as AdaptiveLimiter
+from agentcore.llm.concurrency import LimitedModel as LimitedModel
 from agentcore.llm.deltas import Delta as Delta
 from agentcore.llm.deltas import ReasoningDelta as ReasoningDelta
 from agentcore.llm.deltas import ResetDelta as ResetDelta
@@ -13,7 +15,10 @@ from agentcore.llm.llm import LLM as LLM
 from agentcore.llm.model import CallContext as CallContext
 from agentcore.llm.model import DeltaStream as DeltaStream
 from agentcore.llm.model import Model as Model
+from agentcore.llm.model import ResponseSchema as ResponseSchema
 from agentcore.llm.model import RetryReport as RetryReport
+from agentcore.llm.rate_limit import RateLimitedModel as RateLimitedModel
+from agentcore.llm.rate_limit import TokenBucket as TokenBucket
 from agentcore.llm.reply import Reply as Reply
 from agentcore.llm.retry import RetryingModel as RetryingModel
 from agentcore.llm.retry import RetryPolicy as RetryPolicy

@@ -1,0 +1,208 @@
+"""As many calls at once as a provider bears, found out by asking it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+import anyio
+
+from agentcore.errors import ModelError, RateLimited
+from agentcore.llm.deltas import Delta
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.reply import Reply
+from agentcore.llm.turns import Turns
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["AdaptiveLimiter", "LimitedModel"]
+
+_OVERLOADED: Final = 529
+
+
+class AdaptiveLimiter:
+    """How many calls may run at once, for all the models that are made with it.
+
+    The limit grows by one for each round of calls that went well with all places taken, and shrinks by a factor when the
+    provider says that it is too much (429, 529). Calls that were under way when it shrank don't shrink it again. Places
+    are given in the order of asking. One limiter serves the conversations of one event loop.
+    """
+
+    def __init__(self, *, start: int = 8, lowest: int = 1, highest: int = 64, shrink: float = 0.5) -> None:
+        """Make one for a provider.
+
+        Args:
+            start: Calls at once, to begin with.
+            lowest: The limit never shrinks below this.
+            highest: The limit never grows past this.
+            shrink: What the limit is multiplied by when it was too high.
+
+        Raises:
+            ValueError: not 1 <= lowest <= start <= highest, or `shrink` is not between 0 and 1.
+        """
+        if not 1 <= lowest <= start <= highest:
+            raise ValueError(f"lowest={lowest}, start={start} and highest={highest} are not in this order, from 1.")
+        if not 0 < shrink < 1:
+            raise ValueError(f"shrink={shrink} is not between 0 and 1: the limit would not shrink.")
+        self._lowest = lowest
+        self._highest = highest
+        self._shrink = shrink
+        self._limit = float(start)
+        self._round = 0
+        self._taken = 0
+        self._turns = Turns()
+        self._room: anyio.Event | None = None
+
+    def __repr__(self) -> str:
+        return f"AdaptiveLimiter(limit={self.limit}, taken={self.taken}, waiting={self.waiting})"
+
+    @property
+    def limit(self) -> int:
+        """Calls that may run at once now."""
+        return int(self._limit)
+
+    @property
+    def taken(self) -> int:
+        """Calls that run."""
+        return self._taken
+
+    @property
+    def waiting(self) -> int:
+        """Calls that wait for a place."""
+        return len(self._turns)
+
+    @asynccontextmanager
+    async def place(self) -> AsyncGenerator[_Place]:
+        """Wait for a place and hold it for the block."""
+        async with self._turns.front():
+            while self._taken >= self.limit:
+                self._room = anyio.Event()
+                await self._room.wait()
+            self._taken += 1
+        try:
+            yield _Place(self, self._round)
+        finally:
+            self._taken -= 1
+            self._make_room()
+
+    def _make_room(self) -> None:
+        if self._room is not None:
+            self._room.set()
+
+    def grow(self) -> None:
+        """Take in that a call went well."""
+        # A limit that nothing came up against says nothing of what lies above it.
+        if self._taken >= self.limit:
+            self._limit = min(self._highest, self._limit + 1 / self._limit)
+            self._make_room()
+
+    def shrink(self, begun: int) -> int:
+        """Take in that a call of the round `begun` was too much; give the round that follows."""
+        if begun == self._round:
+            self._limit = max(self._lowest, self._limit * self._shrink)
+            self._round += 1
+        return self._round
+
+
+class _Place:
+    """One call's place, and how the call goes."""
+
+    def __init__(self, limiter: AdaptiveLimiter, begun: int) -> None:
+        self._limiter = limiter
+        self._round = begun
+        self._refused = False
+
+    def went_well(self) -> None:
+        if not self._refused:
+            self._limiter.grow()
+
+    def failed(self, error: Exception) -> None:
+        if _is_overload(error):
+            self._refused = True
+            self._round = self._limiter.shrink(self._round)
+
+    def watched(self, context: CallContext | None) -> CallContext:
+        """Give a context that sees what the model's own retries hide."""
+        context = context or CallContext()
+        told = context.on_retry
+
+        async def on_retry(report: RetryReport) -> None:
+            self.failed(report.error)
+            if told is not None:
+                await told(report)
+
+        return replace(context, on_retry=on_retry)
+
+
+def _is_overload(error: Exception) -> bool:
+    if isinstance(error, RateLimited):
+        return error.retryable  # out of credit is no matter of how many at once
+    return isinstance(error, ModelError) and error.status == _OVERLOADED
+
+
+@dataclass(frozen=True, slots=True)
+class LimitedModel:
+    """A model whose calls wait for a place at a limiter. A stream holds its place until it is left."""
+
+    model: Model
+    limiter: AdaptiveLimiter
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once."""
+        async with self.limiter.place() as place:
+            try:
+                reply = await self.model.complete(messages, tools, context=place.watched(context))
+            except ModelError as error:
+                place.failed(error)
+                raise
+            place.went_well()
+            return reply
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AsyncGenerator[DeltaStream]:
+        """Answer, piece by piece."""
+        async with self.limiter.place() as place:
+            try:
+                async with self.model.stream(messages, tools, context=place.watched(context)) as deltas:
+                    yield _WatchedStream(deltas, place)
+            except ModelError as error:
+                place.failed(error)
+                raise
+
+
+class _WatchedStream:
+    """Tells the place how it ended: who reads it may keep an error to himself."""
+
+    def __init__(self, inner: DeltaStream, place: _Place) -> None:
+        self._inner = inner
+        self._place = place
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        try:
+            return await anext(self._inner)
+        except StopAsyncIteration:
+            if not self._ended:
+                self._ended = True
+                self._place.went_well()
+            raise
+        except ModelError as error:
+            self._place.failed(error)
+            raise
+
+    @property
+    def reply(self) -> Reply:
+        return self._inner.reply

@@ -1,0 +1,180 @@
+"""No more requests and tokens a minute than a provider allows."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Self
+
+import anyio
+
+from agentcore.llm.deltas import Delta
+from agentcore.llm.estimate import estimate_tokens
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.reply import Reply
+from agentcore.llm.turns import Turns
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["RateLimitedModel", "TokenBucket"]
+
+_MINUTE = 60.0
+
+
+class TokenBucket:
+    """So much a minute, and so much at once after a pause. Those who wait are served in the order of coming.
+
+    A bucket is shared by giving the same one to several models. It serves one event loop at a time.
+    """
+
+    def __init__(
+        self,
+        per_minute: float,
+        burst: float | None = None,
+        *,
+        clock: Callable[[], float] = anyio.current_time,
+        sleep: Callable[[float], Awaitable[object]] = anyio.sleep,
+    ) -> None:
+        """Make a full bucket.
+
+        Args:
+            per_minute: What flows in.
+            burst: What it holds; by default a minute's worth.
+            clock: Seconds that only go up.
+            sleep: Waits for so many of them.
+
+        Raises:
+            ValueError: `per_minute` or `burst` is not above 0.
+        """
+        burst = per_minute if burst is None else burst
+        if per_minute <= 0 or burst <= 0:
+            raise ValueError(f"per_minute={per_minute} and burst={burst} have to be above 0, or nothing ever passes.")
+        self._per_second = per_minute / _MINUTE
+        self._burst = float(burst)
+        self._clock = clock
+        self._sleep = sleep
+        self._level = float(burst)
+        self._seen: float | None = None
+        self._turns = Turns()
+
+    def __repr__(self) -> str:
+        rate = self._per_second * _MINUTE
+        return f"TokenBucket({rate:g}, burst={self._burst:g}, level={self._level:g}, waiting={len(self._turns)})"
+
+    async def take(self, amount: float = 1.0) -> None:
+        """Wait until so much is there, and take it.
+
+        More than the bucket holds is given when it is full, and owed: those after wait until it has flowed in.
+        """
+        async with self._turns.front():
+            wanted = min(amount, self._burst)
+            while (missing := wanted - self._flowed()) > 0:
+                # A hair more: time is added up in floats, and a wait of 1e-17 s would not move the clock.
+                await self._sleep(missing / self._per_second + 1e-6)
+            self._level -= amount
+
+    def correct(self, amount: float) -> None:
+        """Take so much more at once, below empty if need be, or (below 0) give it back."""
+        self._level = min(self._burst, self._flowed() - amount)
+
+    def _flowed(self) -> float:
+        """Let in what has flowed since the last look, and give the level."""
+        now = self._clock()
+        if self._seen is not None:
+            # Another event loop may have a clock that began later.
+            self._level = min(self._burst, self._level + max(0.0, now - self._seen) * self._per_second)
+        self._seen = now
+        return self._level
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimitedModel:
+    """A model whose calls wait until a bucket of requests and one of tokens have what they need.
+
+    How many tokens a call uses is estimated before it and corrected by `Reply.usage` after it. A call that fails keeps
+    what it took, as providers count it too; each attempt of the model's own retries counts as a call.
+    """
+
+    model: Model
+    requests: TokenBucket | None = None
+    """Calls per minute."""
+    tokens: TokenBucket | None = None
+    """Tokens read and written, per minute."""
+    estimate: Callable[[Sequence[Message], Sequence[ToolSchema]], float] = estimate_tokens
+    """Says about how many tokens a call will use."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once."""
+        estimated = self._estimated(messages, tools)
+        await self._take(estimated)
+        reply = await self.model.complete(messages, tools, context=self._watched(context, estimated))
+        self.correct(reply, estimated)
+        return reply
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AsyncGenerator[DeltaStream]:
+        """Answer, piece by piece."""
+        estimated = self._estimated(messages, tools)
+        await self._take(estimated)
+        async with self.model.stream(messages, tools, context=self._watched(context, estimated)) as deltas:
+            yield _CountedStream(deltas, self, estimated)
+
+    def correct(self, reply: Reply, estimated: float) -> None:
+        """Put what was used in place of what was estimated, where the provider says it."""
+        if self.tokens is not None and reply.usage.total_tokens:
+            self.tokens.correct(reply.usage.total_tokens - estimated)
+
+    def _estimated(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> float:
+        return 0.0 if self.tokens is None else self.estimate(messages, tools)
+
+    async def _take(self, estimated: float) -> None:
+        if self.requests is not None:
+            await self.requests.take()
+        if self.tokens is not None:
+            await self.tokens.take(estimated)
+
+    def _watched(self, context: CallContext | None, estimated: float) -> CallContext:
+        context = context or CallContext()
+        told = context.on_retry
+
+        async def on_retry(report: RetryReport) -> None:
+            if told is not None:
+                await told(report)
+            await self._take(estimated)
+
+        return replace(context, on_retry=on_retry)
+
+
+class _CountedStream:
+    """Corrects the estimate at the end. A stream that is left early keeps it: nobody says what it used."""
+
+    def __init__(self, inner: DeltaStream, outer: RateLimitedModel, estimated: float) -> None:
+        self._inner = inner
+        self._outer = outer
+        self._estimated = estimated
+        self._ended = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        try:
+            return await anext(self._inner)
+        except StopAsyncIteration:
+            if not self._ended:
+                self._ended = True
+                self._outer.correct(self._inner.reply, self._estimated)
+            raise
+
+    @property
+    def reply(self) -> Reply:
+        return self._inner.reply
