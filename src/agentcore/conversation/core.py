@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 from pydantic import JsonValue
 
@@ -44,6 +45,8 @@ class Turn:
         self.waiters = 0
         self.scope = anyio.CancelScope()
         """Cancelled by an interrupt."""
+        self.calls: set[anyio.CancelScope] = set()
+        """Of the calls that run, whose tasks are not inside of `scope`: cancelled with it."""
         self.reason: str | None = None
         """Of an interrupt."""
         self.closing = False
@@ -67,6 +70,8 @@ class Turn:
         """Stop it where it is, begun or not."""
         self.reason = self.reason or reason
         self.scope.cancel()
+        for call in tuple(self.calls):
+            call.cancel()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -84,6 +89,8 @@ class Core:
     policy: ConfirmationPolicy
     confirm: Confirm | None
     bench: ToolBench
+    hands: TaskGroup
+    """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
     inbox: MemoryObjectSendStream[None]
     stuck: StuckDetector | None
     clock: Callable[[], float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 from anyio import get_cancelled_exc_class
@@ -15,18 +15,22 @@ from agentcore.agent import Call
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
-from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, open_group
+from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
 from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.queue import Place, Queue
 from agentcore.conversation.spool import spool, spool_if_room
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, ToolContext, conflicts, cut
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, ToolContext, cut
 
 __all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
 
 _log = get_logger(__name__)
+
+_STOP_SECONDS = 10.0
+"""How long a call may take to end when it is stopped; longer than a well-behaved tool takes to clean up."""
 
 
 class CallHost:
@@ -92,13 +96,11 @@ def claims(core: Core, call: Call) -> Sequence[Resource]:
 
 def starts_at_once(core: Core, calls: Sequence[Call]) -> set[str]:
     """Name the actions that wait for nothing: as many as may run at once, and none that conflicts with an earlier one."""
-    taken: list[Sequence[Resource]] = []
+    queue = Queue()
     free: set[str] = set()
     for call in calls:
-        wanted = claims(core, call)
-        if len(free) < core.agent.max_parallel_calls and not any(conflicts(wanted, earlier) for earlier in taken):
+        if queue.enter(claims(core, call)).is_first and len(free) < core.agent.max_parallel_calls:
             free.add(call.event.id)
-        taken.append(wanted)
     return free
 
 
@@ -110,45 +112,130 @@ async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) ->
         calls: The calls, in the order the model made them.
         started: The actions whose `ActionStarted` is in the log already.
     """
-    limiter = anyio.CapacityLimiter(core.agent.max_parallel_calls)
-    queue: list[_Place] = []
+    if not calls:
+        await checkpoint()
+        return
+    crew = _Crew(core)
+    queue = Queue()
     with enter_inside(core.state.conversation_id):
-        async with open_group() as tasks:
-            for call in calls:
-                wanted = claims(core, call)
-                queue.append(_Place(wanted, [p.done for p in queue if conflicts(wanted, p.wanted)], anyio.Event()))
-                started_before = call.event.id in started
-                tasks.start_soon(
-                    _run_call, core, call, started_before, limiter, queue[-1], name=f"call {call.tool.name}"
-                )
+        for call in calls:
+            hand = _Hand(call, queue.enter(claims(core, call)), call.event.id in started)
+            crew.start(hand)
+    try:
+        await crew.settled.wait()
+    finally:
+        await crew.dismiss()  # noqa: ASYNC102 it is shielded and bounded where it waits
 
 
-class _Place(NamedTuple):
-    """A call's place in the queue for what it uses."""
+class _Hand:
+    """One call that runs, or waits until it may."""
 
-    wanted: Sequence[Resource]
-    blockers: Sequence[anyio.Event]
-    """Done when the earlier calls that are in the way are answered."""
-    done: anyio.Event
+    __slots__ = ("abandoned", "call", "place", "scope", "started")
+
+    def __init__(self, call: Call, place: Place, started: bool) -> None:
+        self.call = call
+        self.place = place
+        self.started = started
+        """Whether its `ActionStarted` is in the log."""
+        self.scope = anyio.CancelScope()
+        """Cancelled with the turn. The call's own, which others may cancel, is inside."""
+        self.abandoned = False
+        """Whether it was answered because it does not stop."""
 
 
-async def _run_call(core: Core, call: Call, started: bool, limiter: anyio.CapacityLimiter, place: _Place) -> None:
-    event, seconds = call.event, core.state.limits.call_seconds
+class _Crew:
+    """The calls of one reply, a task for each.
+
+    The tasks are not the turn's: a tool may shield itself from cancellation for ever, and no scope can make it end. It is
+    answered and left behind then, so that the turn and the conversation can end. Its task ends when the tool lets it.
+    """
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._turn = core.turn
+        self._limiter = anyio.CapacityLimiter(core.agent.max_parallel_calls)
+        self._hands: dict[str, _Hand] = {}
+        self._errors: list[BaseException] = []
+        self.settled = anyio.Event()
+        """Set when all are over, or one of them failed."""
+
+    def start(self, hand: _Hand) -> None:
+        """Run a call."""
+        self._hands[hand.call.event.id] = hand
+        if self._turn is not None:
+            self._turn.calls.add(hand.scope)
+        self._core.hands.start_soon(self._run, hand, name=f"call {hand.call.tool.name}")
+
+    async def dismiss(self) -> None:
+        """Stop those that are not over, and wait for them as long as that can be expected of anybody.
+
+        Raises:
+            BaseException: What a call failed with.
+        """
+        for hand in self._hands.values():
+            hand.scope.cancel()
+        with anyio.move_on_after(_STOP_SECONDS, shield=True):  # noqa: ASYNC912 where all are over there is nothing to wait for
+            while self._hands:
+                self.settled = anyio.Event()
+                await self.settled.wait()
+        for hand in tuple(self._hands.values()):
+            await self._abandon(hand)
+        if self._errors:
+            error = bare(BaseExceptionGroup("calls", self._errors))
+            raise error from error.__cause__
+
+    async def _run(self, hand: _Hand) -> None:
+        try:
+            with hand.scope:
+                await _run_call(self._core, hand, self._limiter)
+        except get_cancelled_exc_class():
+            raise  # of whoever hosts the conversation
+        except BaseException as error:
+            if hand.abandoned and not isinstance(error, Exception):
+                raise
+            self._errors.append(error)
+        finally:
+            event = hand.call.event
+            hand.place.leave()
+            self._core.forget_call(event.id)
+            self._hands.pop(event.id, None)
+            if self._turn is not None:
+                self._turn.calls.discard(hand.scope)
+            if self._errors or not self._hands:
+                self.settled.set()
+            if hand.abandoned:
+                _log.info("tool that was left behind has ended", tool=event.tool_name, action=event.id)
+
+    async def _abandon(self, hand: _Hand) -> None:
+        core, event = self._core, hand.call.event
+        hand.abandoned = True
+        _log.warning(
+            "tool does not stop: it is left behind, and leaving the context of the conversation waits for it",
+            tool=event.tool_name,
+            action=event.id,
+            seconds=_STOP_SECONDS,
+        )
+        if event.id in core.state.open_actions and core.failure is None:
+            why = f"the turn was stopped, but {event.tool_name!r} did not stop within {_STOP_SECONDS:g} s and may still be running"
+            await core.journal.keep(interrupted(event, why, hand.call, "abandoned"))
+
+
+async def _run_call(core: Core, hand: _Hand, limiter: anyio.CapacityLimiter) -> None:
+    call, event, seconds = hand.call, hand.call.event, core.state.limits.call_seconds
     scope = core.scope_of(event.id)
     try:
         with scope:
-            # The last first: when it is done the others mostly are, and a thousand calls are not woken for each other.
-            for blocker in reversed(place.blockers):
-                if not blocker.is_set():
-                    await blocker.wait()
+            await hand.place.turn()
             async with limiter:
-                if not started:
+                if not hand.started:
                     await core.journal.write(ActionStarted(cause=event.id))
                 if seconds is not None:
                     scope.deadline = anyio.current_time() + seconds
-                # What a tool did is kept even if it was stopped just then.
-                await core.journal.keep(await _answer(core, call))
-        if scope.cancelled_caught:
+                answer = await _answer(core, call)
+                if not hand.abandoned:
+                    # What a tool did is kept even if it was stopped just then.
+                    await core.journal.keep(answer)
+        if scope.cancelled_caught and not hand.abandoned:
             late = seconds is not None and anyio.current_time() >= scope.deadline
             why = f"it took longer than {seconds:g} s" if late else "it was cancelled"
             await core.journal.keep(interrupted(event, why, call, "call_seconds" if late else "cancelled"))
@@ -159,9 +246,6 @@ async def _run_call(core: Core, call: Call, started: bool, limiter: anyio.Capaci
                 interrupted(event, "the turn was stopped", call, "interrupted")
             )
         raise
-    finally:
-        core.forget_call(event.id)
-        place.done.set()
 
 
 def interrupted(event: ActionEvent, why: str, call: Call | None, code: str) -> AgentErrorEvent:

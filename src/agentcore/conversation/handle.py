@@ -85,7 +85,7 @@ class Conversation(AsyncContextManagerMixin):
         if self._opened is not None:
             raise ConversationError("A Conversation is entered once. Make another one with the same store and id.")
         async with open_group() as tasks:
-            self._opened = await tasks.start(serve_conversation, self._setup, name="conversation")
+            self._opened = await tasks.start(serve_conversation, self._setup, tasks, name="conversation")
             try:
                 yield self
             except Exception as error:

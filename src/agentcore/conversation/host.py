@@ -77,9 +77,10 @@ class Host(AsyncContextManagerMixin):
         return Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
 
     async def _serve(self, setup: Setup, *, task_status: TaskStatus[Core]) -> None:
+        assert self._tasks is not None
         status = _Remember(task_status, self._remember)
         try:
-            await serve_conversation(setup, task_status=status)
+            await serve_conversation(setup, self._tasks, task_status=status)
         except Exception as error:
             if status.core is None:
                 raise  # not open yet: whoever opens it is told

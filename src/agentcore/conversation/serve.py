@@ -11,7 +11,7 @@ from os import PathLike
 from typing import NamedTuple
 
 import anyio
-from anyio.abc import TaskStatus
+from anyio.abc import TaskGroup, TaskStatus
 from anyio.streams.memory import MemoryObjectReceiveStream
 from anyio.to_thread import run_sync
 from pydantic import JsonValue
@@ -66,8 +66,13 @@ class Setup(NamedTuple):
     secrets: Mapping[str, SecretSource] | None
 
 
-async def serve_conversation(setup: Setup, *, task_status: TaskStatus[Core]) -> None:
+async def serve_conversation(setup: Setup, hands: TaskGroup, *, task_status: TaskStatus[Core]) -> None:
     """Open a conversation, report its `Core` as started, and serve it until its `stop` is set.
+
+    Args:
+        setup: What it is opened with.
+        hands: Where its calls run. It has to outlive this: a call that does not stop is left behind there.
+        task_status: Told of the core.
 
     Raises:
         StoreError: The log could not be opened.
@@ -80,7 +85,7 @@ async def serve_conversation(setup: Setup, *, task_status: TaskStatus[Core]) -> 
         try:
             with bind_conversation(log.state.conversation_id):
                 async with recording.under_way():
-                    await _serve(setup, store, agent, recording, task_status=task_status)
+                    await _serve(setup, store, agent, recording, hands, task_status=task_status)
         finally:
             with anyio.CancelScope(shield=True):
                 await log.close()
@@ -123,7 +128,13 @@ class _Recording:
 
 
 async def _serve(
-    setup: Setup, store: Store, agent: Agent, recording: _Recording, *, task_status: TaskStatus[Core]
+    setup: Setup,
+    store: Store,
+    agent: Agent,
+    recording: _Recording,
+    hands: TaskGroup,
+    *,
+    task_status: TaskStatus[Core],
 ) -> None:
     state = recording.log.state
     inbox_in, inbox_out = anyio.create_memory_object_stream[None](1)
@@ -141,6 +152,7 @@ async def _serve(
             policy=policy,
             confirm=confirm,
             bench=ToolBench(tasks, workspace, state.conversation_id),
+            hands=hands,
             inbox=inbox_in,
             stuck=None if agent.stuck is None else StuckDetector(agent.stuck),
             clock=anyio.current_time,
