@@ -19,6 +19,7 @@ AgentcoreError
 ├── ModelError                     what a model call can end in, `.retryable` or not
 │   ├── AuthenticationError, RateLimited, ContextWindowExceeded, ContentPolicy, BadRequest,
 │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
+│   ├── StructuredOutputError      what the model answered does not fit the type that was asked for
 │   └── ScriptExhausted            a scripted model was asked more often than it has replies
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
@@ -73,6 +74,7 @@ __all__ = [
     "SecretError",
     "SeqConflict",
     "StoreError",
+    "StructuredOutputError",
     "ToolArgumentsError",
     "ToolError",
     "ToolNotFound",
@@ -80,6 +82,8 @@ __all__ = [
     "WorkspaceError",
     "WorkspaceNotOpen",
 ]
+
+_SHOWN = 2_000
 
 
 class AgentcoreError(Exception):
@@ -268,6 +272,23 @@ class ScriptExhausted(ModelError):
         super().__init__(
             f"The scripted model has {replies} replies and was asked once more. Add a reply to the script."
         )
+
+
+class StructuredOutputError(ModelError):
+    """An answer does not fit the type that was asked for, and the model did not correct it when it was told."""
+
+    def __init__(self, wanted: str, problems: str, text: str, model: str, usage: Any) -> None:
+        super().__init__(
+            f"{model} did not answer with a {wanted!r}, also when it was told what is wrong:\n{problems}\n"
+            f"It wrote: {text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'}",
+            model=model,
+        )
+        self.problems = problems
+        """What is wrong, a line for each field."""
+        self.text = text
+        """The whole of what the model wrote."""
+        self.usage: Any = usage
+        """The `Usage` of both calls."""
 
 
 class SchemaError(AgentcoreError, TypeError):

@@ -17,6 +17,9 @@ from agentcore.llm.model import DeltaStream as DeltaStream
 from agentcore.llm.model import Model as Model
 from agentcore.llm.model import ResponseSchema as ResponseSchema
 from agentcore.llm.model import RetryReport as RetryReport
+from agentcore.llm.parsing import Parsed as Parsed
+from agentcore.llm.parsing import parse as parse
+from agentcore.llm.parsing import parse_reply as parse_reply
 from agentcore.llm.rate_limit import RateLimitedModel as RateLimitedModel
 from agentcore.llm.rate_limit import TokenBucket as TokenBucket
 from agentcore.llm.reply import Reply as Reply

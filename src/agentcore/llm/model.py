@@ -11,11 +11,13 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol, Self
 
+from pydantic import JsonValue
+
 from agentcore.llm.deltas import Delta
 from agentcore.llm.reply import Reply
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["UNFINISHED", "CallContext", "DeltaStream", "Model", "RetryReport"]
+__all__ = ["UNFINISHED", "CallContext", "DeltaStream", "Model", "ResponseSchema", "RetryReport"]
 
 UNFINISHED = "The stream has not ended yet: read all of its deltas before asking for the reply."
 """What `DeltaStream.reply` says when it is asked too early."""
@@ -34,6 +36,16 @@ class RetryReport:
     """The model that is asked then, where it is another one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ResponseSchema:
+    """The shape that the words of a reply are to have."""
+
+    name: str
+    """Letters, digits, underscores and dashes."""
+    schema: dict[str, JsonValue]
+    """A JSON Schema of type "object"."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
     """What a model may know of the call besides the messages. How long it may take is the caller's cancel scope."""
@@ -44,6 +56,10 @@ class CallContext:
     """Calls with the same key share a prefix; sent to providers that route by it, so that their caches are hit."""
     on_retry: Callable[[RetryReport], Awaitable[None]] | None = None
     """Awaited before each wait for another attempt."""
+    response_schema: ResponseSchema | None = None
+    """What to hold the model to. One that can't be held to anything ignores it: whoever asks checks what comes."""
+    stop: tuple[str, ...] = ()
+    """Words before which the reply is to end. A model that can't be told ignores them: whoever asks looks for them."""
 
 
 class DeltaStream(Protocol):
