@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
+from pydantic import JsonValue
+
 from agentcore.errors import (
     AuthenticationError,
     BadRequest,
@@ -29,7 +31,18 @@ from agentcore.errors import (
 from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["Refusal", "cut", "model_error", "no_connection", "said_in_json", "seconds_to_wait", "without_key"]
+__all__ = [
+    "Refusal",
+    "cut",
+    "model_error",
+    "no_connection",
+    "refused_in_stream",
+    "said_in_body",
+    "said_in_json",
+    "seconds_to_wait",
+    "which_key",
+    "without_key",
+]
 
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|input is too long|exceed\w* the maximum number of"
@@ -51,6 +64,21 @@ _NO_CREDIT = re.compile(
 _NO_KEY = re.compile(
     r"api_key client option must be set|missing (?:.{0,30})api.?key|no api.?key|credentials", re.IGNORECASE
 )
+_STATUS_OF_TYPE = {
+    "authentication_error": 401,
+    "invalid_request_error": 400,
+    "not_found_error": 404,
+    "overloaded_error": 529,
+    "permission_error": 403,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "request_too_large": 413,
+    "server_error": 500,
+    "api_error": 500,
+    "timeout_error": 504,
+    "billing_error": 402,
+}
+
 _LONGEST = 2_000
 _SHORTEST_SECRET = 6
 
@@ -129,7 +157,7 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
 def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
     """Say what a refusal means."""
     kind, template = next((kind, template) for holds, kind, template in _RULES if holds(told))
-    sentence = template.replace("{key}", _which_key(settings)).replace("{said}", cut(told.said))
+    sentence = template.replace("{key}", which_key(settings)).replace("{said}", cut(told.said))
     request = "" if told.request_id is None else f" [request {told.request_id}]"
     failure = kind(
         f"{settings.model}: {sentence}{request}",
@@ -141,6 +169,19 @@ def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
     if told.status == 402 or (kind is RateLimited and told.tells(_NO_CREDIT)):
         failure.retryable = False
     return failure
+
+
+def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
+    """Say what an error in the middle of a stream, or in a body that came with status 200, means."""
+    said, codes = said_in_body(error)
+    code = error.get("code") if isinstance(error, dict) else None
+    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
+    if status is None:
+        # A provider that gives up in the middle mostly says no more than that: it may pass.
+        status = next((_STATUS_OF_TYPE[word] for word in codes.split() if word in _STATUS_OF_TYPE), 500)
+    return model_error(
+        Refusal(status=status, said=without_key(said, settings) or "without a reason", codes=codes), settings
+    )
 
 
 def no_connection(settings: LLMSettings, cause: str) -> ModelConnectionError:
@@ -161,6 +202,29 @@ def cut(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 
+def said_in_body(body: JsonValue) -> tuple[str, str]:
+    """Find the sentence and the codes, in the shapes that providers give them."""
+    if isinstance(body, list) and body:
+        return said_in_body(body[0])
+    if not isinstance(body, dict):
+        return ("" if body is None else str(body)), ""
+    fields = body
+    inside = fields.get("error")
+    if isinstance(inside, dict):
+        fields = inside
+    elif isinstance(inside, str):
+        fields = {**fields, "message": inside}
+    said = next((value for name in ("message", "detail", "msg") if isinstance(value := fields.get(name), str)), None)
+    metadata = fields.get("metadata")
+    if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
+        # A gateway's own sentence says only that the provider behind it refused.
+        behind = said_in_json(raw)
+        said = f"{said}: {behind}" if said else behind
+    given = (fields.get(name) for name in ("code", "type", "status"))
+    codes = " ".join(value for value in given if isinstance(value, str))
+    return said if said is not None else json.dumps(body, ensure_ascii=False), codes
+
+
 def said_in_json(words: str) -> str:
     """Give the message of an error body that was passed on as it came."""
     try:
@@ -177,7 +241,8 @@ def _no_connection(settings: LLMSettings, cause: str) -> str:
     return f"no connection to {settings.provider}, or it broke ({cause}). Check the network and the proxy settings."
 
 
-def _which_key(settings: LLMSettings) -> str:
+def which_key(settings: LLMSettings) -> str:
+    """Say which key was not accepted, or where one is looked for."""
     variables = KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",))
     if settings.api_key is not None:
         return "the provider did not accept the key in LLM(api_key=...)"

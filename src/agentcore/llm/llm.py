@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from agentcore.llm.model import CallContext, DeltaStream
+from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel
+from agentcore.llm.route import RoutedModel
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["LLM"]
+
+ValueT = TypeVar("ValueT", bound=BaseModel)
 
 
 class LLM(LLMSettings):
@@ -35,7 +39,7 @@ class LLM(LLMSettings):
 
         Raises:
             ModelError: There is no reply; its class says why.
-            MissingExtra: litellm is not installed.
+            MissingExtra: The model is reached through litellm, which is not installed.
         """
         return await self._retried().complete(messages, tools, context=context)
 
@@ -46,15 +50,24 @@ class LLM(LLMSettings):
 
         Raises:
             ModelError: There is no reply; its class says why.
-            MissingExtra: litellm is not installed.
+            MissingExtra: The model is reached through litellm, which is not installed.
         """
         return self._retried().stream(messages, tools, context=context)
 
-    def _retried(self) -> RetryingModel:
-        # Not at the top: it brings asyncio, which litellm needs, and that is a third of what importing agentcore costs.
-        from agentcore.llm.litellm_route.route import LiteLLMModel  # noqa: PLC0415
+    async def parse(
+        self, messages: Sequence[Message], answer: type[ValueT], *, context: CallContext | None = None
+    ) -> ValueT:
+        """Ask for an answer of a type, and give it as a value of that type; see `agentcore.llm.parse`.
 
-        return RetryingModel(LiteLLMModel(self), self.retry_policy)
+        Raises:
+            StructuredOutputError: The answer does not fit, and neither did the corrected one.
+            ModelError: There is no reply; its class says why.
+            SchemaError: The type can't be described to a language model.
+        """
+        return await parse(self, messages, answer, context=context)
+
+    def _retried(self) -> RetryingModel:
+        return RetryingModel(RoutedModel(self), self.retry_policy)
 
     def record(self) -> dict[str, JsonValue]:
         """Write it down, without keys: `LLM.model_validate` of it reads the key from the environment."""

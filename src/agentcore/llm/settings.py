@@ -43,7 +43,10 @@ class LLMSettings(Value):
     api_key: _Secret | None = Field(default=None, exclude=True, repr=False)
     """The key. Without one, the provider's usual environment variable is read. Never shown, dumped or recorded."""
     api_mode: Literal["auto", "chat", "responses"] = "auto"
-    """Which of the provider's interfaces to use; "auto" is Responses for the models that have nothing else."""
+    """Which of the provider's interfaces to use; "auto" is Responses for the models of OpenAI that reason."""
+    route: Literal["auto", "native", "litellm"] = "auto"
+    """Who speaks to the provider: plain HTTP where the provider has an interface that is spoken here, else litellm.
+    With `provider_options`, which are litellm's, "auto" is litellm."""
 
     temperature: Annotated[float, Field(ge=0)] | None = None
     """How random; None leaves it to the provider, as with everything here."""
@@ -92,7 +95,8 @@ class LLMSettings(Value):
     extra_body: dict[str, JsonValue] = {}
     """Fields to send besides, where the provider takes JSON."""
     provider_options: dict[str, JsonValue] = {}
-    """Options of litellm that have no setting here, as in {"api_version": "2025-01-01"}. Shown and recorded."""
+    """Options of litellm that have no setting here, as in {"api_version": "2025-01-01"}; a call with some goes through
+    it. Shown and recorded."""
 
     @model_validator(mode="before")
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any
 from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
+from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
 from agentcore.llm.litellm_route.wire import common_options
@@ -30,10 +31,10 @@ class ChatWire:
         messages: Sequence[Message],
         tools: Sequence[ToolSchema],
         context: CallContext | None,
-        known: dict[str, Any],
+        features: Features,
     ) -> dict[str, Any]:
         """Make the arguments of a call."""
-        del known
+        del features
         options = common_options(settings) | {"messages": encode_messages(messages, settings.model)}
         if tools:
             options["tools"] = encode_tools(tools)

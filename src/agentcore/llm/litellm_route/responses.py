@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from agentcore.errors import ModelUnavailable
-from agentcore.llm.answer import Answer, Reader, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
-from agentcore.llm.formats.text import clean
+from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.features import Features
+from agentcore.llm.formats.responses import encode_function_tools, encode_items
+from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
 from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["ResponsesWire"]
-
-_TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
-_REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
-_LAST = frozenset({"response.completed", "response.incomplete"})
-_STOP_REASONS = {"max_output_tokens": "length"}
 
 
 class ResponsesWire:
@@ -34,7 +29,7 @@ class ResponsesWire:
         messages: Sequence[Message],
         tools: Sequence[ToolSchema],
         context: CallContext | None,
-        known: dict[str, Any],
+        features: Features,
     ) -> dict[str, Any]:
         """Make the arguments of a call."""
         instructions, items = encode_items(messages, settings.model)
@@ -47,7 +42,7 @@ class ResponsesWire:
             options["max_output_tokens"] = settings.max_output_tokens
         if settings.reasoning_effort is not None:
             options["reasoning"] = {"effort": settings.reasoning_effort, "summary": "auto"}
-        if settings.reasoning_effort is not None or known.get("supports_reasoning"):
+        if settings.reasoning_effort is not None or features.reasoning:
             # Models that do not reason refuse to be asked for it.
             options["include"] = ["reasoning.encrypted_content"]
         if context is not None and context.prompt_cache_key is not None and settings.base_url is None:
@@ -60,22 +55,11 @@ class ResponsesWire:
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
         """Read an answer that came at once."""
-        if response.get("status") == "failed":
-            raise _failed(settings, response.get("error") or {})
-        message = decode_items(response.get("output") or (), settings.provider)
-        incomplete: dict[str, Any] = response.get("incomplete_details") or {}
-        reason = incomplete.get("reason") or ("tool_calls" if message.tool_calls else "end")
-        return Answer(
-            message=message,
-            usage=decode_response_usage(response.get("usage") or {}),
-            stop_reason=_STOP_REASONS.get(reason, reason),
-            model=response.get("model"),
-            provider_id=_own_id(response.get("id")),
-        )
+        return _unpacked(read_response(settings, response))
 
     def reader(self, settings: LLMSettings) -> Reader:
         """Read an answer that comes as a stream."""
-        return _ResponsesReader(self, settings)
+        return _Reader(settings)
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on."""
@@ -95,54 +79,20 @@ class ResponsesWire:
                     await response.aclose()
 
 
-class _ResponsesReader:
-    def __init__(self, wire: ResponsesWire, settings: LLMSettings) -> None:
-        self._wire = wire
-        self._settings = settings
-        self._calls: list[int] = []
-        self._items: dict[int, dict[str, Any]] = {}
-        self._last: dict[str, Any] | None = None
-
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
-        kind = event.get("type")
-        if kind in _TEXT:
-            yield TextDelta(text=clean(event["delta"]))
-        elif kind in _REASONING:
-            yield ReasoningDelta(text=clean(event["delta"]))
-        elif kind == "response.output_item.added" and event["item"].get("type") == "function_call":
-            self._calls.append(event["output_index"])
-            item: dict[str, Any] = event["item"]
-            yield ToolCallDelta(index=len(self._calls) - 1, id=item.get("call_id"), name=item.get("name"))
-        elif kind == "response.function_call_arguments.delta" and event["output_index"] in self._calls:
-            yield ToolCallDelta(index=self._calls.index(event["output_index"]), arguments=clean(event["delta"]))
-        elif kind == "response.output_item.done":
-            self._items[event["output_index"]] = event["item"]
-        elif kind in _LAST:
-            self._last = event["response"]
-        elif kind == "response.failed":
-            raise _failed(self._settings, event["response"].get("error") or {})
-        elif kind == "error":
-            raise _failed(self._settings, event)
-
+class _Reader(ResponsesReader):
     def answer(self) -> Answer:
         """Give the whole."""
-        if self._last is None:
-            raise broken_off(self._settings.model)
-        # Some servers leave the items out of the last event because they sent each of them before.
-        items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
-        return self._wire.answer(self._settings, {**self._last, "output": items})
+        return _unpacked(super().answer())
+
+
+def _unpacked(answer: Answer) -> Answer:
+    """Put the provider's id back, which litellm packs into one of its own."""
+    return replace(answer, provider_id=_own_id(answer.provider_id))
 
 
 def _own_id(response_id: str | None) -> str | None:
-    """Give the provider's id, which litellm packs into one of its own."""
     try:
         packed = b64decode((response_id or "").removeprefix("resp_"), validate=True).decode()
     except ValueError:
         return response_id
     return packed.rpartition("response_id:")[2] or response_id
-
-
-def _failed(settings: LLMSettings, error: dict[str, Any]) -> ModelUnavailable:
-    said = error.get("message") or error.get("code") or "without saying why"
-    return ModelUnavailable(f"{settings.model}: the provider gave the reply up ({said})", model=settings.model)

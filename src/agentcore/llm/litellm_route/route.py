@@ -13,13 +13,15 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.errors import ModelTimeout
 from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.catalog import ModelInfo, model_info, priced
 from agentcore.llm.deltas import Delta, deltas_of
+from agentcore.llm.features import Features
 from agentcore.llm.litellm_route import library
 from agentcore.llm.litellm_route.chat import ChatWire
 from agentcore.llm.litellm_route.failures import as_model_error
-from agentcore.llm.litellm_route.prices import listed, priced
 from agentcore.llm.litellm_route.responses import ResponsesWire
 from agentcore.llm.litellm_route.wire import Wire
+from agentcore.llm.media import check_media
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
@@ -46,8 +48,11 @@ class LiteLLMModel:
     ) -> Reply:
         """Answer, all at once."""
         litellm = await library.litellm()
-        wire = _wire(litellm, self.settings)
-        options = wire.options(self.settings, messages, tools, context, listed(litellm, self.settings))
+        info = await model_info(self.settings)
+        check_media(messages, self.settings, info.features)
+        wire = _wire(self.settings, info.features)
+        options = wire.options(self.settings, messages, tools, context, info.features)
+        times = _Times()
 
         async def call() -> dict[str, Any]:
             response = await wire.call(litellm)(**options)
@@ -55,7 +60,7 @@ class LiteLLMModel:
 
         with anyio.move_on_after(self.settings.timeout) as limit:
             try:
-                return _reply(litellm, self.settings, wire.answer(self.settings, await library.apart(call)))
+                return _reply(self.settings, info, wire.answer(self.settings, await library.apart(call)), times)
             except Exception as error:
                 raise as_model_error(error, self.settings) from error
         assert limit.cancelled_caught
@@ -70,8 +75,10 @@ class LiteLLMModel:
             yield _Told(await self.complete(messages, tools, context=context))
             return
         litellm = await library.litellm()
-        wire = _wire(litellm, self.settings)
-        options = wire.options(self.settings, messages, tools, context, listed(litellm, self.settings))
+        info = await model_info(self.settings)
+        check_media(messages, self.settings, info.features)
+        wire = _wire(self.settings, info.features)
+        options = wire.options(self.settings, messages, tools, context, info.features)
         send, receive = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED_EVENTS)
 
         async def call() -> None:
@@ -81,20 +88,38 @@ class LiteLLMModel:
         task = library.start(call)
         try:
             with receive:
-                yield _Stream(self.settings, litellm, wire.reader(self.settings), receive, task)
+                yield _Stream(self.settings, info, wire.reader(self.settings), receive, task)
         finally:
             with anyio.move_on_after(library.END_SECONDS, shield=True):
                 await library.end(task)
 
 
-def _reply(litellm: Any, settings: LLMSettings, answer: Answer) -> Reply:
+class _Times:
+    """When a request was made and when something came of it, by the event loop's clock."""
+
+    def __init__(self) -> None:
+        self._begin = anyio.current_time()
+        self.first: float | None = None
+        """Seconds until the first delta."""
+
+    def so_far(self) -> float:
+        return anyio.current_time() - self._begin
+
+    def note(self) -> None:
+        if self.first is None:
+            self.first = self.so_far()
+
+
+def _reply(settings: LLMSettings, info: ModelInfo, answer: Answer, times: _Times) -> Reply:
     provider = f"{settings.provider}/"
     return Reply(
         message=answer.message,
-        usage=priced(litellm, settings, answer.usage, reported=answer.reported_cost),
+        usage=priced(info, settings, answer.usage, reported=answer.reported_cost),
         stop_reason=answer.stop_reason,
         model=f"{provider}{answer.model.removeprefix(provider)}" if answer.model else settings.model,
         provider_id=answer.provider_id,
+        latency=times.so_far(),
+        time_to_first_token=times.first,
     )
 
 
@@ -105,10 +130,10 @@ def _too_late(settings: LLMSettings, what: str, seconds: float, setting: str) ->
     )
 
 
-def _wire(litellm: Any, settings: LLMSettings) -> Wire:
+def _wire(settings: LLMSettings, features: Features) -> Wire:
     mode = settings.api_mode
     if mode == "auto":
-        mode = "responses" if listed(litellm, settings).get("mode") == "responses" else "chat"
+        mode = "responses" if features.mode == "responses" else "chat"
     return ResponsesWire() if mode == "responses" else ChatWire()
 
 
@@ -118,13 +143,14 @@ class _Stream:
     def __init__(
         self,
         settings: LLMSettings,
-        litellm: Any,
+        info: ModelInfo,
         reader: Reader,
         events: MemoryObjectReceiveStream[dict[str, Any]],
         call: library.Call[None],
     ) -> None:
         self._settings = settings
-        self._litellm = litellm
+        self._info = info
+        self._times = _Times()
         self._reader = reader
         self._events = events
         self._call = call
@@ -162,10 +188,12 @@ class _Stream:
         try:
             if event is None:
                 await library.result(self._call)
-                self._reply = _reply(self._litellm, self._settings, self._reader.answer())
+                self._reply = _reply(self._settings, self._info, self._reader.answer(), self._times)
             else:
                 self._begun = True
                 self._deltas.extend(self._reader.read(event))
+                if self._deltas:
+                    self._times.note()
         except Exception as error:
             raise as_model_error(error, self._settings) from error
 

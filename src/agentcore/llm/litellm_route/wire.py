@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
@@ -23,9 +24,9 @@ class Wire(Protocol):
         messages: Sequence[Message],
         tools: Sequence[ToolSchema],
         context: CallContext | None,
-        known: dict[str, Any],
+        features: Features,
     ) -> dict[str, Any]:
-        """Make the arguments of a call; `known` is what the price list says of the model."""
+        """Make the arguments of a call; `features` is what is known of the model."""
         ...
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:

@@ -1,0 +1,83 @@
+"""What a provider answers in the Responses format, whole or as a stream.
+
+The way there, and its items, are in `responses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from agentcore.llm.answer import Answer, broken_off
+from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.formats.responses import decode_items, decode_response_usage
+from agentcore.llm.formats.text import clean
+from agentcore.llm.settings import LLMSettings
+
+__all__ = ["ResponsesReader", "read_response"]
+
+_TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_LAST = frozenset({"response.completed", "response.incomplete"})
+_STOP_REASONS = {"max_output_tokens": "length", "max_tool_calls": "length"}
+
+
+def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    """Read an answer that came at once.
+
+    Raises:
+        ModelError: The provider gave it up.
+    """
+    if response.get("status") == "failed" or (response.get("error") and not response.get("output")):
+        raise refused_in_stream(settings, response.get("error") or {})
+    message = decode_items(response.get("output") or (), settings.provider)
+    incomplete: dict[str, Any] = response.get("incomplete_details") or {}
+    reason = incomplete.get("reason") or ("tool_calls" if message.tool_calls else "end")
+    return Answer(
+        message=message,
+        usage=decode_response_usage(response.get("usage") or {}),
+        stop_reason=_STOP_REASONS.get(reason, reason),
+        model=response.get("model"),
+        provider_id=response.get("id"),
+    )
+
+
+class ResponsesReader:
+    """Reads one stream."""
+
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._calls: list[int] = []
+        self._items: dict[int, dict[str, Any]] = {}
+        self._last: dict[str, Any] | None = None
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        """Take one event in and show what it says."""
+        kind = event.get("type")
+        if kind in _TEXT:
+            yield TextDelta(text=clean(event["delta"]))
+        elif kind in _REASONING:
+            yield ReasoningDelta(text=clean(event["delta"]))
+        elif kind == "response.output_item.added" and event["item"].get("type") == "function_call":
+            self._calls.append(event["output_index"])
+            item: dict[str, Any] = event["item"]
+            yield ToolCallDelta(index=len(self._calls) - 1, id=item.get("call_id"), name=item.get("name"))
+        elif kind == "response.function_call_arguments.delta" and event["output_index"] in self._calls:
+            yield ToolCallDelta(index=self._calls.index(event["output_index"]), arguments=clean(event["delta"]))
+        elif kind == "response.output_item.done":
+            self._items[event["output_index"]] = event["item"]
+        elif kind in _LAST:
+            self._last = event["response"]
+        elif kind == "response.failed":
+            raise refused_in_stream(self._settings, event["response"].get("error") or {})
+        elif kind == "error":
+            raise refused_in_stream(self._settings, event)
+
+    def answer(self) -> Answer:
+        """Give the whole."""
+        if self._last is None:
+            raise broken_off(self._settings.model)
+        # Some servers leave the items out of the last event because they sent each of them before.
+        items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
+        return read_response(self._settings, {**self._last, "output": items})

@@ -1,0 +1,234 @@
+"""The Chat Completions interface over plain HTTP: OpenAI's, and that of the many who speak as it does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic import JsonValue
+
+from agentcore.errors import ModelUnavailable
+from agentcore.llm.answer import Answer, Reader, broken_off
+from agentcore.llm.deltas import Delta
+from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.formats.chat import encode_messages, encode_tools
+from agentcore.llm.formats.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
+from agentcore.llm.native.hosts import Host
+from agentcore.llm.native.kept import Kept
+from agentcore.llm.native.wire import DONE, Call, body_of, to_json
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["ChatWire"]
+
+_MARK: JsonValue = {"type": "ephemeral"}
+
+_messages: dict[str, Kept[Message, bytes]] = {}
+"""What messages were written as, by provider."""
+
+
+def _encode_tool(tool: ToolSchema) -> bytes:
+    return to_json(encode_tools([tool])[0])
+
+
+_tools = Kept(_encode_tool)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatWire:
+    """Speaks it as a certain provider wants it."""
+
+    host: Host
+
+    def url(self, base_url: str) -> str:
+        """Give the address to post to."""
+        return base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Give the headers of a request."""
+        headers = {"content-type": "application/json"}
+        if key is not None:
+            headers["authorization"] = f"Bearer {key}"
+        return headers
+
+    def body(self, call: Call) -> bytes:
+        """Write a request."""
+        settings = call.settings
+        marks = settings.prompt_caching and self.host.cache_marks and "claude" in settings.model
+        ready = {"messages": b"[" + b",".join(_written(call.messages, settings.model, marks=marks)) + b"]"}
+        if call.tools:
+            ready["tools"] = b"[" + b",".join(map(_tools, call.tools)) + b"]"
+        return body_of(self._options(call), **ready)
+
+    def _options(self, call: Call) -> dict[str, Any]:
+        settings, host = call.settings, self.host
+        options: dict[str, Any] = {"model": settings.model.removeprefix(f"{settings.provider}/")}
+        if call.streamed:
+            options["stream"] = True
+            if host.counts_streams:
+                options["stream_options"] = {"include_usage": True}
+        if settings.max_output_tokens is not None:
+            # Servers of one's own know only the old word.
+            limit = host.output_limit if settings.base_url is None else "max_tokens"
+            options[limit] = settings.max_output_tokens
+        options |= self._effort(call)
+        # Models of OpenAI that reason refuse both.
+        fixed = settings.drop_params and settings.provider == "openai" and call.features.reasoning
+        if not fixed:
+            sampling = {"temperature": settings.temperature, "top_p": settings.top_p}
+            options |= {name: value for name, value in sampling.items() if value is not None}
+        if call.context.prompt_cache_key is not None and host.cache_key and settings.base_url is None:
+            options["prompt_cache_key"] = call.context.prompt_cache_key
+        if (schema := call.context.response_schema) is not None:
+            options["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": schema.name, "schema": schema.schema, "strict": False},
+            }
+        if settings.provider == "openrouter":
+            options["usage"] = {"include": True}
+        return options | settings.extra_body
+
+    def _effort(self, call: Call) -> dict[str, Any]:
+        effort = call.settings.reasoning_effort
+        if effort is None or (call.settings.drop_params and call.features.reasoning is False):
+            return {}
+        match self.host.effort:
+            case "reasoning":
+                return {"reasoning": {"enabled": False} if effort == "none" else {"effort": effort}}
+            case "thinking":
+                return {"thinking": {"type": "disabled" if effort == "none" else "enabled"}}
+            case "enable_thinking":
+                return {"enable_thinking": effort != "none"}
+            case _:
+                return {"reasoning_effort": effort}
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once."""
+        choices: list[dict[str, Any]] = response.get("choices") or []
+        if not choices:
+            if error := response.get("error"):
+                raise refused_in_stream(settings, error)
+            raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+        if error := choices[0].get("error"):
+            raise refused_in_stream(settings, error)
+        reason = choices[0].get("finish_reason") or "stop"
+        return _answer(settings, choices[0].get("message") or {}, reason, [response.get("usage") or {}], response)
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream."""
+        return _ChatReader(settings)
+
+
+def _written(messages: Sequence[Message], model: str, *, marks: bool) -> Iterator[bytes]:
+    """Give what each message is written as; what was written before is found."""
+    provider = model.partition("/")[0]
+    kept = _messages.get(provider)
+    if kept is None:
+        kept = _messages[provider] = Kept(partial(_encode_message, model=f"{provider}/"))
+    run: list[Message] = []
+    caller: list[Message] = []
+    marked = {0, len(messages) - 1} if marks else set[int]()
+    for position, message in enumerate(messages):
+        if message.role == "tool":
+            run.append(message)
+            continue
+        if run:
+            yield from _answers(kept, caller, run, model)
+            run.clear()
+        caller = [message]
+        yield _mark(encode_messages([message], model)) if position in marked else kept(message)
+    if run:
+        yield from _answers(kept, caller, run, model, marked=marks)
+
+
+def _encode_message(message: Message, model: str) -> bytes:
+    return b",".join(map(to_json, encode_messages([message], model)))
+
+
+def _answers(
+    kept: Kept[Message, bytes], caller: list[Message], run: list[Message], model: str, *, marked: bool = False
+) -> Iterator[bytes]:
+    """Write the answers to the calls of one message.
+
+    Those of a view are one message, in the order of the calls. Others come one by one: only together it is known what
+    stands first, and what has to stand behind them all.
+    """
+    if len(run) == 1 and not marked:
+        yield kept(run[0])
+        return
+    encoded = encode_messages([*caller, *run], model)[len(caller) :]
+    yield _mark(encoded) if marked else b",".join(map(to_json, encoded))
+
+
+def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
+    """Write messages with a cache mark on the last piece of the last one that has words."""
+    last = encoded[-1]
+    content = last.get("content")
+    if isinstance(content, str) and content:
+        last = {**last, "content": [{"type": "text", "text": content, "cache_control": _MARK}]}
+    elif isinstance(content, list) and content and isinstance(content[-1], dict):
+        last = {**last, "content": [*content[:-1], {**content[-1], "cache_control": _MARK}]}
+    return b",".join(map(to_json, [*encoded[:-1], last]))
+
+
+class _ChatReader:
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._numbers = CallNumbers()
+        self._choices: list[dict[str, Any]] = []
+        self._usages: list[dict[str, Any]] = []
+        self._envelope: dict[str, Any] = {}
+        self._reason: str | None = None
+        self._done = False
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        """Take one event in and show what it says."""
+        if event is DONE:
+            self._done = True
+            return
+        if error := event.get("error"):
+            raise refused_in_stream(self._settings, error)
+        self._envelope = {**self._envelope, **{name: event[name] for name in ("id", "model") if event.get(name)}}
+        for where in (event, event.get("x_groq")):
+            if isinstance(where, dict) and isinstance(usage := where.get("usage"), dict):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+                self._usages.append(usage)  # pyright: ignore[reportUnknownArgumentType]
+        for choice in event.get("choices") or ():
+            if choice.get("index"):
+                continue  # one reply is asked for
+            if error := choice.get("error"):
+                raise refused_in_stream(self._settings, error)
+            if usage := choice.get("usage"):
+                self._usages.append(usage)
+            self._reason = choice.get("finish_reason") or self._reason
+            self._choices.append(choice)
+            yield from deltas(choice, self._numbers)
+
+    def answer(self) -> Answer:
+        """Give the whole."""
+        # The last word is a reason to stop; a few servers leave it out and say only that they are done.
+        reason = self._reason or ("stop" if self._done and self._choices else None)
+        if reason is None:
+            raise broken_off(self._settings.model)
+        return _answer(self._settings, assemble(self._choices), reason, self._usages, self._envelope)
+
+
+def _answer(
+    settings: LLMSettings,
+    said: dict[str, Any],
+    finish_reason: str,
+    usages: list[dict[str, Any]],
+    envelope: dict[str, Any],
+) -> Answer:
+    message = decode_message(said, settings.provider)
+    # OpenRouter says what it charged; others who say "cost" mean other things.
+    costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
+    return Answer(
+        message=message,
+        usage=decode_usage(usages),
+        stop_reason=stop_reason(finish_reason, message),
+        model=envelope.get("model"),
+        provider_id=envelope.get("id"),
+        reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
+    )

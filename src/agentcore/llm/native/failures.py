@@ -1,0 +1,53 @@
+"""What goes wrong over plain HTTP, as our errors."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import httpx
+
+from agentcore.errors import ModelError
+from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_body, seconds_to_wait, without_key
+from agentcore.llm.settings import LLMSettings
+
+__all__ = ["broken_connection", "refused"]
+
+_REQUEST_IDS = ("x-request-id", "request-id", "cf-ray", "x-amzn-requestid")
+
+_TAGS = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> ModelError:
+    """Say what an answer that is no reply means."""
+    status, headers = response.status_code, response.headers
+    text = body.decode("utf-8", "replace").strip()
+    said, codes = _read(text)
+    return model_error(
+        Refusal(
+            status=status,
+            said=without_key(said, settings) or f"HTTP {status}",
+            codes=codes,
+            retry_after=seconds_to_wait(headers),
+            request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
+        ),
+        settings,
+    )
+
+
+def broken_connection(settings: LLMSettings, error: Exception) -> ModelError:
+    """Say what a connection that was not made, or that broke, means."""
+    if isinstance(error, httpx.TimeoutException):
+        return no_connection(settings, "it took too long to connect")
+    reason = str(error) or type(error).__name__
+    return no_connection(settings, without_key(reason, settings))
+
+
+def _read(text: str) -> tuple[str, str]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
+            return f"a page instead of an answer: {' '.join(_TAGS.sub(' ', text[:20_000]).split())[:300]}", ""
+        return text, ""
+    return said_in_body(body)

@@ -1,0 +1,71 @@
+"""What an interface of providers is to the native route: what to send, and how to read what comes. No input, no output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.catalog import Features
+from agentcore.llm.model import CallContext
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["DONE", "Call", "Wire", "body_of", "to_json"]
+
+DONE: dict[str, Any] = {"type": "[DONE]"}
+"""What a reader gets for the last event of those who end their streams with a word that is no JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a model."""
+
+    settings: LLMSettings
+    messages: Sequence[Message]
+    tools: Sequence[ToolSchema]
+    context: CallContext
+    features: Features
+    streamed: bool
+
+
+class Wire(Protocol):
+    """One interface of a provider."""
+
+    def url(self, base_url: str) -> str:
+        """Give the address to post to."""
+        ...
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Give the headers that go with every request, the key among them."""
+        ...
+
+    def body(self, call: Call) -> bytes:
+        """Write the request. What was written before is not written again: the same messages give the same bytes."""
+        ...
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once.
+
+        Raises:
+            ModelError: It says that there is none.
+        """
+        ...
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream of events; `Reader.read` gets the JSON of each one's data."""
+        ...
+
+
+def to_json(value: Any) -> bytes:
+    """Write JSON, as short as it can be."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def body_of(options: dict[str, Any], **ready: bytes) -> bytes:
+    """Write a request whose long parts are ready: `ready` holds fields as JSON, put before the options."""
+    parts = [b'"' + name.encode() + b'":' + value for name, value in ready.items()]
+    rest = to_json(options)[1:-1]
+    return b"{" + b",".join([*parts, rest] if rest else parts) + b"}"
