@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 
 from agentcore.llm.catalog.info import ModelInfo, Prices, Rates
@@ -11,7 +12,14 @@ from agentcore.usage import Usage
 __all__ = ["priced"]
 
 
-def priced(info: ModelInfo, settings: LLMSettings, usage: Usage, *, reported: float | None = None) -> Usage:
+def priced(
+    info: ModelInfo,
+    settings: LLMSettings,
+    usage: Usage,
+    *,
+    reported: float | None = None,
+    at: datetime | None = None,
+) -> Usage:
     """Add the cost to the usage of one call.
 
     Args:
@@ -19,18 +27,23 @@ def priced(info: ModelInfo, settings: LLMSettings, usage: Usage, *, reported: fl
         settings: They may have prices; those go before all others.
         usage: What the provider counted.
         reported: US dollars, where the provider says what it charged.
+        at: When the call was made, if not now: some providers ask for less at some hours.
     """
-    cost = _cost(info, settings, usage, reported)
+    cost = _cost(info, settings, usage, reported, at)
     return usage.model_copy(update={"unpriced_requests": 1} if cost is None else {"known_cost": cost})
 
 
-def _cost(info: ModelInfo, settings: LLMSettings, usage: Usage, reported: float | None) -> Decimal | None:
+def _cost(
+    info: ModelInfo, settings: LLMSettings, usage: Usage, reported: float | None, at: datetime | None
+) -> Decimal | None:
     own = _own_prices(settings)
     if own is None and reported is not None:
         return _dollars(reported)
     prices = own or info.prices
     # Where nothing was counted, the provider did not say what it used.
-    return None if prices is None or not usage.total_tokens else _sum(prices.rates(usage.input_tokens), usage)
+    if prices is None or not usage.total_tokens:
+        return None
+    return _sum(prices.rates(usage.input_tokens, at), usage)
 
 
 def _own_prices(settings: LLMSettings) -> Prices | None:
@@ -39,7 +52,7 @@ def _own_prices(settings: LLMSettings) -> Prices | None:
         return None
     kept, keeping = settings.cache_read_cost_per_token, settings.cache_write_cost_per_token
     return Prices(
-        Rates(
+        base=Rates(
             input=read,
             output=write,
             cache_read=read if kept is None else kept,
@@ -54,7 +67,7 @@ def _sum(rates: Rates, usage: Usage) -> Decimal:
     kept = min(usage.cache_read_tokens, usage.input_tokens)
     keeping = min(usage.cache_write_tokens, usage.input_tokens - kept)
     thought = min(usage.reasoning_tokens, usage.output_tokens)
-    return (
+    return _dollars(
         (usage.input_tokens - kept - keeping) * rates.input
         + kept * rates.cache_read
         + keeping * rates.cache_write
@@ -63,6 +76,6 @@ def _sum(rates: Rates, usage: Usage) -> Decimal:
     )
 
 
-def _dollars(amount: float) -> Decimal:
+def _dollars(amount: Decimal | float) -> Decimal:
     # A price is a few digits; what a float adds behind the twelfth is not a price.
     return Decimal(f"{amount:.12f}".rstrip("0").rstrip("."))

@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import time, timedelta
 from decimal import Decimal
 from importlib.resources import files
 from typing import Any
@@ -14,7 +15,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from agentcore.llm.catalog.info import ModelInfo, Prices, Rates
+from agentcore.llm.catalog.info import ModelInfo, Prices, QuietHours, Rates
 from agentcore.llm.features import Features
 
 __all__ = ["ABILITIES", "FILE", "Table", "parse", "table"]
@@ -77,25 +78,25 @@ def parse(text: str) -> Table:
 
 
 def _features(row: Mapping[str, Any]) -> Features:
-    can: str = row.get("can", "")
-    cannot: str = row.get("cannot", "")
-    known = dict.fromkeys(can.split(), True) | dict.fromkeys(cannot.split(), False)
-    # Checked when the table was made: validation would cost more than all else here.
-    return Features.model_construct(
-        context_window=row.get("reads"),
-        max_output_tokens=row.get("writes"),
-        mode=row.get("mode", "chat"),
-        **known,
-    )
+    known: dict[str, Any] = dict.fromkeys(row.get("can", "").split(), True)
+    known |= dict.fromkeys(row.get("cannot", "").split(), False)
+    known |= {"context_window": row.get("reads"), "max_output_tokens": row.get("writes")}
+    # Not checked here: the table was when it was made.
+    return Features.model_construct(mode=row.get("mode", "chat"), **known)
 
 
 def _prices(row: Mapping[str, Any]) -> Prices | None:
-    dollars: dict[str, Any] | None = row.get("dollars")
-    if dollars is None:
+    base: dict[str, Any] | None = row.get("dollars")
+    if base is None:
         return None
     above: dict[str, dict[str, Any]] = row.get("above", {})
-    tiers = sorted(((int(limit), dollars | changed) for limit, changed in above.items()), reverse=True)
-    return Prices(_rates(dollars), tuple((limit, _rates(tier)) for limit, tier in tiers))
+    tiers = sorted(((int(limit), _rates(base | changed)) for limit, changed in above.items()), reverse=True, key=_limit)
+    quiet: dict[str, Any] | None = row.get("off_peak")
+    return Prices(base=_rates(base), above=tuple(tiers), quiet=None if quiet is None else _quiet_hours(quiet, base))
+
+
+def _limit(tier: tuple[int, Rates]) -> int:
+    return tier[0]
 
 
 def _rates(dollars: Mapping[str, Any]) -> Rates:
@@ -110,3 +111,17 @@ def _rates(dollars: Mapping[str, Any]) -> Rates:
         cache_write=rate("cache_write", "input"),
         reasoning=rate("reasoning", "output"),
     )
+
+
+def _quiet_hours(quiet: Mapping[str, Any], base: Mapping[str, Any]) -> QuietHours:
+    hours: dict[str, list[str]] = quiet["hours"]
+    return QuietHours(
+        rates=_rates({**base, **quiet["dollars"]}),
+        windows=tuple((frozenset(map(int, days)), *_window(text)) for days, texts in hours.items() for text in texts),
+        days_ahead=timedelta(hours=quiet.get("days_ahead", 0)),
+    )
+
+
+def _window(text: str) -> tuple[time, time]:
+    begin, _, end = text.partition("-")
+    return time.fromisoformat(begin), time.fromisoformat(end)
