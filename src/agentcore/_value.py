@@ -5,11 +5,29 @@ Below: pydantic. Above: everything. A `Value` never changes; changing one means 
 
 from __future__ import annotations
 
-from typing import Annotated, Final, final
+from typing import Annotated, Any, Final, cast, final
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["VERBATIM", "Recorded", "Value", "Verbatim"]
+__all__ = ["DEEPEST", "VERBATIM", "Recorded", "Value", "Verbatim", "is_too_deep"]
+
+DEEPEST: Final = 100
+"""How deeply JSON may be nested. pydantic gives up at 255, and what walks through it in Python needs a stack that is left."""
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether lists and objects of a JSON value are nested more deeply than `DEEPEST`."""
+    level: list[Any] = [value] if isinstance(value, list | dict) else []
+    for _ in range(DEEPEST):
+        level = [
+            part
+            for each in level
+            for part in (cast("dict[str, Any]", each).values() if isinstance(each, dict) else each)
+            if isinstance(part, list | dict)
+        ]
+        if not level:
+            return False
+    return True
 
 
 class Value(BaseModel):

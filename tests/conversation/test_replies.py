@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from agentcore import ActionEvent, Agent, Conversation, ConversationStatus, Message, SecurityRisk
+import pytest
+from pydantic import JsonValue
+
+from agentcore import ActionEvent, Agent, AgentErrorEvent, Conversation, ConversationStatus, Message, SecurityRisk
 from agentcore.context import build_messages
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
@@ -46,6 +50,42 @@ async def test_calls_of_one_reply_with_one_id_reach_the_model_with_ids_of_their_
         assert [action.given_call_id for action in actions] == [None, "a", None, "a"]
         assert all(action.call_id.startswith(action.id) for action in actions if action.given_call_id is not None)
         assert ids_sent(build_messages(conversation.state))[0] == called
+
+
+@pytest.mark.parametrize("levels", [101, 200, 300, 600, 900, 3_000, 100_000])
+@pytest.mark.parametrize("name", ["pack", "unknown"])
+async def test_arguments_that_are_nested_too_deeply_are_answered_with_what_is_wrong_and_kept(
+    tmp_path: Path, levels: int, name: str
+) -> None:
+    @tool
+    async def pack(things: list[Any]) -> str:
+        """Pack."""
+        return "packed"
+
+    given = '{"things": ' + "[" * levels + "]" * levels + "}"
+    deep = ToolCallBlock(id="a", name=name, arguments=given)
+    llm = ScriptedLLM([calls(deep, call("pack", things=[[1]]), usage=PAID), say("done")])
+    async with Conversation(Agent(llm=llm, tools=[pack]), tmp_path) as conversation:
+        result = await conversation.run("go")
+        assert (result.text, result.usage.known_cost) == ("done", PAID.known_cost)
+        actions = [event for event in conversation.state.events if isinstance(event, ActionEvent)]
+        assert actions[0].malformed == given
+        (answer,) = (event for event in conversation.state.events if isinstance(event, AgentErrorEvent))
+        assert answer.cause == actions[0].id
+        assert ("nested too deeply" in answer.error) == (name == "pack")
+        assert len(answer.error) < 4_000
+        assert any(event.kind == "observation" and event.cause == actions[1].id for event in conversation.state.events)
+
+
+async def test_an_object_that_is_nested_too_deeply_is_kept_as_the_text_it_came_as(tmp_path: Path) -> None:
+    things: JsonValue = []
+    for _ in range(200):
+        things = [things]
+    llm = ScriptedLLM([call("echo", text=things), say("done")])
+    async with Conversation(Agent(llm=llm, tools=[echo]), tmp_path) as conversation:
+        assert (await conversation.run("go")).text == "done"
+        (action,) = (event for event in conversation.state.events if isinstance(event, ActionEvent))
+        assert json.loads(action.malformed or "") == {"text": things}
 
 
 async def test_a_reply_is_paid_for_and_done_though_the_tool_can_not_say_how_risky_it_is(tmp_path: Path) -> None:

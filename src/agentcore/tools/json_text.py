@@ -9,7 +9,9 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-__all__ = ["decode_prefix", "read_object", "without_lone_surrogates"]
+from agentcore._value import DEEPEST, is_too_deep
+
+__all__ = ["TooDeepError", "decode_prefix", "read_object", "refuse_too_deep", "without_lone_surrogates"]
 
 # Control characters may stand in strings as they are (strict=False), and what JSON has no word for becomes a string.
 _DECODER: Final = json.JSONDecoder(strict=False, parse_constant=str)
@@ -18,6 +20,13 @@ _FENCE: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
 _STRING_OR_ESCAPE: Final = re.compile(r'("(?:[^"\\]|\\.)*")|\\[nrt]', re.DOTALL)
 _LITERAL_LIMIT: Final = 100_000
 _DEPTH: Final = 3
+
+
+class TooDeepError(ValueError):
+    """Lists and objects in it are nested too deeply to be handled."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it is nested too deeply, and {DEEPEST} levels are the most")
 
 
 def read_object(text: str) -> dict[str, JsonValue]:
@@ -69,6 +78,7 @@ def decode_prefix(text: str) -> tuple[JsonValue, str]:
         except json.JSONDecodeError:
             return _python_literal(text, error), ""
         text = repaired
+    refuse_too_deep(value)
     return without_lone_surrogates(value), text[end:].strip()
 
 
@@ -76,7 +86,7 @@ def _decode(text: str) -> tuple[Any, int]:
     try:
         return _DECODER.raw_decode(text)
     except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        raise TooDeepError from error
 
 
 def _python_literal(text: str, error: json.JSONDecodeError) -> JsonValue:
@@ -84,10 +94,24 @@ def _python_literal(text: str, error: json.JSONDecodeError) -> JsonValue:
     if len(text) <= _LITERAL_LIMIT and text[:1] in {"{", "["}:
         try:
             # Through JSON, which makes lists of tuples and refuses what JSON does not have.
-            return without_lone_surrogates(json.loads(json.dumps(ast.literal_eval(text), allow_nan=False)))
+            value = json.loads(json.dumps(ast.literal_eval(text), allow_nan=False))
+            refuse_too_deep(value)
+            return without_lone_surrogates(value)
+        except TooDeepError:
+            raise
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
             pass
     raise ValueError(f"{error.msg} at character {error.pos + 1}") from error
+
+
+def refuse_too_deep(value: object) -> None:
+    """Raise where it is nested too deeply.
+
+    Raises:
+        TooDeepError: It is.
+    """
+    if is_too_deep(value):
+        raise TooDeepError
 
 
 def without_lone_surrogates(value: Any) -> Any:

@@ -7,6 +7,7 @@ can tell what to write instead: a call that can't be read is an answer, never a 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -18,7 +19,7 @@ from agentcore.tools.action import Action
 from agentcore.tools.arguments import shown, wanted
 from agentcore.tools.definition import Alias, AnyTool, Arguments
 from agentcore.tools.fit import fit, rename_keys
-from agentcore.tools.json_text import read_object, without_lone_surrogates
+from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep, without_lone_surrogates
 
 __all__ = ["ReadCall", "read_call"]
 
@@ -49,15 +50,21 @@ class ReadCall(NamedTuple):
 def read_call(name: str, arguments: Mapping[str, JsonValue] | str, tools: Sequence[AnyTool]) -> ReadCall:
     """Read a call of one of the tools. It never raises on what a model wrote."""
     try:
-        given = read_object(arguments) if isinstance(arguments, str) else without_lone_surrogates(dict(arguments))
+        given = read_object(arguments) if isinstance(arguments, str) else _cleaned(dict(arguments))
     except ValueError as error:
         tool = next((tool for tool, _ in _meant(name, tools)), None)
-        return _unreadable(name, tool, str(arguments), error, tools)
+        came = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+        return _unreadable(name, tool, came, error, tools)
     for tool, alias in _meant(name, tools):
         mended = given if alias is None else _mended(alias.mend, given)
         if mended is not None:
             return _read_arguments(tool, mended)
     return _unknown(name, given, tools)
+
+
+def _cleaned(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    refuse_too_deep(arguments)
+    return without_lone_surrogates(arguments)
 
 
 def _read_arguments(tool: AnyTool, given: dict[str, JsonValue]) -> ReadCall:
@@ -114,8 +121,9 @@ def _unreadable(name: str, tool: AnyTool | None, text: str, error: ValueError, t
     if tool is None:
         unknown = _unknown(name, {}, tools)
         return ReadCall(name=unknown.name, arguments={}, problem=unknown.problem, code=unknown.code, malformed=text)
+    why = "" if isinstance(error, TooDeepError) else " They may have been cut off."
     problem = (
-        f"The arguments of {tool.name!r} can't be read: {error}. They may have been cut off. Nothing was done. "
+        f"The arguments of {tool.name!r} can't be read: {error}.{why} Nothing was done. "
         f"Give one JSON object.\nGiven: {shown(text)}\nWanted: {wanted(tool.schema.parameters)}"
     )
     return ReadCall(name=tool.name, arguments={}, tool=tool, problem=problem, code="bad_arguments", malformed=text)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agentcore._value import is_too_deep
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.messages import (
@@ -49,7 +50,9 @@ def read_arguments(text: str) -> dict[str, JsonValue] | str:
         arguments: JsonValue = json.loads(text)
     except (ValueError, RecursionError):
         return clean(text)
-    return cast("dict[str, JsonValue]", clean_json(arguments)) if isinstance(arguments, dict) else clean(text)
+    if not isinstance(arguments, dict) or is_too_deep(arguments):
+        return clean(text)
+    return cast("dict[str, JsonValue]", clean_json(arguments))
 
 
 def decode_message(message: dict[str, Any], provider: str) -> Message:
