@@ -48,6 +48,8 @@ class ThinkingBlock(Recorded):
     type: Annotated[Literal["thinking"], VERBATIM] = "thinking"
     text: str
     signature: Verbatim | None = None
+    provider: Verbatim | None = None
+    """Whose model thought it, as in "anthropic": nobody else can read the signature. None where nobody wrote it down."""
 
 
 class RedactedThinkingBlock(Recorded):
@@ -55,6 +57,8 @@ class RedactedThinkingBlock(Recorded):
 
     type: Annotated[Literal["redacted_thinking"], VERBATIM] = "redacted_thinking"
     data: Verbatim
+    provider: Verbatim | None = None
+    """Whose model thought it. None where nobody wrote it down."""
 
 
 class ReasoningBlock(Recorded):

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import decode_message
@@ -91,6 +92,21 @@ def test_thinking_goes_back_signed_to_who_signed_it_in_words_to_who_reads_it_and
     assert neither == {"role": "assistant", "content": "Hi."}
 
 
+def test_thinking_of_another_provider_stays_here() -> None:
+    said = Message.assistant(
+        ThinkingBlock(text="hm", signature="sig", provider="anthropic"),
+        RedactedThinkingBlock(data="xyz", provider="anthropic"),
+        ThinkingBlock(text="ah", provider="deepseek"),
+        "Hi.",
+    )
+    (signed,) = encode(said, model="anthropic/claude")
+    assert [block["type"] for block in signed["thinking_blocks"]] == ["thinking", "redacted_thinking"]
+    (read,) = encode(said, model="deepseek/deepseek-reasoner")
+    assert read == {"role": "assistant", "content": "Hi.", "reasoning_content": "ah"}
+    (neither,) = encode(said, model="bedrock/claude")
+    assert neither == {"role": "assistant", "content": "Hi."}
+
+
 def test_what_only_its_provider_can_read_goes_back_to_that_provider_only() -> None:
     call = {"id": "srvtoolu_1", "type": "function", "function": {"name": "web_search", "arguments": "{}"}}
     sent = {"content": "Found.", "tool_calls": [call], "provider_specific_fields": {"web_search_results": [1]}}
@@ -114,6 +130,8 @@ def test_blocks_of_other_interfaces_and_times_are_left_out() -> None:
     said = Message.assistant(
         ReasoningBlock(id="rs_1"), UnknownBlock(type="hologram"), ProviderBlock(provider="openai", data=["odd"]), "Hi."
     )
+    item: JsonValue = {"type": "web_search_call", "id": "ws_1"}
+    said = said.model_copy(update={"content": (*said.content, ProviderBlock(provider="openai", data=item))})
     assert encode(said) == [{"role": "assistant", "content": "Hi."}]
 
 

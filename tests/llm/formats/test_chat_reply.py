@@ -50,7 +50,7 @@ def test_the_pieces_of_a_stream_make_the_message_that_would_have_come_at_once() 
         "openai",
     )
     assert message.content == (
-        ThinkingBlock(text="Let me see."),
+        ThinkingBlock(text="Let me see.", provider="openai"),
         TextBlock(text="It is:"),
         ToolCallBlock(id="a", name="read", arguments={"path": "x"}),
         ToolCallBlock(id="b", name="stop", arguments={}),
@@ -76,9 +76,9 @@ def test_signed_thinking_is_put_together_block_by_block() -> None:
         "anthropic",
     )
     assert message.content == (
-        ThinkingBlock(text="one two", signature="sig1"),
-        RedactedThinkingBlock(data="xyz"),
-        ThinkingBlock(text="three", signature="sig2"),
+        ThinkingBlock(text="one two", signature="sig1", provider="anthropic"),
+        RedactedThinkingBlock(data="xyz", provider="anthropic"),
+        ThinkingBlock(text="three", signature="sig2", provider="anthropic"),
         TextBlock(text="Hi."),
     )
 

@@ -24,7 +24,7 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = ["ChatMessage", "arguments_json", "encode_messages", "encode_tools", "image_url"]
+__all__ = ["ChatMessage", "arguments_json", "arguments_object", "encode_messages", "encode_tools", "image_url"]
 
 ChatMessage = dict[str, JsonValue]
 
@@ -77,7 +77,12 @@ def _encode_assistant(message: Message, provider: str) -> ChatMessage:
     if calls := message.tool_calls:
         encoded["tool_calls"] = [_encode_call(call) for call in calls]
     thinking: list[JsonValue] = []
+    reasoning: list[str] = []
     for block in message.content:
+        if isinstance(block, ThinkingBlock | RedactedThinkingBlock) and block.provider not in {None, provider}:
+            continue
+        if isinstance(block, ThinkingBlock):
+            reasoning.append(block.text)
         if isinstance(block, ThinkingBlock) and block.signature is not None:
             thinking.append({"type": "thinking", "thinking": block.text, "signature": block.signature})
         elif isinstance(block, RedactedThinkingBlock):
@@ -86,16 +91,15 @@ def _encode_assistant(message: Message, provider: str) -> ChatMessage:
             _join(encoded, block.data)
     if thinking and provider in _WANTS_SIGNED_THINKING:
         encoded["thinking_blocks"] = thinking
-    if provider in _WANTS_REASONING and "reasoning_details" not in encoded:
-        reasoning = "".join(block.text for block in message.content if isinstance(block, ThinkingBlock))
-        if reasoning:
-            encoded["reasoning_content"] = reasoning
+    if provider in _WANTS_REASONING and "reasoning_details" not in encoded and (words := "".join(reasoning)):
+        encoded["reasoning_content"] = words
     return encoded
 
 
 def _join(encoded: ChatMessage, fragment: JsonValue) -> None:
     """Put back what `chat_reply` took out of a message because only its provider can read it."""
-    if not isinstance(fragment, dict):
+    # What has a type is a part of another interface of the same provider.
+    if not isinstance(fragment, dict) or "type" in fragment:
         return
     for name, value in fragment.items():
         present = encoded.get(name)
@@ -112,10 +116,13 @@ def _encode_call(call: ToolCallBlock) -> JsonValue:
 
 
 def arguments_json(call: ToolCallBlock) -> str:
-    """Write a call's arguments. Text that was no JSON object is wrapped in one: many providers read what comes back."""
-    if isinstance(call.arguments, str):
-        return json.dumps({"malformed": call.arguments}, ensure_ascii=False)
-    return json.dumps(call.arguments, ensure_ascii=False)
+    """Write a call's arguments, in an object in any case."""
+    return json.dumps(arguments_object(call), ensure_ascii=False)
+
+
+def arguments_object(call: ToolCallBlock) -> dict[str, JsonValue]:
+    """Give a call's arguments. Text that was no JSON object is wrapped in one: many providers read what comes back."""
+    return {"malformed": call.arguments} if isinstance(call.arguments, str) else call.arguments
 
 
 def _encode_results(results: list[ToolResultBlock], calls: list[str], provider: str) -> Iterable[ChatMessage]:

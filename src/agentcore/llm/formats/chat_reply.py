@@ -57,7 +57,7 @@ def read_arguments(text: str) -> dict[str, JsonValue] | str:
 
 def decode_message(message: dict[str, Any], provider: str) -> Message:
     """Read one message of a model."""
-    blocks: list[Block] = list(_thinking(message))
+    blocks: list[Block] = list(_thinking(message, provider))
     text = _text(message.get("content")) or message.get("refusal")
     if text:
         blocks.append(TextBlock(text=clean(text)))
@@ -90,16 +90,17 @@ def _text(content: Any) -> str:
     return content or ""
 
 
-def _thinking(message: dict[str, Any]) -> Iterator[Block]:
+def _thinking(message: dict[str, Any], provider: str) -> Iterator[Block]:
     signed = message.get("thinking_blocks")
     for block in signed or ():
         if block.get("type") == "redacted_thinking":
-            yield RedactedThinkingBlock(data=block["data"])
+            yield RedactedThinkingBlock(data=block["data"], provider=provider)
         else:
-            yield ThinkingBlock(text=clean(block.get("thinking") or ""), signature=block.get("signature") or None)
+            signature = block.get("signature") or None
+            yield ThinkingBlock(text=clean(block.get("thinking") or ""), signature=signature, provider=provider)
     # Where there are blocks, this repeats their words.
     if not signed and (words := _reasoning(message)):
-        yield ThinkingBlock(text=clean(words))
+        yield ThinkingBlock(text=clean(words), provider=provider)
 
 
 def _reasoning(message: dict[str, Any]) -> str:

@@ -1,0 +1,206 @@
+"""Messages as Anthropic's Messages interface has them: turns of a user and an assistant, each a list of blocks.
+
+Below: `agentcore.messages`. The way back, from what the provider answers, is in `anthropic_reply`. A message is written
+without looking at others; `turns` puts the written ones together, whatever they are written as.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar, cast
+
+from pydantic import JsonValue
+
+from agentcore.llm.formats.chat import arguments_object
+from agentcore.messages import (
+    Block,
+    ImageBlock,
+    Message,
+    ProviderBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+)
+
+__all__ = ["CITED", "Turn", "Written", "encode_message", "encode_tool", "turns"]
+
+T = TypeVar("T")
+
+CITED = "cited_text"
+"""The type of our own block behind a text: how the provider had the text cut, and what it cited for each piece."""
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+"""The provider refuses these in ids and names of calls; other providers' ids have them."""
+_LONGEST_NAME = 128
+_EMBEDDED = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Written(Generic[T]):
+    """One message, written."""
+
+    role: Literal["system", "user", "assistant"]
+    blocks: tuple[T, ...]
+    """What the message says, but for answers to calls."""
+    results: tuple[tuple[str, T], ...] = ()
+    """The answers to calls, each with the id of its call."""
+    calls: tuple[str, ...] = ()
+    """The ids of the calls, in order."""
+
+
+@dataclass(slots=True)
+class Turn(Generic[T]):
+    """What one side says before the other does."""
+
+    role: Literal["user", "assistant"]
+    blocks: list[T]
+
+
+def encode_tool(tool: ToolSchema) -> dict[str, JsonValue]:
+    """Write what a model is told of a tool."""
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+
+def encode_message(message: Message, provider: str) -> Written[dict[str, JsonValue]]:
+    """Write a message for a provider; what only another one can read is left out."""
+    if message.role == "assistant":
+        calls = tuple(_plain(call.id) for call in message.tool_calls)
+        return Written("assistant", tuple(_encode_said(message.content, provider)), calls=calls)
+    blocks = tuple(_encode_given(message.content, provider))
+    results = [block for block in message.content if isinstance(block, ToolResultBlock)]
+    written = tuple((_plain(result.call_id), _encode_result(result)) for result in results)
+    return Written("system" if message.role == "system" else "user", blocks, written)
+
+
+def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
+    """Put messages together: what the system says first of all, and the turns of both sides.
+
+    A turn of the user begins with the answers to the calls before it, in their order: the provider insists.
+    """
+    system: list[T] = []
+    said: list[Turn[T]] = []
+    results: list[tuple[str, T]] = []
+    calls: tuple[str, ...] = ()
+    for message in written:
+        role = message.role
+        if role == "system":
+            if not said:
+                system.extend(message.blocks)
+                continue
+            # What it says later stays where it was said: in front of all, it would change what the provider has kept.
+            role = "user"
+        if not message.blocks and not message.results:
+            continue
+        if not said or said[-1].role != role:
+            _put_results(said, results, calls)
+            results = []
+            calls = message.calls if role == "assistant" else calls
+            said.append(Turn(role, []))
+        elif role == "assistant":
+            calls += message.calls
+        said[-1].blocks.extend(message.blocks)
+        results.extend(message.results)
+    _put_results(said, results, calls)
+    return system, said
+
+
+def _put_results(said: list[Turn[T]], results: list[tuple[str, T]], calls: tuple[str, ...]) -> None:
+    if not results:
+        return
+    if len(results) > 1:
+        order = {call_id: position for position, call_id in reversed(list(enumerate(calls)))}
+        results.sort(key=lambda result: order.get(result[0], len(order)))
+    said[-1].blocks[:0] = [result for _, result in results]
+
+
+def _encode_said(content: tuple[Block, ...], provider: str) -> Iterator[dict[str, JsonValue]]:
+    for position, block in enumerate(content):
+        if isinstance(block, TextBlock):
+            after = content[position + 1] if position + 1 < len(content) else None
+            yield from _encode_text(block, after, provider)
+        elif isinstance(block, ToolCallBlock):
+            name = _plain(block.name)[:_LONGEST_NAME]
+            yield {"type": "tool_use", "id": _plain(block.id), "name": name, "input": arguments_object(block)}
+        elif isinstance(block, ThinkingBlock) and block.provider in {None, provider}:
+            # What is not signed, the provider does not take for its own.
+            if block.signature is not None:
+                yield {"type": "thinking", "thinking": block.text, "signature": block.signature}
+        elif isinstance(block, RedactedThinkingBlock) and block.provider in {None, provider}:
+            yield {"type": "redacted_thinking", "data": block.data}
+        elif isinstance(block, ProviderBlock):
+            yield from _encode_own(block, provider)
+
+
+def _encode_given(content: tuple[Block, ...], provider: str) -> Iterator[dict[str, JsonValue]]:
+    for block in content:
+        if isinstance(block, TextBlock | ImageBlock):
+            yield from _encode_shown(block)
+        elif isinstance(block, ProviderBlock):
+            yield from _encode_own(block, provider)
+
+
+def _encode_text(block: TextBlock, after: Block | None, provider: str) -> Iterator[dict[str, JsonValue]]:
+    if isinstance(after, ProviderBlock) and after.provider == provider and _type_of(after) == CITED:
+        parts = cast("list[dict[str, JsonValue]]", cast("dict[str, JsonValue]", after.data)["parts"])
+        # A text that has another length now is another text: nothing says what was cited for it.
+        if sum(cast("int", part["length"]) for part in parts) == len(block.text):
+            yield from _cut(block.text, parts)
+            return
+    yield from _encode_shown(block)
+
+
+def _cut(text: str, parts: list[dict[str, JsonValue]]) -> Iterator[dict[str, JsonValue]]:
+    start = 0
+    for part in parts:
+        end = start + cast("int", part["length"])
+        for piece in _encode_shown(TextBlock(text=text[start:end])):
+            yield {**piece, "citations": part["citations"]} if part.get("citations") else piece
+        start = end
+
+
+def _encode_own(block: ProviderBlock, provider: str) -> Iterator[dict[str, JsonValue]]:
+    # Without a type, it is a part of another interface of the same provider.
+    if block.provider == provider and _type_of(block) not in {None, CITED}:
+        yield cast("dict[str, JsonValue]", block.data)
+
+
+def _type_of(block: ProviderBlock) -> str | None:
+    kind = block.data.get("type") if isinstance(block.data, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def _encode_result(result: ToolResultBlock) -> dict[str, JsonValue]:
+    content: list[JsonValue] = [part for block in result.content for part in _encode_shown(block)]
+    encoded: dict[str, JsonValue] = {"type": "tool_result", "tool_use_id": _plain(result.call_id)}
+    if result.is_error:
+        encoded["is_error"] = True
+        # An error without words is refused.
+        encoded["content"] = content or "The tool failed and said nothing."
+    elif content:
+        encoded["content"] = content
+    return encoded
+
+
+def _encode_shown(block: TextBlock | ImageBlock) -> Iterator[dict[str, JsonValue]]:
+    if isinstance(block, ImageBlock):
+        yield {"type": "image", "source": _encode_source(block)}
+    elif block.text and not block.text.isspace():
+        # A text that says nothing is refused.
+        yield {"type": "text", "text": block.text}
+
+
+def _encode_source(image: ImageBlock) -> dict[str, JsonValue]:
+    if image.data is not None:
+        return {"type": "base64", "media_type": image.media_type, "data": image.data}
+    if embedded := _EMBEDDED.fullmatch(image.url or ""):
+        return {"type": "base64", "media_type": embedded[1], "data": embedded[2]}
+    return {"type": "url", "url": image.url}
+
+
+def _plain(name: str) -> str:
+    return _NOT_IN_NAMES.sub("_", name) or "_"

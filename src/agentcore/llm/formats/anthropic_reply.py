@@ -1,0 +1,259 @@
+"""What Anthropic's Messages interface answers, read: whole, or put together from the events of a stream.
+
+The way there is in `anthropic`. A stream is put together into the answer that would have come at once, and read as that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from agentcore.errors import ModelUnavailable
+from agentcore.llm.answer import Answer, broken_off
+from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.formats.anthropic import CITED
+from agentcore.llm.formats.chat_reply import read_arguments
+from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import (
+    Block,
+    Message,
+    ProviderBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
+from agentcore.usage import Usage
+
+__all__ = ["MessagesReader", "assemble", "decode_content", "decode_usage", "read_reply", "stop_reason"]
+
+_STOP_REASONS = {
+    "end_turn": "end",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "pause_turn": "pause",
+    "refusal": "content_filter",
+}
+
+_UNREAD = "unread_json"
+"""Where `assemble` keeps arguments that are no JSON object."""
+
+
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    """Read an answer that came at once.
+
+    Raises:
+        ModelError: It says that there is none.
+    """
+    if response.get("type") == "error":
+        raise refused_in_stream(settings, response.get("error"))
+    content = response.get("content")
+    if not isinstance(content, list):
+        raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+    message = decode_content(cast("list[dict[str, Any]]", content), settings.provider)
+    return Answer(
+        message=message,
+        usage=decode_usage(response.get("usage") or {}),
+        stop_reason=stop_reason(response.get("stop_reason") or "end_turn", message),
+        model=response.get("model"),
+        provider_id=response.get("id"),
+    )
+
+
+def stop_reason(reason: str, message: Message) -> str:
+    """Say why a reply stopped, in our words."""
+    ours = _STOP_REASONS.get(reason, reason)
+    # Compatible servers say "end_turn" all the same.
+    return "tool_calls" if ours == "end" and message.tool_calls else ours
+
+
+def decode_content(content: Iterable[dict[str, Any]], provider: str) -> Message:
+    """Read the blocks of a reply, in their order; what only the provider can read is kept as it came."""
+    blocks: list[Block] = []
+    for are_texts, run in groupby(content, key=lambda block: block.get("type") == "text"):
+        decode = _decode_texts if are_texts else _decode_others
+        blocks.extend(decode(list(run), provider))
+    return Message(role="assistant", content=tuple(blocks))
+
+
+def _decode_texts(texts: list[dict[str, Any]], provider: str) -> Iterator[Block]:
+    said = [clean(text.get("text") or "") for text in texts]
+    if not any(text.get("citations") for text in texts):
+        yield from (TextBlock(text=text) for text in said if text)
+        return
+    # Sentences are cut wherever something is cited; who reads them wants them whole.
+    whole = "".join(said)
+    if not whole:
+        return
+    parts: list[JsonValue] = []
+    for text, words in zip(texts, said, strict=True):
+        part: dict[str, JsonValue] = {"length": len(words)}
+        if citations := text.get("citations"):
+            part["citations"] = clean_json(citations)
+        parts.append(part)
+    yield TextBlock(text=whole)
+    yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts})
+
+
+def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator[Block]:
+    for block in content:
+        kind = block.get("type")
+        if kind == "tool_use":
+            yield ToolCallBlock(id=block["id"], name=clean(block.get("name") or ""), arguments=_arguments(block))
+        elif kind == "thinking":
+            text, signature = clean(block.get("thinking") or ""), block.get("signature") or None
+            # Where the words are left out, the signature stands for them.
+            if text or signature:
+                yield ThinkingBlock(text=text, signature=signature, provider=provider)
+        elif kind == "redacted_thinking":
+            yield RedactedThinkingBlock(data=block["data"], provider=provider)
+        else:
+            yield ProviderBlock(provider=provider, data=clean_json(cast("dict[str, JsonValue]", block)))
+
+
+def _arguments(block: dict[str, Any]) -> dict[str, JsonValue] | str:
+    if _UNREAD in block:
+        return block[_UNREAD]
+    given = block.get("input")
+    if isinstance(given, dict):
+        return cast("dict[str, JsonValue]", clean_json(cast("dict[str, JsonValue]", given)))
+    return read_arguments(given if isinstance(given, str) else "" if given is None else json.dumps(given))
+
+
+def decode_usage(usage: dict[str, Any]) -> Usage:
+    """Read what a reply used: what the provider kept, and keeps from now on, it counts apart from the rest."""
+    kept = usage.get("cache_read_input_tokens") or 0
+    keeping = usage.get("cache_creation_input_tokens") or 0
+    details: dict[str, Any] = usage.get("output_tokens_details") or {}
+    return Usage(
+        requests=1,
+        input_tokens=(usage.get("input_tokens") or 0) + kept + keeping,
+        output_tokens=usage.get("output_tokens") or 0,
+        cache_read_tokens=kept,
+        cache_write_tokens=keeping,
+        reasoning_tokens=details.get("thinking_tokens") or 0,
+    )
+
+
+def assemble(events: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    """Put the events of a stream together: the answer that would have come at once; None without a last word."""
+    reply: dict[str, Any] | None = None
+    blocks: dict[int, dict[str, Any]] = {}
+    pieces: dict[tuple[int, str], list[str]] = {}
+    whole = False
+    for event in events:
+        kind = event.get("type")
+        if kind == "message_start":
+            reply = dict(event["message"])
+        elif kind == "content_block_start":
+            blocks[event["index"]] = dict(event["content_block"])
+        elif kind == "content_block_delta":
+            _add_delta(blocks, pieces, event["index"], event["delta"])
+        elif kind == "message_delta" and reply is not None:
+            reply |= {name: value for name, value in event["delta"].items() if value is not None}
+            reply["usage"] = _latest(reply.get("usage") or {}, event.get("usage") or {})
+        elif kind == "message_stop":
+            whole = True
+    if reply is None or not whole:
+        return None
+    for (index, name), words in pieces.items():
+        _put(blocks[index], name, "".join(words))
+    return reply | {"content": [blocks[index] for index in sorted(blocks)]}
+
+
+_WORDS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "compaction_delta": "content",
+}
+"""The field of a block that a piece continues, and of the piece itself."""
+
+
+def _add_delta(
+    blocks: dict[int, dict[str, Any]], pieces: dict[tuple[int, str], list[str]], index: int, delta: dict[str, Any]
+) -> None:
+    kind = delta.get("type")
+    if kind in _WORDS:
+        pieces.setdefault((index, _WORDS[kind]), []).append(delta.get(_WORDS[kind]) or "")
+    elif kind == "input_json_delta":
+        pieces.setdefault((index, "input"), []).append(delta.get("partial_json") or "")
+    elif kind == "citations_delta":
+        block = blocks[index]
+        block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
+
+
+def _put(block: dict[str, Any], name: str, words: str) -> None:
+    if name != "input":
+        block[name] = (block.get(name) or "") + words
+    elif words.strip():
+        arguments = read_arguments(words)
+        block["input" if isinstance(arguments, dict) else _UNREAD] = arguments
+
+
+def _latest(known: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+    """Join what was counted: a count only grows, and what a later event does not say was said before."""
+    joined = dict(known)
+    for name, value in said.items():
+        before = known.get(name)
+        if value is not None:
+            joined[name] = max(before, value) if isinstance(before, int) and isinstance(value, int) else value
+    return joined
+
+
+class MessagesReader:
+    """Reads one stream."""
+
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._events: list[dict[str, Any]] = []
+        self._calls: dict[int, int] = {}
+
+    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
+        """Take one event in and show what it says.
+
+        Raises:
+            ModelError: The provider gives the reply up.
+        """
+        kind = event.get("type")
+        if kind == "error":
+            raise refused_in_stream(self._settings, event.get("error"))
+        self._events.append(event)
+        if kind == "content_block_start":
+            yield from self._begin(event["index"], event["content_block"])
+        elif kind == "content_block_delta":
+            yield from self._go_on(event["index"], event["delta"])
+
+    def _begin(self, index: int, block: dict[str, Any]) -> Iterator[Delta]:
+        if block.get("type") == "tool_use":
+            self._calls[index] = number = len(self._calls)
+            yield ToolCallDelta(index=number, id=block.get("id"), name=clean(block.get("name") or "") or None)
+        elif block.get("type") == "text" and (text := block.get("text")):
+            yield TextDelta(text=clean(text))
+
+    def _go_on(self, index: int, delta: dict[str, Any]) -> Iterator[Delta]:
+        kind = delta.get("type")
+        if kind == "text_delta":
+            yield TextDelta(text=clean(delta["text"]))
+        elif kind == "thinking_delta" and (thought := delta["thinking"]):
+            yield ReasoningDelta(text=clean(thought))
+        elif kind == "input_json_delta" and index in self._calls and (arguments := delta["partial_json"]):
+            yield ToolCallDelta(index=self._calls[index], arguments=clean(arguments))
+
+    def answer(self) -> Answer:
+        """Give the whole.
+
+        Raises:
+            ModelConnectionError: The stream ended before its last word.
+        """
+        reply = assemble(self._events)
+        if reply is None:
+            raise broken_off(self._settings.model)
+        return read_reply(self._settings, reply)
