@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentcore.llm import LLM
+from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
+from agentcore.usage import Usage
+
+UNKNOWN = ModelInfo(Features(), None)
+OWN = LLM(model="openai/any", input_cost_per_token=Decimal("0.01"), output_cost_per_token=Decimal("0.1"))
+UNPRICED = LLM(model="openai/any")
+
+
+def used(input_tokens: int = 0, output_tokens: int = 0, *, kept: int = 0, keeping: int = 0, thought: int = 0) -> Usage:
+    return Usage(
+        requests=1,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        cache_read_tokens=kept,
+        cache_write_tokens=keeping,
+        reasoning_tokens=thought,
+    )
+
+
+async def cost(model: str, usage: Usage, at: datetime | None = None) -> Decimal | None:
+    llm = LLM(model=model)
+    return priced(await model_info(llm), llm, usage, at=at).cost
+
+
+async def test_each_token_is_paid_once_for_what_it_was() -> None:
+    # 1000 fresh at 3, 6000 kept at 0.30, 3000 to be kept at 3.75, 500 written at 15 dollars a million.
+    usage = used(10_000, 500, kept=6000, keeping=3000)
+    assert await cost("anthropic/claude-sonnet-4-5", usage) == Decimal("0.02355")
+
+
+@pytest.mark.parametrize(
+    ("read", "dollars"),
+    [
+        # 100 000 fresh at 1.25, 100 000 kept at 0.125, 10 written at 10 dollars a million.
+        (200_000, "0.1376"),
+        # 100 001 fresh at 2.50, 100 000 kept at 0.25, 10 written at 15.
+        (200_001, "0.2751525"),
+    ],
+)
+async def test_above_a_threshold_all_tokens_cost_more(read: int, dollars: str) -> None:
+    assert await cost("gemini/gemini-2.5-pro", used(read, 10, kept=100_000)) == Decimal(dollars)
+
+
+async def test_several_thresholds_are_each_kept() -> None:
+    found = [await cost("dashscope/qwen3-max", used(read)) for read in (32_000, 32_001, 128_000, 128_001)]
+    assert found == [Decimal(text) for text in ("0.0384", "0.0768024", "0.3072", "0.384003")]
+
+
+async def test_where_above_means_from_the_price_changes_one_token_earlier() -> None:
+    found = [await cost("xai/grok-4.20", used(read)) for read in (199_999, 200_000)]
+    assert found == [Decimal("0.24999875"), Decimal("0.5")]
+
+
+async def test_thinking_has_its_own_price_where_the_table_has_one() -> None:
+    # 100 read at 2, 30 written at 8, 70 thought at 3 dollars a million.
+    assert await cost("perplexity/sonar-deep-research", used(100, 100, thought=70)) == Decimal("0.00065")
+
+
+async def test_what_was_kept_costs_as_much_as_the_rest_where_no_price_says_otherwise() -> None:
+    plain = await cost("openai/o3-pro", used(1000, 10))
+    assert plain == await cost("openai/o3-pro", used(1000, 10, kept=500, keeping=500)) == Decimal("0.0208")
+
+
+@pytest.mark.parametrize(
+    ("moment", "quiet"),
+    [
+        ("2026-11-18T00:59:59+00:00", True),  # a Wednesday
+        ("2026-11-18T01:00:00+00:00", False),
+        ("2026-11-18T23:59:59+00:00", True),
+        ("2026-11-18T12:00:00+10:00", False),
+        ("2026-11-21T02:00:00+00:00", True),  # a Saturday
+    ],
+)
+async def test_quiet_hours_cost_less(moment: str, quiet: bool) -> None:
+    found = await cost("deepseek/deepseek-v4-pro", used(1_000_000, kept=500_000), datetime.fromisoformat(moment))
+    assert found == (Decimal("0.341") if quiet else Decimal("0.682"))
+
+
+async def test_a_day_is_the_providers_own() -> None:
+    info = await model_info(LLM(model="deepseek/deepseek-v4-pro"))
+    assert info.prices is not None
+    assert info.prices.quiet is not None
+    in_asia = type(info.prices.quiet)(
+        rates=info.prices.quiet.rates, windows=info.prices.quiet.windows, days_ahead=timedelta(hours=8)
+    )
+    friday_evening = datetime(2026, 11, 20, 22, tzinfo=timezone(timedelta(hours=5)))  # Saturday in China, 17:00 UTC
+    assert in_asia.include(friday_evening)
+    assert in_asia.include(datetime(2026, 11, 20, 17, tzinfo=UTC))
+    monday_there = datetime(2026, 11, 22, 17, tzinfo=UTC)
+    assert in_asia.include(monday_there)  # by the hour, not by the day
+    assert not in_asia.include(datetime(2026, 11, 23, 2, tzinfo=UTC))
+
+
+async def test_an_unknown_price_is_never_zero() -> None:
+    found = priced(UNKNOWN, UNPRICED, used(10, 1))
+    assert (found.cost, found.unpriced_requests, found.known_cost) == (None, 1, 0)
+
+
+async def test_a_known_price_of_nothing_is_zero() -> None:
+    assert await cost("ollama/llama3", used(10, 1)) == 0
+
+
+async def test_a_reply_that_counted_nothing_has_no_known_price() -> None:
+    assert await cost("openai/gpt-4o", used()) is None
+    assert priced(UNKNOWN, OWN, used()).cost is None
+
+
+async def test_the_providers_word_goes_before_the_table_and_the_users_before_both() -> None:
+    llm = LLM(model="openai/gpt-4o")
+    info = await model_info(llm)
+    assert priced(info, llm, used(1000), reported=0.1 + 0.2).cost == Decimal("0.3")
+    assert priced(UNKNOWN, llm, used(), reported=0.0).cost == 0
+    assert priced(info, OWN, used(10, 2), reported=5.0).cost == Decimal("0.3")
+
+
+def test_the_users_price_of_cached_input_is_the_price_of_input_where_he_says_none() -> None:
+    usage = used(100, 0, kept=40, keeping=10)
+    some = OWN.model_copy(update={"cache_read_cost_per_token": "0.001"})
+    both = some.model_copy(update={"cache_write_cost_per_token": "0.02"})
+    assert [priced(UNKNOWN, llm, usage).cost for llm in (OWN, some, both)] == [
+        Decimal("1.00"),
+        Decimal("0.64"),
+        Decimal("0.74"),
+    ]
+
+
+def test_a_part_that_is_larger_than_the_whole_is_not_paid_twice() -> None:
+    assert priced(UNKNOWN, OWN, used(10, 1, kept=50, keeping=50, thought=9)).cost == Decimal("0.2")
+
+
+@given(
+    read=st.integers(0, 2_000_000),
+    written=st.integers(0, 200_000),
+    kept=st.integers(0, 2_000_000),
+    keeping=st.integers(0, 2_000_000),
+    price=st.decimals(0, 1, places=9),
+)
+def test_one_price_for_all_input_is_that_price_however_it_was_read(
+    read: int, written: int, kept: int, keeping: int, price: Decimal
+) -> None:
+    llm = LLM(model="openai/any", input_cost_per_token=price, output_cost_per_token=price)
+    found = priced(UNKNOWN, llm, used(read, written, kept=kept, keeping=keeping)).cost
+    assert found == (None if read + written == 0 else (read + written) * price)
