@@ -270,6 +270,22 @@ class ProcessContract:
                 await process.send(b"echo still $((40 + 3))\n")
                 await reader.until(b"\nstill 43\r\n")
 
+    async def test_interrupting_gives_up_what_stands_behind_a_job_whatever_it_takes_to_end_that(
+        self, workspace: Workspace
+    ) -> None:
+        for ignored in ("", "INT", "INT TERM"):
+            await workspace.write("job", f"trap '' {ignored or 'USR1'}; echo be''gun; while :; do sleep 0.1; done")
+            with anyio.fail_after(30):
+                async with workspace.open_process(_SHELL, pty=True, env=_PROMPT) as process:
+                    reader = _Reader(process)
+                    for line in (b"bash job; echo >behind\n", b"bash job || (echo >behind)\n"):
+                        await process.send(line)
+                        await reader.until(b"\nbegun\r\n")
+                        assert await process.interrupt()
+                        await process.send(b"echo still $((40 + 2))\n")
+                        await reader.until(b"\nstill 42\r\n")
+                        assert (await workspace.run("ls")).stdout == "job\n"
+
     async def test_interrupting_can_end_all_that_was_started_lately(self, workspace: Workspace) -> None:
         line = b"setsid -f bash -c 'echo $$ >>pids; exec sleep 1000'; sleep 1000 & echo $! >>pids; sh -c 'echo $$ >>pids; sleep 1000'\n"
         with anyio.fail_after(30):

@@ -95,6 +95,9 @@ class Family:
             _signal_group(self.pid, signal.SIGINT)
             await _until_gone(lately, _kill, _KILL_SECONDS)
             return False
+        # The shell too, and first: a person's Ctrl-C tells it by way of a job that dies of it, and this job may need more than
+        # that. A shell that was not told would go on to what stands behind the job, as the second one in `pytest; git push`.
+        _signal_group(self.pid, signal.SIGINT)
         await self._end_group(self.foreground(), (signal.SIGINT, signal.SIGTERM))
         await _until_gone(lately, _kill, _KILL_SECONDS)
         for _ in range(3):

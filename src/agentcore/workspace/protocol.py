@@ -80,7 +80,8 @@ class Process(Protocol):
     async def interrupt(self, *, started_within: float | None = None) -> bool:
         """End what runs in the foreground, and let the process itself live on if that is a shell on a terminal.
 
-        On a terminal the foreground group gets SIGINT, as by Ctrl-C, SIGTERM after 0.1 s and SIGKILL after 0.2 s; then
+        On a terminal the foreground group gets SIGINT, as by Ctrl-C, SIGTERM after 0.1 s and SIGKILL after 0.2 s. The process
+        gets SIGINT as well, so that a shell gives up the rest of its line, however the foreground ended. Then
         descendants of it that left the group are killed. With `started_within`, so is everything else that the process
         started in the last so many seconds, wherever it went. Background jobs that are older live on.
 

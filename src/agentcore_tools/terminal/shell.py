@@ -176,10 +176,6 @@ class Shell:
         for _ in range(2):
             if self._process is None or not self._typed_whole:
                 return False
-            # The shell first, which remembers it: else it would go on to what stands behind a command that is ended by more
-            # than Ctrl-C, as the second one in `pytest; git push`.
-            with suppress(WorkspaceError):
-                await self._workspace.run(f"kill -INT {self._process.pid}")
             began = anyio.current_time() - self._began + _TICK
             await self._process.interrupt(started_within=began)
             with anyio.move_on_after(_REPORT_SECONDS / 2):
