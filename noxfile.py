@@ -138,6 +138,13 @@ def constraints(session: nox.Session) -> None:
     file.write_text("\n".join([*(line for line in lines if line.startswith("#")), *kept, ""]), encoding="utf-8")
 
 
+@nox.session
+def prices(session: nox.Session) -> None:
+    """Renew the table of models and prices from the list of the litellm that is pinned."""
+    install(session, "litellm")
+    session.run("python", "-m", "agentcore.llm.catalog.snapshot")
+
+
 def pins_of(lines: list[str]) -> dict[str, str]:
     """Give the `name==version` lines by the name's normal form."""
     pins = [line for line in lines if re.fullmatch(r"[\w.-]+==[\w.+!]+", line)]

@@ -35,7 +35,13 @@ def test_a_recorded_model_is_restored_without_its_key() -> None:
 
 
 def test_prices_survive_the_record() -> None:
-    llm = LLM(model="openai/gpt-5", input_cost_per_token=Decimal("0.000001"), output_cost_per_token=Decimal("0.000002"))
+    llm = LLM(
+        model="openai/gpt-5",
+        input_cost_per_token=Decimal("0.000001"),
+        output_cost_per_token=Decimal("0.000002"),
+        cache_read_cost_per_token=Decimal("0.0000001"),
+        cache_write_cost_per_token=Decimal("0.00000125"),
+    )
     assert LLM.model_validate(llm.record()) == llm
 
 
@@ -59,6 +65,8 @@ def test_a_changed_copy_is_checked_and_keeps_the_key() -> None:
         ({"extra_headers": {"Authorization": "Bearer x"}}, "looks like a credential"),
         ({"provider_options": {"aws_secret_access_key": "x"}}, "looks like a credential"),
         ({"input_cost_per_token": 1}, "for both ways"),
+        ({"cache_read_cost_per_token": 1}, "goes with the others"),
+        ({"features": {"visoin": True}}, "Extra inputs"),
         ({"modle": "x"}, "Extra inputs"),
     ],
 )

@@ -11,6 +11,7 @@ from agentcore.llm.deltas import deltas_of as deltas_of
 from agentcore.llm.estimate import estimate_tokens as estimate_tokens
 from agentcore.llm.fallback import MOVES_ON as MOVES_ON
 from agentcore.llm.fallback import FallbackLLM as FallbackLLM
+from agentcore.llm.features import Features as Features
 from agentcore.llm.llm import LLM as LLM
 from agentcore.llm.model import CallContext as CallContext
 from agentcore.llm.model import DeltaStream as DeltaStream
