@@ -49,4 +49,8 @@ def _end() -> None:
     with _lock:
         _loading -= 1
         if _loading == 0 and _was_on:
+            if gc.get_freeze_count() == 0:
+                # What is there counts as old from here on. It would all be gone through at once, else.
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

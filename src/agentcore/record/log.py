@@ -5,7 +5,8 @@ Above: the recorder, its only writer. Below: a store, which knows bytes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Self
 
 import anyio
@@ -126,21 +127,29 @@ async def _load(store: Store, stored: StoredLog) -> ConversationState:
     records = await stored.read()
     version = stored.format_version
     where = f"{store.location}/{stored.conversation_id}"
-    many = len(records) > _FEW
-    named = await run_sync(_find_blobs, records, limiter=store_limiter()) if many else _find_blobs(records)
-    blobs: dict[str, str] = {}
-    for digest, seq in named.items():
-        try:
-            blobs[digest] = (await stored.read_blob(digest)).decode()
-        except BlobLost as error:
-            raise LogDamaged(where, seq, str(error), _how_to_repair(stored.conversation_id)) from error
-    if many:
-        state = await run_sync(_fold, stored.conversation_id, where, version, records, blobs, limiter=store_limiter())
+    fold = partial(_fold, stored.conversation_id, where, version, records)
+    begin = partial(_fold_unless_blobs, fold, records)
+    named = await run_sync(begin, limiter=store_limiter()) if len(records) > _FEW else begin()
+    if isinstance(named, ConversationState):
+        state = named
     else:
-        state = _fold(stored.conversation_id, where, version, records, blobs)
+        blobs: dict[str, str] = {}
+        for digest, seq in named.items():
+            try:
+                blobs[digest] = (await stored.read_blob(digest)).decode()
+            except BlobLost as error:
+                raise LogDamaged(where, seq, str(error), _how_to_repair(stored.conversation_id)) from error
+        state = await run_sync(fold, blobs, limiter=store_limiter())
     if version != FORMAT_VERSION:
         state.read_only = other_format(version)
     return state
+
+
+def _fold_unless_blobs(
+    fold: Callable[[Mapping[str, str]], ConversationState], records: Sequence[Record]
+) -> ConversationState | dict[str, int]:
+    """Fold records that name no blobs; else name them, as they have to be read first."""
+    return _find_blobs(records) or fold({})
 
 
 def _find_blobs(records: Sequence[Record]) -> dict[str, int]:

@@ -6,6 +6,7 @@ it wrote, reasoning included. The other counts say how much of that was what.
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 from agentcore._value import Recorded
@@ -39,13 +40,29 @@ class Usage(Recorded):
 
     def __add__(self, other: "Usage") -> "Usage":
         """Add two usages up."""
+        return Usage.sum((self, other))
+
+    @staticmethod
+    def sum(usages: "Iterable[Usage]") -> "Usage":
+        """Add any number of usages up."""
+        requests = input_tokens = output_tokens = cache_read = cache_write = reasoning = unpriced = 0
+        known_cost = Decimal(0)
+        for usage in usages:
+            requests += usage.requests
+            input_tokens += usage.input_tokens
+            output_tokens += usage.output_tokens
+            cache_read += usage.cache_read_tokens
+            cache_write += usage.cache_write_tokens
+            reasoning += usage.reasoning_tokens
+            known_cost += usage.known_cost
+            unpriced += usage.unpriced_requests
         return Usage(
-            requests=self.requests + other.requests,
-            input_tokens=self.input_tokens + other.input_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
-            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            known_cost=self.known_cost + other.known_cost,
-            unpriced_requests=self.unpriced_requests + other.unpriced_requests,
+            requests=requests,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cache_read_tokens=cache_read,
+            cache_write_tokens=cache_write,
+            reasoning_tokens=reasoning,
+            known_cost=known_cost,
+            unpriced_requests=unpriced,
         )

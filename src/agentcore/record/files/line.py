@@ -34,16 +34,16 @@ def decode_line(line: bytes, seq: int) -> Record:
         ValueError: it does not; the text says why.
     """
     covered = line[:-_CRC_LENGTH]
-    if line[-_CRC_LENGTH:] != b',"crc":"%08x"}' % crc32(covered):
+    if not line.endswith(b',"crc":"%08x"}' % crc32(covered)):
         has_one = line[-_CRC_LENGTH:-10] == _CRC and line.endswith(b'"}')
         raise ValueError(f"the {'checksum does not fit the line' if has_one else 'line does not end in a checksum'}")
     if not covered.startswith(b'{"seq":%d,' % seq):
         raise ValueError(f"this is not event {seq}: lines are missing, or in another order")
-    body, _, last = covered.rpartition(_GROUP)
-    group = int(last)
+    end = covered.rindex(_GROUP)
+    group = int(covered[end + len(_GROUP) :])
     if group < seq:
         raise ValueError(f"event {seq} claims to belong to the group that ended at {group}")
-    return Record(seq, group, body + b"}")
+    return Record(seq, group, covered[:end] + b"}")
 
 
 class Scan(NamedTuple):

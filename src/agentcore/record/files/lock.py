@@ -24,8 +24,7 @@ def lock_file(path: str, conversation_id: str) -> int:
             _take(descriptor, conversation_id)
             if _is_still_at(path, descriptor):
                 name = f"process {os.getpid()} on {os.uname().nodename} since {datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-                os.ftruncate(descriptor, 0)
-                os.pwrite(descriptor, name.encode(), 0)
+                _write_over(descriptor, name.encode())
                 return descriptor
         except BaseException:
             os.close(descriptor)
@@ -48,3 +47,10 @@ def _is_still_at(path: str, descriptor: int) -> bool:
         return os.path.samestat(os.stat(path), os.fstat(descriptor))
     except FileNotFoundError:
         return False
+
+
+def _write_over(descriptor: int, name: bytes) -> None:
+    """Put a name in the place of the last holder's, which mostly is as long: cutting a file can take milliseconds."""
+    if os.fstat(descriptor).st_size > len(name):
+        os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, name, 0)
