@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from blockbuster import BlockBuster
 from hypothesis import HealthCheck, settings
+
+import agentcore.cli
+from warm_python import WarmPython
 
 # The same examples in every run: a failure belongs to a change, not to the day. `nox -s faults` looks further
 # (--hypothesis-profile=faults), with new examples each time.
@@ -56,6 +60,24 @@ def _nothing_blocks_the_event_loop(request: pytest.FixtureRequest) -> Iterator[N
         yield
     finally:
         watch.deactivate()
+
+
+@pytest.fixture(scope="session")
+def surroundings() -> dict[str, str]:
+    """Give what a program needs of the environment to start, and nothing else of it."""
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
+    # The package that the tests themselves import, installed or not.
+    (package,) = agentcore.__path__
+    return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
+
+
+@pytest.fixture(scope="session")
+def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
+    """Give a Python that has imported all of agentcore that the command line can come to need, but not litellm."""
+    commands = [f"agentcore.cli.{module.name}" for module in iter_modules(agentcore.cli.__path__)]
+    late = ("agentcore.llm.choose", "anyio._backends._asyncio", "httpx")  # what is imported when it is first needed
+    with WarmPython(*commands, *late, "agentcore.testing", "agentcore_tools", env=surroundings) as python:
+        yield python
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -1,12 +1,14 @@
-"""The command line as a user has it: a process of its own, on a pipe or on a terminal."""
+"""The command line as a user has it: a process of its own, on a pipe or on a terminal.
+
+Most processes are forked from one that has imported everything (see `warm_python`); where the start itself is what is
+tested, or the program is to be run end to end, an interpreter is started: `fresh`.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import re
-import signal
-import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -17,8 +19,8 @@ from typing import Any
 import anyio
 import pytest
 
-import agentcore
 from agentcore.workspace import LocalWorkspace, Process
+from warm_python import Forked, OnTerminal, WarmPython, only_a_start_reads
 
 SCRIPTED = Path(__file__).parent / "scripted_program.py"
 SECONDS = 90
@@ -50,7 +52,7 @@ class Ended:
 class Screen:
     """A run on a terminal."""
 
-    process: Process
+    process: Process | OnTerminal
     text: str = ""
     """All that was shown so far, without colours and cursor moves."""
     raw: str = ""
@@ -91,23 +93,28 @@ class Cli:
     home: Path
     project: Path
     environment: dict[str, str]
+    warm: WarmPython
 
     def command(self, *arguments: str) -> list[str]:
         """Give the command line."""
         return [sys.executable, "-m", "agentcore", *arguments]
 
     async def run(
-        self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None, program: Sequence[str] = ()
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        program: Sequence[str] = (),
+        fresh: bool = False,
     ) -> Ended:
         """Run it to its end, on pipes."""
+        command = [*(program or self.command()), *arguments]
+        environment = {**self.environment, **(env or {})}
         with anyio.fail_after(SECONDS):
-            ended = await anyio.run_process(
-                [*(program or self.command()), *arguments],
-                input=stdin,
-                env={**self.environment, **(env or {})},
-                cwd=self.project,
-                check=False,
-            )
+            if self._needs_a_start(command, env) or fresh:
+                ended = await anyio.run_process(command, input=stdin, env=environment, cwd=self.project, check=False)
+            else:
+                ended = await self.warm.run(command[1:], stdin=stdin, env=environment, cwd=self.project)
         return Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode())
 
     async def play(self, script: str, *arguments: str, env: Mapping[str, str] | None = None) -> Ended:
@@ -127,29 +134,35 @@ class Cli:
         arguments: Sequence[str] = (),
         columns: int = 100,
         env: Mapping[str, str] | None = None,
+        fresh: bool = False,
     ) -> AsyncGenerator[Screen]:
         """Run it on a terminal: a command, a task with a scripted model, or any program."""
         started = [*(program or (self.command(*command) if script is None else self.scripted(script))), *arguments]
-        async with (
-            LocalWorkspace(self.project, inherit_env=False) as workspace,
-            workspace.open_process(
-                started, pty=True, env={**self.environment, **(env or {})}, size=(columns, 40)
-            ) as process,
-        ):
-            yield Screen(process)
+        environment = {"TERM": "xterm-256color", **self.environment, **(env or {})}
+        size = (columns, 40)
+        if self._needs_a_start(started, env) or fresh:
+            async with (
+                LocalWorkspace(self.project, inherit_env=False) as workspace,
+                workspace.open_process(started, pty=True, env=environment, size=size) as process,
+            ):
+                yield Screen(process)
+        else:
+            async with self.warm.on_terminal(started[1:], env=environment, cwd=self.project, size=size) as forked:
+                yield Screen(forked)
 
     @asynccontextmanager
-    async def started(self, *arguments: str, script: str | None = None) -> AsyncGenerator[anyio.abc.Process]:
-        """Start it on pipes, and kill it at the end if need be."""
-        program = self.command() if script is None else self.scripted(script)
-        async with await anyio.open_process(
-            [*program, *arguments], stdin=subprocess.DEVNULL, env=self.environment, cwd=self.project
-        ) as process:
-            try:
-                yield process
-            finally:
-                if process.returncode is None:
-                    process.send_signal(signal.SIGKILL)
+    async def started(self, *arguments: str) -> AsyncGenerator[Forked]:
+        """Start it without input, and kill it at the end if need be."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            command, streams = self.command(*arguments)[1:], [nothing] * 3
+            async with self.warm.start(command, env=self.environment, cwd=self.project, streams=streams) as forked:
+                yield forked
+        finally:
+            os.close(nothing)
+
+    def _needs_a_start(self, command: Sequence[str], env: Mapping[str, str] | None) -> bool:
+        return command[0] != sys.executable or command[1] == "-c" or only_a_start_reads(env or {})
 
     def ids(self) -> list[str]:
         """Name the conversations there are."""
@@ -168,18 +181,8 @@ class Cli:
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> Cli:
-    """Give the program; nothing of the environment that the tests run in reaches it but what it needs to start."""
+def cli(tmp_path: Path, surroundings: dict[str, str], warm: WarmPython) -> Cli:
+    """Give the program, with a home and a project of its own."""
     home, project = tmp_path / "home", tmp_path / "project"
     project.mkdir()
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "COVERAGE_PROCESS_START") if name in os.environ}
-    # The package that the tests themselves import, installed or not.
-    (package,) = agentcore.__path__
-    environment = {
-        "HOME": str(tmp_path),
-        "AGENTCORE_HOME": str(home),
-        "PYTHONPATH": os.path.dirname(os.path.abspath(package)),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        **kept,
-    }
-    return Cli(home, project, environment)
+    return Cli(home, project, {**surroundings, "HOME": str(tmp_path), "AGENTCORE_HOME": str(home)}, warm)

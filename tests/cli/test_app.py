@@ -17,7 +17,7 @@ COMMANDS = ["demo", "run", "resume", "conversations", "log", "log show", "log ex
 
 
 async def test_help_names_every_command(cli: Cli) -> None:
-    ended = await cli.run("--help")
+    ended = await cli.run("--help", fresh=True)
     assert (ended.code, ended.err) == (0, "")
     for command in COMMANDS:
         assert f"  {command.split()[0]} " in ended.out
@@ -55,7 +55,7 @@ async def test_help_loads_nothing_heavy(cli: Cli) -> None:
 
 
 async def test_the_version_is_that_of_the_distribution(cli: Cli) -> None:
-    ended = await cli.run("--version")
+    ended = await cli.run("--version", fresh=True)
     try:
         expected = importlib.metadata.version("agentcore-runtime")
     except importlib.metadata.PackageNotFoundError:

@@ -19,7 +19,7 @@ def project_of(ended: Ended) -> Path:
 
 
 async def test_the_demo_mends_a_real_project(cli: Cli, tmp_path: Path) -> None:
-    ended = await cli.run("demo", env={"TMPDIR": str(tmp_path)})
+    ended = await cli.run("demo", env={"TMPDIR": str(tmp_path)}, fresh=True)
     assert (ended.code, ended.err) == (0, ""), ended.out
     assert "The model is scripted" in ended.out
     assert "AssertionError: 290 != 370" in ended.out  # what the tests really said

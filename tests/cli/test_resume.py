@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import anyio
-import pytest
 
 from agentcore.testing import call, serve_provider
 
@@ -19,10 +17,7 @@ if TYPE_CHECKING:
 TOUCH = 'call("terminal", command="touch touched")'
 NOWHERE = ("--model", "mine", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
 
-needs_litellm = pytest.mark.skipif(find_spec("litellm") is None, reason="models are reached through litellm: [litellm]")
 
-
-@needs_litellm
 async def test_a_killed_run_goes_on_where_it_was_and_does_nothing_twice(cli: Cli) -> None:
     begun = cli.project / "begun"
     script = [call("terminal", command="echo x >> begun; sleep 1000"), "It was cut off."]
@@ -47,7 +42,6 @@ async def test_a_killed_run_goes_on_where_it_was_and_does_nothing_twice(cli: Cli
     assert (await cli.run("log", "verify")).code == 0
 
 
-@needs_litellm
 async def test_what_waited_is_approved_from_elsewhere_and_goes_on_with_another_model(cli: Cli) -> None:
     assert (await cli.play(f"[{TOUCH}]", "--confirm", "--id", "w")).code == 3
     async with serve_provider(["Touched it."], api_key="sk-test") as provider:
@@ -64,7 +58,6 @@ async def test_what_waited_is_approved_from_elsewhere_and_goes_on_with_another_m
     assert "sk-test" not in cli.log().read_text()
 
 
-@needs_litellm
 async def test_the_model_reads_a_rejection_and_what_is_said_with_it(cli: Cli) -> None:
     assert (await cli.play(f"[{TOUCH}]", "--confirm")).code == 3
     async with serve_provider(["Very well."]) as provider:

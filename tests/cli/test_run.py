@@ -1,4 +1,4 @@
-"""`agentcore run` with a model behind a socket: litellm, a provider on the loopback, a real project."""
+"""`agentcore run` with a model behind a socket: plain HTTP, a provider on the loopback, a real project."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from agentcore.usage import Usage
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
-
-pytestmark = pytest.mark.skipif(find_spec("litellm") is None, reason="models are reached through litellm: [litellm]")
 
 MODULE = "def double(number):\n    return number + number + 1\n"
 TEST = (
@@ -53,7 +51,7 @@ async def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli,
     ]
     async with serve_provider(script) as provider:
         env = {"AGENTCORE_MODEL": "mine", "AGENTCORE_BASE_URL": provider.base_url}
-        ended = await cli.run("run", "-", "--json", stdin="Bring es in Ordnung, Bär.\n".encode(), env=env)
+        ended = await cli.run("run", "-", "--json", stdin="Bring es in Ordnung, Bär.\n".encode(), env=env, fresh=True)
         asked = json.loads(provider.requests[0].content)
     assert ended.code == 0, ended.err
     assert {tool["function"]["name"] for tool in asked["tools"]} == {"terminal", "file_editor", "finish", "think"}
@@ -72,6 +70,15 @@ async def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli,
     changed = await anyio.run_process(["git", "status", "--porcelain", "-uno"], cwd=repository)
     assert changed.stdout == b" M double.py\n"
     assert (await cli.run("log", "verify")).code == 0
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="this model is reached through litellm: [litellm]")
+async def test_a_model_that_only_litellm_reaches_is_reached_and_litellm_says_nothing(cli: Cli) -> None:
+    async with serve_provider(["Done."]) as provider:
+        env = {"AGENTCORE_API_KEY": "sk-test"}
+        ended = await cli.run("run", "x", "-m", "nvidia_nim/mine", "--base-url", provider.base_url, env=env)
+    assert (ended.code, ended.err) == (0, ""), ended.out
+    assert "Done." in ended.out
 
 
 async def test_ctrl_c_while_the_model_is_silent_gives_the_connection_up(cli: Cli) -> None:

@@ -34,10 +34,13 @@ async def gone(processes: list[psutil.Process]) -> None:
 
 
 async def test_ctrl_c_interrupts_and_keeps_everything(cli: Cli) -> None:
-    async with cli.on_terminal(script=f"[{FOREVER}]") as screen:
+    async with cli.on_terminal(script=f"[{FOREVER}]", fresh=True) as screen:
         await screen.shows("│ begun")
+        with anyio.fail_after(30):
+            # It says that it has begun before it becomes what sleeps.
+            while "sleep" not in [process.name() for process in descendants(screen.process.pid)]:
+                await anyio.sleep(0.02)
         processes = descendants(screen.process.pid)
-        assert any("sleep" in process.name() for process in processes)
         await screen.types(CTRL_C)
         await screen.shows("interrupting ...")
         await screen.shows("interrupted, and everything so far is kept")

@@ -1,5 +1,8 @@
 """Every Python program in the README and in the docs is run, in a folder of its own, as a reader would run it.
 
+The slow runs start an interpreter for each; the others fork one that has imported what agentcore needs.
+The README's first program is always started as a reader starts it.
+
 A fenced `python` block is a program. A comment above it may say something about it:
 
     <!-- continued -->               it goes on from the block before it, on the same page
@@ -27,6 +30,7 @@ import pytest
 from anyio import Path as AsyncPath
 
 from agentcore.testing import ScriptLine, call, calls, say, serve_provider
+from warm_python import WarmPython
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if path.is_file())
@@ -114,8 +118,8 @@ def _all_programs() -> list[Program]:
 ALL = _all_programs()
 
 
-async def run(program: Program, folder: Path) -> CompletedProcess[bytes]:
-    """Run a program as a reader would, in a new folder and with a home of its own."""
+async def run(program: Program, folder: Path, warm: WarmPython | None = None) -> CompletedProcess[bytes]:
+    """Run a program as a reader would, in a new folder and with a home of its own; forked, if a Python is warm."""
     place, home = AsyncPath(folder / "project"), AsyncPath(folder / "home")
     await place.mkdir()
     await home.mkdir()
@@ -129,6 +133,8 @@ async def run(program: Program, folder: Path) -> CompletedProcess[bytes]:
             provider = await stack.enter_async_context(serve_provider(_script(program.replies)))
             environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "not-a-key"}
         with anyio.fail_after(60):
+            if warm is not None:
+                return await warm.run([str(file)], cwd=place, env=environment)
             return await anyio.run_process(
                 [sys.executable, str(file)], cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False
             )
@@ -139,12 +145,30 @@ def _script(replies: str) -> Sequence[ScriptLine]:
     return cast("Sequence[ScriptLine]", script if isinstance(script, tuple) else (script,))
 
 
-@pytest.mark.parametrize("program", [each for each in ALL if each.not_run is None], ids=str)
-def test_the_program_runs(program: Program, tmp_path: Path) -> None:
-    # Once, not on both event loops: the program brings its own.
-    ended = anyio.run(run, program, tmp_path)
-    output = (ended.stdout + ended.stderr).decode(errors="replace")
-    assert ended.returncode == 0, f"{program} ended with {ended.returncode}:\n{output}"
+def succeeded(program: Program, ended: CompletedProcess[bytes]) -> bool:
+    """Whether it ended with 0; if not, what it said is printed."""
+    print((ended.stdout + ended.stderr).decode(errors="replace"))
+    return ended.returncode == 0
+
+
+TO_RUN = [each for each in ALL if each.not_run is None]
+FIRST = next(each for each in TO_RUN if each.page == "README.md")
+
+
+# Each once, not on both event loops: a program brings its own.
+@pytest.mark.parametrize("program", [each for each in TO_RUN if each is not FIRST], ids=str)
+def test_the_program_runs(program: Program, tmp_path: Path, warm: WarmPython) -> None:
+    assert succeeded(program, anyio.run(run, program, tmp_path, warm))
+
+
+def test_the_first_program_of_the_readme_runs_in_an_interpreter_that_is_started_for_it(tmp_path: Path) -> None:
+    assert succeeded(FIRST, anyio.run(run, FIRST, tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", TO_RUN, ids=str)
+def test_the_program_runs_in_an_interpreter_that_is_started_for_it(program: Program, tmp_path: Path) -> None:
+    assert succeeded(program, anyio.run(run, program, tmp_path))
 
 
 @pytest.mark.parametrize("program", [each for each in ALL if each.not_run is not None], ids=str)
