@@ -195,7 +195,10 @@ def _put(block: dict[str, Any], name: str, words: str) -> None:
         block[name] = (block.get(name) or "") + words
     elif words.strip():
         arguments = read_arguments(words)
-        block["input" if isinstance(arguments, dict) else _UNREAD] = arguments
+        if isinstance(arguments, dict):
+            block["input"] = arguments
+        elif block.get("type") == "tool_use":
+            block[_UNREAD] = arguments
 
 
 def _latest(known: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:

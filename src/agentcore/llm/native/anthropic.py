@@ -1,0 +1,136 @@
+"""Anthropic's Messages interface over plain HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.formats.anthropic import Written, encode_message, encode_tool, turns
+from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
+from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
+from agentcore.llm.native.kept import Kept
+from agentcore.llm.native.wire import Call, body_of, to_json
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["AnthropicWire"]
+
+_VERSION = "2023-06-01"
+
+_MARK = b',"cache_control":{"type":"ephemeral"}}'
+"""Ends a block up to which the provider keeps the prompt. A request may have four."""
+_MARKED = b'"cache_control"'
+_MARKED_TURNS = 2
+
+_messages: dict[str, Kept[Message, Written[bytes]]] = {}
+"""What messages were written as, by provider."""
+
+
+def _encode_tool(tool: ToolSchema) -> bytes:
+    return to_json(encode_tool(tool))
+
+
+_tools = Kept(_encode_tool)
+
+
+def _encode_message(message: Message, provider: str) -> Written[bytes]:
+    written = encode_message(message, provider)
+    said = b",".join(map(to_json, written.blocks))
+    results = tuple((call_id, to_json(result)) for call_id, result in written.results)
+    return Written(written.role, (said,) if said else (), results, written.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicWire:
+    """Speaks it to one model."""
+
+    settings: LLMSettings
+
+    def url(self, base_url: str) -> str:
+        """Give the address to post to."""
+        if base_url.endswith("/messages"):
+            return base_url
+        return f"{base_url}/messages" if base_url.endswith("/v1") else f"{base_url}/v1/messages"
+
+    def headers(self, key: str | None) -> dict[str, str]:
+        """Give the headers of a request."""
+        headers = {"content-type": "application/json", "anthropic-version": _VERSION}
+        if drops_stale_thinking(self.settings):
+            headers["anthropic-beta"] = BINDING_BETA
+        if key is not None:
+            headers["x-api-key"] = key
+        return headers
+
+    def body(self, call: Call) -> bytes:
+        """Write a request."""
+        settings, more = call.settings, dict(call.settings.extra_body)
+        # A mark for the whole request is one more than there may be.
+        marks = settings.prompt_caching and call.features.prompt_caching is not False and "cache_control" not in more
+        tools = list(map(_tools, call.tools))
+        if isinstance(own := more.pop("tools", None), list):
+            # The provider's own tools stand beside ours.
+            tools += map(to_json, own)
+        system, messages = _written(call.messages, settings.provider, marks=marks)
+        ready: dict[str, bytes] = {}
+        if tools:
+            ready["tools"] = _listed(tools, mark=marks)
+        if system:
+            ready["system"] = _listed(system, mark=marks)
+        ready["messages"] = b"[" + b",".join(messages) + b"]"
+        options = _options(call)
+        if isinstance(config := more.get("output_config"), dict):
+            more["output_config"] = options.get("output_config", {}) | config
+        return body_of(options | more, **ready)
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once."""
+        return read_reply(settings, response)
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream."""
+        return MessagesReader(settings)
+
+
+def _options(call: Call) -> dict[str, Any]:
+    settings = call.settings
+    longest = longest_reply(settings, call.features, streamed=call.streamed)
+    thought = thinking(settings, call.features, longest)
+    thinks = thought.get("thinking", {}).get("type") in {"adaptive", "enabled"}
+    options: dict[str, Any] = {"model": settings.model.removeprefix(f"{settings.provider}/"), "max_tokens": longest}
+    if call.streamed:
+        options["stream"] = True
+    # Words of blanks only are refused.
+    if stop := [words for words in call.context.stop if words.strip()]:
+        options["stop_sequences"] = stop
+    return options | sampling(settings, thinks=thinks) | thought
+
+
+def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> tuple[list[bytes], list[bytes]]:
+    """Give what the system says, block by block, and the turns."""
+    kept = _messages.get(provider)
+    if kept is None:
+        kept = _messages[provider] = Kept(partial(_encode_message, provider=provider))
+    system, sides = turns(map(kept, messages))
+    marked = 0
+    for turn in reversed(sides):
+        if not marks or marked == _MARKED_TURNS:
+            break
+        # A turn of the assistant may end with thinking, which takes no mark.
+        if turn.role == "user":
+            turn.blocks[-1] = _mark(turn.blocks[-1])
+            marked += 1
+    return system, [b'{"role":"%b","content":%b}' % (turn.role.encode(), _listed(turn.blocks)) for turn in sides]
+
+
+def _listed(parts: list[bytes], *, mark: bool = False) -> bytes:
+    if mark:
+        parts = [*parts[:-1], _mark(parts[-1])]
+    return b"[" + b",".join(parts) + b"]"
+
+
+def _mark(blocks: bytes) -> bytes:
+    """Mark the last of some blocks, unless a block of the user's own is marked."""
+    return blocks if _MARKED in blocks else blocks[:-1] + _MARK
