@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from pydantic import JsonValue
 
 from agentcore import (
     LLM,
@@ -16,6 +17,7 @@ from agentcore import (
     Conversation,
     ConversationStatus,
     FileStore,
+    MemoryStore,
     ObservationEvent,
     RunResult,
 )
@@ -222,3 +224,27 @@ async def test_a_conversation_with_coding_tools_is_resumed_as_it_was_recorded(tm
         assert resumed.state.agent == recorded
         assert recorded is not None
         assert recorded.missing == ()
+
+
+@pytest.mark.parametrize("first", [{"command": "echo [$WHO]"}, {"command": ""}, {"command": "C-c", "is_input": True}])
+async def test_the_first_answer_after_a_resume_tells_of_the_new_shell_and_only_that_one(
+    tmp_path: Path, first: dict[str, JsonValue]
+) -> None:
+    llm = ScriptedLLM(
+        [
+            call("terminal", command="export WHO=me"),
+            say("Done."),
+            call("terminal", **first),
+            call("terminal", command="echo [$WHO]"),
+            say("Gone."),
+        ]
+    )
+    store = MemoryStore()
+    agent = Agent(llm=llm, tools=coding_tools())
+    with anyio.fail_after(60):
+        for text in ("Set it.", "Use it."):
+            async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+                await conversation.run(text)
+                told = [text_of(event) for event in observations(conversation)]
+    assert ["new shell" in text for text in told] == [False, True, False]
+    assert "[]" in told[2]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import anyio
@@ -22,6 +23,7 @@ from agentcore.conversation.result import RunResult
 from agentcore.conversation.tools import ToolBench
 from agentcore.conversation.watch import Bell
 from agentcore.errors import StoreError
+from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
 from agentcore.security import Confirm, ConfirmationPolicy
@@ -109,6 +111,8 @@ class Core:
     """The view's epoch then: after a rewind it has to see the other branch."""
     output: Any = None
     """The value that the agent finished with, where it has an output type."""
+    opened_at: int = 0
+    """The head when the conversation was opened."""
     repaired: str | None = None
     spooled: int = 0
     """Bytes of whole outputs kept in the workspace."""
@@ -124,6 +128,18 @@ class Core:
     failure: StoreError | None = None
     told: bool = False
     """Whether a caller was given the failure."""
+
+    @cached_property
+    def ran_before(self) -> frozenset[str]:
+        """The tools that ran in the conversation before it was opened this time, on whatever branch."""
+        names: dict[str, str] = {}
+        ran: set[str] = set()
+        for event in self.state.events[: self.opened_at]:
+            if isinstance(event, ActionEvent):
+                names[event.id] = event.tool_name
+            elif isinstance(event, ActionStarted) and event.cause in names:
+                ran.add(names[event.cause])
+        return frozenset(ran)
 
     def scope_of(self, action_id: str) -> anyio.CancelScope:
         """Give the scope of a call, made when first asked for: whoever sees the action can stop it."""

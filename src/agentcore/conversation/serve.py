@@ -156,6 +156,7 @@ async def _serve(
             inbox=inbox_in,
             stuck=None if agent.stuck is None else StuckDetector(agent.stuck),
             clock=anyio.current_time,
+            opened_at=state.head,
             repaired=recording.log.repaired,
             # A log in memory that nobody else can reach is gone with the conversation.
             delete=setup.store is None,

@@ -69,6 +69,9 @@ class ToolContext:
     tool_name: str
     host: ToolHost = field(repr=False)
     """Who answers `progress`, `send`, `interrupt`, `ask` and `spool`."""
+    resumed: bool = False
+    """Whether the tool ran in this conversation before that was opened this time: what it held then is gone, and the model
+    counts on it."""
     _cancel: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     async def progress(self, text: str) -> None:

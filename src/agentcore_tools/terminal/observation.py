@@ -52,7 +52,7 @@ class TerminalObservation(Observation):
         if not written and not self.running and self.problem is None and self.exit_code is not None:
             written = "(no output)"
         before = (
-            "[This is a new shell. Variables, functions and the working directory of the one before are gone.]"
+            "[This is a new shell. Variables, functions, the working directory and all that ran in the one before are gone.]"
             if self.new_shell
             else ""
         )

@@ -62,6 +62,8 @@ class Terminal:
         self._input_seconds = input_seconds
         self._turn = anyio.Lock()
         self._shell: Shell | None = None
+        self._resume_told = False
+        """Of a conversation that was resumed: whether the model knows that its shell is gone."""
         self._end_told = False
         """Of a shell that has ended: whether the model knows."""
 
@@ -70,6 +72,9 @@ class Terminal:
         async with self._turn:
             try:
                 observation = await self._do(action, ctx)
+                if ctx.resumed and not self._resume_told:
+                    self._resume_told = True
+                    observation = observation.model_copy(update={"new_shell": True})
                 text, whole_at = await shortened(observation.text, ctx)
                 return observation.model_copy(update={"text": text, "whole_at": whole_at})
             except get_cancelled_exc_class():
