@@ -6,6 +6,7 @@ import pytest
 
 from agentcore.errors import ModelConnectionError, ModelUnavailable
 from agentcore.llm import LLM, CallContext, Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.features import Features
 from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
 from agentcore.llm.litellm_route.responses import ResponsesWire
 from agentcore.messages import (
@@ -78,15 +79,15 @@ def test_nothing_is_left_at_the_provider_and_reasoning_comes_encrypted_from_mode
     wire, messages = ResponsesWire(), [Message.user("Hi.")]
     tools = [ToolSchema(name="read", description="Reads.", parameters={"type": "object"})]
     context = CallContext(prompt_cache_key="key")
-    options = wire.options(SETTINGS, messages, tools, context, {"supports_reasoning": True})
+    options = wire.options(SETTINGS, messages, tools, context, Features(reasoning=True))
     assert options["store"] is False
     assert options["include"] == ["reasoning.encrypted_content"]
     assert options["prompt_cache_key"] == "key"
     assert options["tools"] == encode_function_tools(tools)
-    plain = wire.options(SETTINGS, messages, [], None, {})
+    plain = wire.options(SETTINGS, messages, [], None, Features())
     assert not {"include", "reasoning", "prompt_cache_key", "tools", "instructions"} & set(plain)
     thinking = SETTINGS.model_copy(update={"reasoning_effort": "low", "max_output_tokens": 9})
-    asked = wire.options(thinking, messages, [], None, {})
+    asked = wire.options(thinking, messages, [], None, Features())
     assert asked["reasoning"] == {"effort": "low", "summary": "auto"}
     assert asked["max_output_tokens"] == 9
 

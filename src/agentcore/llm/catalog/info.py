@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from agentcore.llm.features import Features
 
-__all__ = ["ModelInfo", "Prices", "QuietHours", "Rates"]
+__all__ = ["Features", "ModelInfo", "Prices", "QuietHours", "Rates"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
