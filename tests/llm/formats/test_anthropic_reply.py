@@ -224,6 +224,7 @@ def test_citations_come_in_pieces_too_and_what_is_not_known_is_passed_over() -> 
         piece(0, "citations_delta", citation=CITATION),
         piece(0, "hologram_delta", hologram="x"),
         {"type": "hologram_start", "index": 0},
+        piece(9, "text_delta", text=""),
         start(1, type="compaction", content=None),
         piece(1, "compaction_delta", content="So far: nothing."),
         *end(),

@@ -84,38 +84,42 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
     """
     system: list[T] = []
     said: list[Turn[T]] = []
+    last: Turn[T] | None = None
     results: list[tuple[str, T]] = []
     calls: tuple[str, ...] = ()
     for message in written:
         role = message.role
         if role == "system":
-            if not said:
+            if last is None:
                 system.extend(message.blocks)
                 continue
             # What it says later stays where it was said: in front of all, it would change what the provider has kept.
             role = "user"
         if not message.blocks and not message.results:
             continue
-        if not said or said[-1].role != role:
-            _put_results(said, results, calls)
-            results = []
-            calls = message.calls if role == "assistant" else calls
-            said.append(Turn(role, []))
-        elif role == "assistant":
+        if last is None or last.role != role:
+            if last is not None and results:
+                last.blocks[:0] = _in_order(results, calls)
+                results = []
+            last = Turn(role, [*message.blocks])
+            said.append(last)
+            if role == "assistant":
+                calls = message.calls
+        else:
+            last.blocks += message.blocks
             calls += message.calls
-        said[-1].blocks.extend(message.blocks)
-        results.extend(message.results)
-    _put_results(said, results, calls)
+        if message.results:
+            results += message.results
+    if last is not None and results:
+        last.blocks[:0] = _in_order(results, calls)
     return system, said
 
 
-def _put_results(said: list[Turn[T]], results: list[tuple[str, T]], calls: tuple[str, ...]) -> None:
-    if not results:
-        return
+def _in_order(results: list[tuple[str, T]], calls: tuple[str, ...]) -> list[T]:
     if len(results) > 1:
         order = {call_id: position for position, call_id in reversed(list(enumerate(calls)))}
         results.sort(key=lambda result: order.get(result[0], len(order)))
-    said[-1].blocks[:0] = [result for _, result in results]
+    return [result for _, result in results]
 
 
 def _encode_said(content: tuple[Block, ...], provider: str) -> Iterator[dict[str, JsonValue]]:

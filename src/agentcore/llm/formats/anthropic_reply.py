@@ -154,7 +154,7 @@ def assemble(events: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
             reply = dict(event["message"])
         elif kind == "content_block_start":
             blocks[event["index"]] = dict(event["content_block"])
-        elif kind == "content_block_delta":
+        elif kind == "content_block_delta" and event["index"] in blocks:
             _add_delta(blocks, pieces, event["index"], event["delta"])
         elif kind == "message_delta" and reply is not None:
             reply |= {name: value for name, value in event["delta"].items() if value is not None}

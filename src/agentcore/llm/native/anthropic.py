@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Any
 
 from agentcore.llm.answer import Answer, Reader
-from agentcore.llm.formats.anthropic import Written, encode_message, encode_tool, turns
+from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, turns
 from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
 from agentcore.llm.native.kept import Kept
-from agentcore.llm.native.wire import Call, body_of, to_json
+from agentcore.llm.native.wire import Call, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -24,6 +25,13 @@ _MARK = b',"cache_control":{"type":"ephemeral"}}'
 """Ends a block up to which the provider keeps the prompt. A request may have four."""
 _MARKED = b'"cache_control"'
 _MARKED_TURNS = 2
+
+_BEGINNINGS = {
+    (role, later): (b"]}," if later else b"") + b'{"role":"%b","content":[' % role.encode()
+    for role in ("user", "assistant")
+    for later in (False, True)
+}
+"""How a turn begins, and how the one before it ends."""
 
 _messages: dict[str, Kept[Message, Written[bytes]]] = {}
 """What messages were written as, by provider."""
@@ -73,17 +81,23 @@ class AnthropicWire:
         if isinstance(own := more.pop("tools", None), list):
             # The provider's own tools stand beside ours.
             tools += map(to_json, own)
-        system, messages = _written(call.messages, settings.provider, marks=marks)
-        ready: dict[str, bytes] = {}
-        if tools:
-            ready["tools"] = _listed(tools, mark=marks)
-        if system:
-            ready["system"] = _listed(system, mark=marks)
-        ready["messages"] = b"[" + b",".join(messages) + b"]"
         options = _options(call)
         if isinstance(config := more.get("output_config"), dict):
             more["output_config"] = options.get("output_config", {}) | config
-        return body_of(options | more, **ready)
+        system, sides = _written(call.messages, settings.provider, marks=marks)
+        # Joined once: a long conversation is copied no more often than it has to be.
+        parts = [b"{"]
+        if tools:
+            parts += b'"tools":[', b",".join(_marked(tools) if marks else tools), b"],"
+        if system:
+            parts += b'"system":[', b",".join(_marked(system) if marks else system), b"],"
+        parts.append(b'"messages":[')
+        for number, turn in enumerate(sides):
+            parts.append(_BEGINNINGS[turn.role, number > 0])
+            parts.append(b",".join(turn.blocks))
+        parts.append(b"]}]," if sides else b"],")
+        parts.append(to_json(options | more)[1:])
+        return b"".join(parts)
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
         """Read an answer that came at once."""
@@ -108,29 +122,19 @@ def _options(call: Call) -> dict[str, Any]:
     return options | sampling(settings, thinks=thinks) | thought
 
 
-def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> tuple[list[bytes], list[bytes]]:
+def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> tuple[list[bytes], list[Turn[bytes]]]:
     """Give what the system says, block by block, and the turns."""
     kept = _messages.get(provider)
     if kept is None:
         kept = _messages[provider] = Kept(partial(_encode_message, provider=provider))
     system, sides = turns(map(kept, messages))
-    marked = 0
-    for turn in reversed(sides):
-        if not marks or marked == _MARKED_TURNS:
-            break
-        # A turn of the assistant may end with thinking, which takes no mark.
-        if turn.role == "user":
-            turn.blocks[-1] = _mark(turn.blocks[-1])
-            marked += 1
-    return system, [b'{"role":"%b","content":%b}' % (turn.role.encode(), _listed(turn.blocks)) for turn in sides]
+    # A turn of the assistant may end with thinking, which takes no mark.
+    users = (turn for turn in reversed(sides) if turn.role == "user")
+    for turn in islice(users, _MARKED_TURNS if marks else 0):
+        turn.blocks = _marked(turn.blocks)
+    return system, sides
 
 
-def _listed(parts: list[bytes], *, mark: bool = False) -> bytes:
-    if mark:
-        parts = [*parts[:-1], _mark(parts[-1])]
-    return b"[" + b",".join(parts) + b"]"
-
-
-def _mark(blocks: bytes) -> bytes:
-    """Mark the last of some blocks, unless a block of the user's own is marked."""
-    return blocks if _MARKED in blocks else blocks[:-1] + _MARK
+def _marked(parts: list[bytes]) -> list[bytes]:
+    """Mark the last of some blocks, unless a block there has a mark of the user's own."""
+    return parts if _MARKED in parts[-1] else [*parts[:-1], parts[-1][:-1] + _MARK]
