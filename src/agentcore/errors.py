@@ -36,7 +36,7 @@ AgentcoreError
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -265,6 +265,22 @@ class ModelConnectionError(ModelError):
     """No answer came: the address is wrong, nothing listens there, or the connection broke."""
 
     retryable = True
+
+    @property
+    def refused(self) -> bool:
+        """Whether the connection was refused: the machine is there, and nobody listens at that port."""
+        return _is_about(self, ConnectionRefusedError, set())
+
+
+def _is_about(error: BaseException | None, kind: type[BaseException], seen: set[int]) -> bool:
+    """Say whether it is of this kind, or came of one that is."""
+    if error is None or id(error) in seen:
+        return False
+    seen.add(id(error))
+    causes = [error.__cause__, error.__context__]
+    if isinstance(error, BaseExceptionGroup):
+        causes += cast("BaseExceptionGroup[BaseException]", error).exceptions
+    return isinstance(error, kind) or any(_is_about(cause, kind, seen) for cause in causes)
 
 
 class ScriptExhausted(ModelError):

@@ -14,6 +14,7 @@ import anyio
 import pytest
 
 from agentcore.errors import AuthenticationError
+from agentcore.llm import RetryPolicy
 from agentcore.testing import call, calls, hang, serve_provider
 from agentcore.usage import Usage
 
@@ -104,11 +105,12 @@ async def test_a_key_that_is_not_accepted_is_one_sentence(cli: Cli) -> None:
     assert "sk-wrong-key" not in ended.out + ended.err + cli.log().read_text()
 
 
-async def test_a_server_that_is_not_there_is_one_sentence(cli: Cli) -> None:
-    ended = await cli.run("run", "x", "-m", "mine", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+async def test_a_server_that_is_not_there_is_one_sentence_within_seconds(cli: Cli) -> None:
+    ended = await cli.run("run", "x", "-m", "mine", "--base-url", "http://127.0.0.1:9/v1")
     assert ended.code == 1
     assert ended.err.startswith("error: openai/mine: no connection to http://127.0.0.1:9/v1")
     assert len(ended.err.splitlines()) == 1
+    assert cli.log().read_text().count('"kind":"retry"') == RetryPolicy().refused_retries
 
 
 @pytest.mark.parametrize(

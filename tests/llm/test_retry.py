@@ -49,6 +49,34 @@ async def test_the_last_error_is_raised_when_the_attempts_are_used_up() -> None:
     assert len(retried.reports) == 2
 
 
+def refused() -> ModelConnectionError:
+    """Give the error of a server that is not there, as it comes: the system's own is behind it."""
+    error = ModelConnectionError("no connection")
+    error.__cause__ = OSError("All connection attempts failed")
+    error.__cause__.__cause__ = ExceptionGroup("attempts", [OSError("no route"), ConnectionRefusedError("refused")])
+    return error
+
+
+async def test_where_nobody_listens_at_the_first_call_it_is_given_up_soon() -> None:
+    scripted = ScriptedLLM(lambda _: refused())
+    model = RetryingModel(scripted, RetryPolicy(min_wait=1_000, max_wait=1_000, refused_wait=0))
+    with pytest.raises(ModelConnectionError) as raised, anyio.fail_after(10):
+        await model.complete(ASK, context=CallContext(first=True))
+    assert raised.value.refused
+    assert len(scripted.requests) == 1 + RetryPolicy().refused_retries
+
+
+def test_where_somebody_listened_before_or_a_connection_broke_it_is_tried_again_as_ever() -> None:
+    policy = RetryPolicy()
+    broken = ModelConnectionError("the connection broke")
+    assert not broken.refused
+    for attempt in range(1, policy.retries + 1):
+        usual = policy.delay(attempt, broken, 0)
+        assert usual is not None
+        assert policy.delay(attempt, refused(), 0) == policy.delay(attempt, broken, 0, first=True) == usual
+    assert RetryPolicy(retries=0).delay(1, refused(), 0, first=True) is None
+
+
 async def test_an_error_that_trying_again_cannot_mend_is_raised_at_once() -> None:
     retried = Retried(AuthenticationError("no key"), "Never.")
     with pytest.raises(AuthenticationError):

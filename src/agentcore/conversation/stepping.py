@@ -144,6 +144,7 @@ class Stepper:
                     conversation_id=core.state.conversation_id,
                     prompt_cache_key=core.state.conversation_id,
                     on_retry=self._on_retry,
+                    first=not core.state.usage.requests,
                 ),
                 on_delta=self._on_delta,
             )

@@ -56,6 +56,8 @@ class CallContext:
     """Calls with the same key share a prefix; sent to providers that route by it, so that their caches are hit."""
     on_retry: Callable[[RetryReport], Awaitable[None]] | None = None
     """Awaited before each wait for another attempt."""
+    first: bool = False
+    """Whether no call of the conversation was ever answered: where a connection is refused then, the address may be wrong."""
     response_schema: ResponseSchema | None = None
     """What to hold the model to. One that can't be held to anything ignores it: whoever asks checks what comes."""
     stop: tuple[str, ...] = ()

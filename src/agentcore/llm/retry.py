@@ -12,7 +12,7 @@ import anyio
 from pydantic import Field
 
 from agentcore._value import Value
-from agentcore.errors import ModelError
+from agentcore.errors import ModelConnectionError, ModelError
 from agentcore.llm.deltas import Delta, ResetDelta
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream, Model, RetryReport
 from agentcore.llm.reply import Reply
@@ -40,11 +40,24 @@ class RetryPolicy(Value):
     """The part of a wait that is random, so that many callers who failed together do not come back together."""
     max_retry_after: _Seconds = 300.0
     """A provider that asks for a longer wait than this is not waited for: its error is raised at once."""
+    refused_retries: Annotated[int, Field(ge=0)] = 2
+    """Attempts after the first one where nobody listens at the address and nobody ever did: most likely it is wrong."""
+    refused_wait: _Seconds = 1.0
+    """Seconds before each of these."""
 
-    def delay(self, attempt: int, error: ModelError, draw: float) -> float | None:
-        """Say how many seconds to wait after attempt number `attempt`, or None to give up; `draw` is from 0 to 1."""
+    def delay(self, attempt: int, error: ModelError, draw: float, *, first: bool = False) -> float | None:
+        """Say how many seconds to wait before another attempt, or None to give up.
+
+        Args:
+            attempt: The number of the attempt that failed.
+            error: What it failed with.
+            draw: Anything from 0 to 1.
+            first: Whether no call of the conversation was ever answered; see `CallContext.first`.
+        """
         if not error.retryable or attempt > self.retries:
             return None
+        if first and isinstance(error, ModelConnectionError) and error.refused:
+            return None if attempt > self.refused_retries else self.refused_wait * (1 - self.jitter * draw)
         if error.retry_after is not None:
             if error.retry_after > self.max_retry_after:
                 return None
@@ -169,7 +182,8 @@ class _RetryingStream:
 
 async def _next_delay(policy: RetryPolicy, attempt: int, error: ModelError, context: CallContext | None) -> float:
     """Report the failed attempt and give the seconds to wait, or raise the error where it is the last one."""
-    delay = policy.delay(attempt, error, random.random())  # noqa: S311 - spreads waits; nothing depends on it
+    first = context is not None and context.first
+    delay = policy.delay(attempt, error, random.random(), first=first)  # noqa: S311 - spreads waits; nothing depends on it
     if delay is None:
         raise error
     if context is not None and context.on_retry is not None:
