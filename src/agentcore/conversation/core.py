@@ -143,7 +143,9 @@ class Core:
 
     def scope_of(self, action_id: str) -> anyio.CancelScope:
         """Give the scope of a call, made when first asked for: whoever sees the action can stop it."""
-        return self.calls.setdefault(action_id, anyio.CancelScope())
+        if (scope := self.calls.get(action_id)) is None:
+            scope = self.calls[action_id] = anyio.CancelScope()
+        return scope
 
     def forget_call(self, action_id: str) -> None:
         """Let go of what is kept for a call until it is answered."""

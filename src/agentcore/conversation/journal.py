@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
-from anyio.streams.memory import MemoryObjectSendStream
 
 from agentcore.errors import ConversationClosed
 from agentcore.events import Event
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 
-__all__ = ["Condition", "Draft", "Journal"]
+__all__ = ["Condition", "Draft", "Drafts", "Journal"]
 
 Condition = Callable[[ConversationState], bool]
 """Asked by the recorder just before a draft is kept; agentcore's own functions only."""
@@ -32,10 +32,38 @@ class Draft:
         self.error: Exception | None = None
 
 
+class Drafts:
+    """The drafts that wait for the recorder, in order. Nobody waits for room: who puts one here waits until it is kept."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Draft] = deque()
+        self._news = anyio.Event()
+        self._closed = False
+
+    def put(self, draft: Draft) -> bool:
+        """Add one; say whether somebody will take it."""
+        if not self._closed:
+            self._waiting.append(draft)
+            self._news.set()
+        return not self._closed
+
+    async def take(self, most: int) -> list[Draft]:
+        """Wait for drafts and take all that are there, up to a number; none once it is closed and empty."""
+        while not self._waiting and not self._closed:
+            self._news = anyio.Event()
+            await self._news.wait()
+        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+
+    def close(self) -> None:
+        """Take no more in."""
+        self._closed = True
+        self._news.set()
+
+
 class Journal:
     """Writes groups of events, masked. Any task of the conversation may use it at any time."""
 
-    def __init__(self, conversation_id: str, drafts: MemoryObjectSendStream[Draft], secrets: SecretRegistry) -> None:
+    def __init__(self, conversation_id: str, drafts: Drafts, secrets: SecretRegistry) -> None:
         self._id = conversation_id
         self._drafts = drafts
         self._secrets = secrets
@@ -63,16 +91,10 @@ class Journal:
             return ()
         masker = self._secrets.masker
         draft = Draft([masker.mask_event(event) for event in events], condition)
+        if not self._drafts.put(draft):
+            raise ConversationClosed(self._id)
         with anyio.CancelScope(shield=True):
-            try:
-                await self._drafts.send(draft)
-            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-                raise ConversationClosed(self._id) from None
             await draft.done.wait()
         if draft.error is not None:
             raise draft.error
         return draft.kept
-
-    async def aclose(self) -> None:
-        """Close this end: when all ends are closed and the queue is empty, the recorder ends."""
-        await self._drafts.aclose()

@@ -15,9 +15,11 @@ __all__ = ["WorkClock", "exceeded"]
 
 def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None:
     """Name the budget that leaves no room for another step, with a sentence for people; None where there is room."""
-    usage = state.usage
     if limits.steps is not None and state.run_steps >= limits.steps:
         return "steps", f"The run has taken {state.run_steps} steps; its limit is {limits.steps}."
+    if limits.tokens is None and limits.cost is None:
+        return None
+    usage = state.usage
     if limits.tokens is not None and usage.total_tokens >= limits.tokens:
         return "tokens", f"The conversation has used {usage.total_tokens} tokens; its limit is {limits.tokens}."
     if limits.cost is not None:

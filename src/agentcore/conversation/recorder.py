@@ -1,7 +1,7 @@
 """The recorder: the one task that appends to the log and folds it.
 
-It is never cancelled. It ends when every writer has closed its end, so that nothing that was handed over is lost; each of
-its appends is bounded by the store. No code of a user runs here.
+It is never cancelled. It ends when the drafts are closed and none is left, so that nothing that was handed over is lost;
+each of its appends is bounded by the store. No code of a user runs here.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream
 
-from agentcore.conversation.journal import Draft
+from agentcore.conversation.journal import Draft, Drafts
 from agentcore.conversation.watch import Bell
 from agentcore.errors import StoreError
 from agentcore.record import EventLog
@@ -22,31 +21,30 @@ _MOST = 256
 """Drafts in one write: a bound on how long the first one waits for the last."""
 
 
-async def keep_record(
-    drafts: MemoryObjectReceiveStream[Draft], log: EventLog, bell: Bell, on_failure: Callable[[StoreError], None]
-) -> None:
-    """Keep what comes, all that is waiting in one write, until the last writer has closed.
+async def keep_record(drafts: Drafts, log: EventLog, bell: Bell, on_failure: Callable[[StoreError], None]) -> None:
+    """Keep what comes, all that is waiting in one write, until the drafts are closed.
 
     After a failed write nothing is tried again: everybody who waits, and whoever comes later, gets the error.
     """
     failure: StoreError | None = None
     with anyio.CancelScope(shield=True):
-        async with drafts:
-            async for first in drafts:
-                waiting = _drain(first, drafts)
-                for batch in _batches(waiting):
-                    if failure is None:
-                        try:
-                            await _keep(batch, log)
-                        except BaseException as error:  # noqa: ASYNC103 an error of the store is told to all writers; what is none leaves
-                            failure = _store_error(error, log)
-                            on_failure(failure)
-                            if not isinstance(error, Exception):
-                                # The end of the process, most likely. Nobody may be left waiting behind a shield.
+        while waiting := await drafts.take(_MOST):
+            for batch in _batches(waiting):
+                if failure is None:
+                    try:
+                        await _keep(batch, log)
+                    except BaseException as error:  # noqa: ASYNC103 an error of the store is told to all writers; what is none leaves
+                        failure = _store_error(error, log)
+                        on_failure(failure)
+                        if not isinstance(error, Exception):
+                            # The end of the process, most likely. Nobody may be left waiting behind a shield.
+                            drafts.close()
+                            while waiting:
                                 _tell(waiting, failure)
-                                raise
-                    _tell(batch, failure)
-                    bell.ring()
+                                waiting = await drafts.take(_MOST)
+                            raise
+                _tell(batch, failure)
+                bell.ring()
 
 
 def _store_error(error: BaseException, log: EventLog) -> StoreError:
@@ -62,16 +60,6 @@ def _tell(drafts: Sequence[Draft], failure: StoreError | None) -> None:
         if not draft.done.is_set():
             draft.error = failure
             draft.done.set()
-
-
-def _drain(first: Draft, drafts: MemoryObjectReceiveStream[Draft]) -> list[Draft]:
-    waiting = [first]
-    while len(waiting) < _MOST:
-        try:
-            waiting.append(drafts.receive_nowait())
-        except (anyio.WouldBlock, anyio.EndOfStream):
-            break
-    return waiting
 
 
 def _batches(drafts: Sequence[Draft]) -> list[list[Draft]]:

@@ -21,7 +21,7 @@ from agentcore.agent import Agent, record_agent, restore_agent
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaHub
 from agentcore.conversation.groups import open_group
-from agentcore.conversation.journal import Draft, Journal
+from agentcore.conversation.journal import Drafts, Journal
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
 from agentcore.conversation.result import make_result
@@ -107,17 +107,19 @@ class _Recording:
         self.secrets = secrets
         self.bell = Bell()
         self.core: Core | None = None
-        self._drafts_in, self._drafts_out = anyio.create_memory_object_stream[Draft](0)
-        self.journal = Journal(log.state.conversation_id, self._drafts_in, secrets)
+        self._drafts = Drafts()
+        self.journal = Journal(log.state.conversation_id, self._drafts, secrets)
 
     @asynccontextmanager
     async def under_way(self) -> AsyncGenerator[None]:
         """Run the recorder; it outlives everybody who writes, and ends when the journal has closed and is drained."""
         try:
             async with open_group() as keepers:
-                keepers.start_soon(keep_record, self._drafts_out, self.log, self.bell, self._fail, name="recorder")
-                async with self._drafts_in:
+                keepers.start_soon(keep_record, self._drafts, self.log, self.bell, self._fail, name="recorder")
+                try:
                     yield
+                finally:
+                    self._drafts.close()
         finally:
             self.bell.close()
 

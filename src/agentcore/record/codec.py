@@ -63,7 +63,7 @@ def decode(body: bytes, blobs: Mapping[str, str]) -> Event:
 
 def _say(event: Event) -> tuple[Event, bytes]:
     try:
-        body = event.model_dump_json().encode()
+        body = event.__pydantic_serializer__.to_json(event)
     except PydanticSerializationError:
         pass  # half of a surrogate pair
     else:
