@@ -154,7 +154,20 @@ async def test_a_log_with_an_unfinished_end_goes_on_and_says_what_was_cut(cli: C
         file.write(b'{"seq":99,"half')
     ended = await cli.run("resume", *NOWHERE)
     assert ended.code == 3
-    assert "cut off, because it was never acknowledged: an unfinished line of 15 bytes" in ended.out
+    assert "cut off the end of the log, which was not whole: an unfinished line of 15 bytes" in ended.out
+
+
+async def test_an_end_that_may_have_been_acknowledged_is_not_said_never_to_have_been(cli: Cli) -> None:
+    await cli.play(f"[{TOUCH}]", "--confirm", "--id", "t")
+    lines = cli.log().read_bytes().splitlines(keepends=True)
+    cli.log().write_bytes(b"".join([*lines[:-1], lines[-1].replace(b'"seq"', b'"sEq"')]))
+    checked = await cli.run("log", "verify", "t")
+    ended = await cli.run("resume", *NOWHERE)
+    assert (checked.code, ended.code) == (3, 3)
+    assert "cut off the end of the log, which was not whole: an unsound line at the end" in ended.out
+    assert "events.jsonl.cut-1" in ended.out.replace("\n", "")
+    assert "acknowledged" not in ended.out
+    assert "never acknowledged" not in checked.out
 
 
 async def test_a_damaged_log_is_not_gone_on_with_and_the_repair_is_named(cli: Cli) -> None:

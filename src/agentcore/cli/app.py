@@ -280,7 +280,7 @@ def export_command(
 def verify_command(*, conversation: GivenId = None, home: Home = None, debug: Debug = False) -> None:
     """Check that a log is what was written.
 
-    Ends with 0 if it is sound, 1 if it is damaged, 3 if its end is unfinished (nothing that was acknowledged is lost).
+    Ends with 0 if it is sound, 1 if it is damaged, 3 if its end is unfinished.
     """
     _execute(lambda: check.verify_log(conversation, settings.read_settings(home=home)), debug)
 

@@ -30,7 +30,11 @@ async def verify_log(given: str | None, settings: Settings) -> int:
         return _DAMAGED
     if unfinished is not None:
         say(console, f"sound, {count(events, 'event')}, with an unfinished end: {unfinished}", WARN)
-        say(console, "That was never acknowledged, and is cut off when the conversation is gone on with.", DIM)
+        say(
+            console,
+            "It is cut off when the conversation is gone on with. What might be more than the rest of a write is kept beside the log.",
+            DIM,
+        )
         return _UNFINISHED
     say(console, f"sound, {count(events, 'event')}", GOOD)
     return _SOUND

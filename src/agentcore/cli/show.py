@@ -18,7 +18,7 @@ from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
 from agentcore.events import KNOWN_KINDS, ActionStarted, Event
-from agentcore.record import ConversationState, FileStore, read_log
+from agentcore.record import ConversationState, LogReader
 
 __all__ = ["show_log"]
 
@@ -34,15 +34,17 @@ async def show_log(
     """Print a log, and give the exit code."""
     store = open_store(settings)
     conversation_id = await find_conversation(store, settings, given)
-    state = await read_log(store, conversation_id)
+    reader = await LogReader.open(store, conversation_id)
+    events = await reader.read()
+    state = reader.state
     _check_kinds(kinds, state)
     console = make_console()
     page = _Page(console, Teller(root=state.tags.get(WORKSPACE_TAG), whole=whole), after, frozenset(kinds))
     if not after and not kinds:
         _say_head(console, state)
-    page.show(state.events)
+    page.show(events)
     if follow:
-        await _follow(store, conversation_id, state.head, page)
+        await _follow(anyio.Path(store.folder(conversation_id), "events.jsonl"), reader, page)
     elif not after and not kinds:
         _say_end(console, state, settings)
     return 0
@@ -120,16 +122,13 @@ def _check_kinds(kinds: Sequence[str], state: ConversationState) -> None:
             raise UsageError(f"There is no kind of event {kind!r}. There are: {', '.join(sorted(known))}.")
 
 
-async def _follow(store: FileStore, conversation_id: str, head: int, page: _Page) -> None:
+async def _follow(file: anyio.Path, reader: LogReader, page: _Page) -> None:
     """Print what another process writes, until somebody ends it."""
-    file = anyio.Path(store.folder(conversation_id), "events.jsonl")
     size = -1
     while True:
         # A file tells nobody that it grew; looking at its size costs next to nothing.
         now = (await file.stat()).st_size
         if now != size:
             size = now
-            events = (await read_log(store, conversation_id)).events[head:]
-            page.show(events)
-            head += len(events)
+            page.show(await reader.read())
         await anyio.sleep(_FOLLOW_SECONDS)

@@ -122,7 +122,7 @@ class _Work:
             between = f" {Glyphs(self._console.encoding).between} "
             say(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
         if conversation.repaired is not None:
-            say(self._console, f"cut off, because it was never acknowledged: {conversation.repaired}", DIM)
+            say(self._console, f"cut off the end of the log, which was not whole: {conversation.repaired}", DIM)
         for action in () if before is None else before.open_actions.values():
             self._view.expect(action.event)
 

@@ -9,6 +9,7 @@ from agentcore.record.files import FileStore as FileStore
 from agentcore.record.files import RealDisk as RealDisk
 from agentcore.record.files import RepairReport as RepairReport
 from agentcore.record.log import EventLog as EventLog
+from agentcore.record.log import LogReader as LogReader
 from agentcore.record.log import read_log as read_log
 from agentcore.record.memory import MemoryStore as MemoryStore
 from agentcore.record.state import ConversationState as ConversationState

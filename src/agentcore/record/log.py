@@ -17,12 +17,14 @@ from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event, parse_event
 from agentcore.record.codec import BLOB_PREFIX, decode, encode, find_blobs
 from agentcore.record.collecting import without_collections
+from agentcore.record.files.store import FileStore
+from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import store_limiter
 from agentcore.record.state import ConversationState
 from agentcore.record.store import Record, Store, StoredLog
 from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
 
-__all__ = ["EventLog", "read_log"]
+__all__ = ["EventLog", "LogReader", "read_log"]
 
 _BLOB = BLOB_PREFIX.encode()
 _FEW = 64
@@ -118,16 +120,58 @@ async def read_log(store: Store, conversation_id: str) -> ConversationState:
             await stored.close()
 
 
+class LogReader:
+    """A log that is read beside its writer, and read on: what was read once is not read again."""
+
+    def __init__(self, tail: FileTail, where: str) -> None:
+        self._tail = tail
+        self._where = where
+        self.state = ConversationState(tail.conversation_id)
+        """What the events that were read fold to."""
+
+    @classmethod
+    async def open(cls, store: FileStore, conversation_id: str) -> Self:
+        """Find a log. Nothing of it is read yet.
+
+        Raises:
+            ConversationNotFound: the store has none of that id.
+        """
+        return cls(await store.tail(conversation_id), f"{store.location}/{conversation_id}")
+
+    async def read(self) -> Sequence[Event]:
+        """Give the events that came since the last time, whole groups only.
+
+        Where the log was cut back meanwhile, what was given stays given: it begins anew with what comes behind that.
+
+        Raises:
+            LogDamaged: it can't be read on.
+        """
+        head = self.state.head
+        records = await self._tail.read()
+        if records is None:
+            self.state = ConversationState(self._tail.conversation_id)
+            records = await self._tail.read() or ()
+            head = len(records)
+        self.state = await _fold_all(self._tail, self._where, records, self.state)
+        return self.state.events[head:]
+
+
 def _refuse_read_only(state: ConversationState) -> None:
     if state.read_only is not None:
         raise LogReadOnly(state.conversation_id, state.read_only)
 
 
 async def _load(store: Store, stored: StoredLog) -> ConversationState:
-    records = await stored.read()
-    version = stored.format_version
     where = f"{store.location}/{stored.conversation_id}"
-    fold = partial(_fold, stored.conversation_id, where, version, records)
+    return await _fold_all(stored, where, await stored.read(), ConversationState(stored.conversation_id))
+
+
+async def _fold_all(
+    stored: StoredLog | FileTail, where: str, records: Sequence[Record], state: ConversationState
+) -> ConversationState:
+    """Fold more records into a state, with the blobs that they name."""
+    version = stored.format_version
+    fold = partial(_fold, state, where, version, records)
     begin = partial(_fold_unless_blobs, fold, records)
     named = await run_sync(begin, limiter=store_limiter()) if len(records) > _FEW else begin()
     if isinstance(named, ConversationState):
@@ -163,9 +207,9 @@ def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
 
 @without_collections
 def _fold(
-    conversation_id: str, where: str, version: int, records: Sequence[Record], blobs: Mapping[str, str]
+    state: ConversationState, where: str, version: int, records: Sequence[Record], blobs: Mapping[str, str]
 ) -> ConversationState:
-    state = ConversationState(conversation_id)
+    conversation_id = state.conversation_id
     for record in records:
         try:
             body = record.body if version == FORMAT_VERSION else upgrade(record.body, version)

@@ -79,8 +79,8 @@ class DiskWrapper:
     def sync_folder(self, path: str) -> None:
         self._perform(DiskOperation("sync_folder", path), lambda: self._disk.sync_folder(path))
 
-    def read(self, path: str) -> bytes:
-        return self._perform(DiskOperation("read", path), lambda: self._disk.read(path))
+    def read(self, path: str, start: int = 0) -> bytes:
+        return self._perform(DiskOperation("read", path), lambda: self._disk.read(path, start))
 
     def make_folder(self, path: str) -> None:
         self._perform(DiskOperation("make_folder", path), lambda: self._disk.make_folder(path))

@@ -45,8 +45,8 @@ class Disk(Protocol):
         """Return when the names in the folder would survive a loss of power."""
         ...
 
-    def read(self, path: str) -> bytes:
-        """Give all bytes of a file."""
+    def read(self, path: str, start: int = 0) -> bytes:
+        """Give all bytes of a file from this one on; none where it is not that long."""
         ...
 
     def make_folder(self, path: str) -> None:
@@ -94,9 +94,10 @@ class RealDisk:
         finally:
             os.close(descriptor)
 
-    def read(self, path: str) -> bytes:
-        """Give all bytes of a file."""
+    def read(self, path: str, start: int = 0) -> bytes:
+        """Give all bytes of a file from this one on."""
         with open(path, "rb") as file:
+            file.seek(start)
             return file.read()
 
     def make_folder(self, path: str) -> None:

@@ -62,8 +62,8 @@ class Scan(NamedTuple):
 
 
 @without_collections
-def scan(data: bytes) -> Scan:
-    """Read all lines; tell an unfinished end from damage."""
+def scan(data: bytes, after: int = 0) -> Scan:
+    """Read all lines, the first of which follows event `after`; tell an unfinished end from damage."""
     lines = data.split(b"\n")
     tail = lines.pop()
     records: list[Record] = []
@@ -71,14 +71,14 @@ def scan(data: bytes) -> Scan:
     damage: tuple[int, str] | None = None
     doubtful = _begins_whole(tail)
     torn: str | None = f"an unfinished line of {len(tail)} bytes" if tail else None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, after + 1):
         try:
             record = decode_line(line, number)
             if open_group >= number and record.group != open_group:
                 raise ValueError(f"the group of event {number - 1} should go on to {open_group}")  # noqa: TRY301
         except ValueError as error:
             # A write that was cut off leaves one unsound line, the last one, and nothing in it that is sound.
-            if number < len(lines) or _begins_whole(line):
+            if number < after + len(lines) or _begins_whole(line):
                 damage = (number, str(error))
             else:
                 doubtful = True
@@ -94,7 +94,7 @@ def scan(data: bytes) -> Scan:
 
 
 def _complete(records: list[Record]) -> list[Record]:
-    if not records or records[-1].group == len(records):
+    if not records or records[-1].group == records[-1].seq:
         return records
     unfinished = records[-1].group
     end = len(records)

@@ -24,6 +24,7 @@ from agentcore.record.files.lock import lock_file
 from agentcore.record.files.log import Durability, FileLog, read_lines
 from agentcore.record.files.meta import has_meta, read_info, write_meta
 from agentcore.record.files.repair import RepairReport, examine, keep_copy, repair_log
+from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import run_bounded
 from agentcore.record.store import LogInfo
 from agentcore.record.upgrade import FORMAT_VERSION, other_format
@@ -90,6 +91,16 @@ class FileStore:
     async def open(self, conversation_id: str, *, write: bool = True) -> FileLog:
         """Hold a log, for writing or for reading."""
         return await self._run("Opening", self._open, conversation_id, write, discard=FileLog.close_files)
+
+    async def tail(self, conversation_id: str) -> FileTail:
+        """Read a log beside its writer, and read on as it grows.
+
+        Raises:
+            ConversationNotFound: there is none of that id.
+        """
+        info = await self._run("Opening", self._sound_info, conversation_id)
+        folder = self.folder(conversation_id)
+        return FileTail(self._disk, folder, conversation_id, info.format_version, self._seconds)
 
     async def list(self) -> Sequence[LogInfo]:
         """Tell of all logs, the newest first."""
