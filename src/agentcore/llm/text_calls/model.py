@@ -1,0 +1,248 @@
+"""Tools for models that were not made to call them: the calls travel in the words."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Final, Self
+
+from agentcore.llm.deltas import Delta, ReasoningDelta, ResetDelta, TextDelta, ToolCallDelta
+from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream, Model
+from agentcore.llm.reply import Reply
+from agentcore.llm.text_calls.format import write_messages
+from agentcore.llm.text_calls.prompt import tools_prompt
+from agentcore.llm.text_calls.stream import (
+    CallBegan,
+    CallEnded,
+    Piece,
+    Thinking,
+    WasThinking,
+    Words,
+    WordsReader,
+)
+from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
+
+__all__ = ["TextToolCalls"]
+
+_STOP: Final = "</function"
+_ENDED: Final = frozenset({"end", "stop_sequence", "tool_calls"})
+
+
+@dataclass(frozen=True, slots=True)
+class TextToolCalls:
+    """A model that calls tools in its words, made one that calls them as any does.
+
+    The tools and how to call them are told in the system prompt, earlier calls and results are written as words, and the
+    calls in a reply's words become `ToolCallBlock`s, while they stream as well. A call that can't be read has its text as
+    its arguments, so that the model is told as it is of any arguments that can't be read.
+    """
+
+    model: Model
+    stop: bool = True
+    """Whether to ask that the reply ends where a call does (`CallContext.stop`), so that the model can't make up its result.
+    Then a reply holds one call."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model inside."""
+        return self.model.name
+
+    async def complete(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> Reply:
+        """Answer, all at once."""
+        call = _Call(messages, tools)
+        reply = await self.model.complete(call.messages, context=self._context(tools, context))
+        return call.read(reply)
+
+    @asynccontextmanager
+    async def stream(
+        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
+    ) -> AsyncGenerator[DeltaStream]:
+        """Answer, piece by piece: the words before a call as they come, a call when it is whole."""
+        call = _Call(messages, tools)
+        async with self.model.stream(call.messages, context=self._context(tools, context)) as deltas:
+            yield _TextStream(call, deltas)
+
+    def _context(self, tools: Sequence[ToolSchema], context: CallContext | None) -> CallContext | None:
+        if not tools:
+            return context
+        context = context or CallContext()
+        # Held to a schema, its words could hold no call.
+        stop = (*context.stop, _STOP) if self.stop else context.stop
+        return replace(context, response_schema=None, stop=stop)
+
+
+class _Call:
+    """One call of the model: what it is told, and how its words are read."""
+
+    def __init__(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> None:
+        self._tools: Mapping[str, ToolSchema] = {tool.name: tool for tool in tools}
+        self._turn = sum(message.role == "assistant" for message in messages) + 1
+        self.messages = write_messages(messages, self._tools)
+        if tools:
+            self.messages = _with_prompt(self.messages, tools_prompt(tools))
+
+    def reader(self) -> WordsReader | None:
+        """Give a new reader; None where there is nothing to call."""
+        return WordsReader(self._tools) if self._tools else None
+
+    def call_id(self, number: int) -> str:
+        """Name the call number `number`, from 1: the same conversation always gives the same names."""
+        return f"call_{self._turn}_{number}"
+
+    def read(self, reply: Reply) -> Reply:
+        """Make blocks of the calls in the words."""
+        reader = self.reader()
+        if reader is None:
+            return reply
+        reading = _Reading(self)
+        for block in reply.message.content:
+            if isinstance(block, TextBlock):
+                for piece in reader.feed(block.text):
+                    reading.take(piece)
+            else:
+                reading.add(block)
+        for piece in reader.finish(cut_off=reply.stop_reason == "length"):
+            reading.take(piece)
+        if reading.words == "".join(block.text for block in reply.message.content if isinstance(block, TextBlock)):
+            return reply  # nothing but words, in the blocks they came in
+        reason = reply.stop_reason
+        if reason in _ENDED:
+            reason = "tool_calls" if any(isinstance(block, ToolCallBlock) for block in reading.content) else "end"
+        message = reply.message.model_copy(update={"content": tuple(reading.content)})
+        return reply.model_copy(update={"message": message, "stop_reason": reason})
+
+
+class _Reading:
+    """The blocks of a reply, as they come to light."""
+
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+        self._calls = 0
+        self.content: list[Block] = []
+        self.words = ""
+        """What was shown as words."""
+
+    def add(self, block: Block) -> None:
+        self._calls += isinstance(block, ToolCallBlock)
+        self.content.append(block)
+
+    def take(self, piece: Piece) -> None:
+        last = self.content[-1] if self.content else None
+        match piece:
+            case Words(text):
+                self.words += text
+                if isinstance(last, TextBlock):
+                    self.content[-1] = TextBlock(text=last.text + text)
+                else:
+                    self.content.append(TextBlock(text=text))
+            case Thinking(text):
+                # Not joined to thinking of the model's own, which may be signed.
+                if isinstance(last, ThinkingBlock) and last.signature is None:
+                    self.content[-1] = ThinkingBlock(text=last.text + text)
+                else:
+                    self.content.append(ThinkingBlock(text=text))
+            case WasThinking():
+                self.content = [
+                    ThinkingBlock(text=block.text) if isinstance(block, TextBlock) else block for block in self.content
+                ]
+            case CallBegan():
+                pass
+            case CallEnded(name, arguments):
+                self.add(ToolCallBlock(id=self._call.call_id(self._calls + 1), name=name, arguments=arguments))
+
+
+def _with_prompt(messages: list[Message], prompt: str) -> list[Message]:
+    """Put it at the end of the system prompt, where it leaves what comes before as it is."""
+    if not messages or messages[0].role != "system":
+        return [Message.system(prompt), *messages]
+    first = messages[0]
+    text = "\n\n".join(filter(None, [first.text, prompt]))
+    others = [block for block in first.content if not isinstance(block, TextBlock)]
+    return [first.model_copy(update={"content": (TextBlock(text=text), *others)}), *messages[1:]]
+
+
+class _TextStream:
+    """Deltas of words, told apart while they come."""
+
+    def __init__(self, call: _Call, inner: DeltaStream) -> None:
+        self._call = call
+        self._inner = inner
+        self._reply: Reply | None = None
+        self._deltas: deque[Delta] = deque()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._reader = self._call.reader()
+        self._calls = 0
+        self._own: dict[int, int] = {}
+        self._thoughts = ""
+        self._words = ""
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        while not self._deltas:
+            if self._reply is not None:
+                raise StopAsyncIteration
+            try:
+                delta = await anext(self._inner)
+            except StopAsyncIteration:
+                reply = self._inner.reply
+                if self._reader is not None:
+                    self._show(self._reader.finish(cut_off=reply.stop_reason == "length"))
+                self._reply = self._call.read(reply)
+            else:
+                self._take(delta)
+        return self._deltas.popleft()
+
+    def _take(self, delta: Delta) -> None:
+        match delta:
+            case TextDelta(text=text) if self._reader is not None:
+                self._show(self._reader.feed(text))
+                return
+            case ReasoningDelta(text=text):
+                self._thoughts += text
+            case ToolCallDelta(index=index):
+                # A model that can call tools after all.
+                if index not in self._own:
+                    self._own[index] = self._calls
+                    self._calls += 1
+                delta = delta.model_copy(update={"index": self._own[index]})
+            case ResetDelta():
+                self._begin()
+            case _:
+                pass
+        self._deltas.append(delta)
+
+    def _show(self, pieces: Iterator[Piece]) -> None:
+        for piece in pieces:
+            match piece:
+                case Words(text):
+                    self._words += text
+                    self._deltas.append(TextDelta(text=text))
+                case Thinking(text):
+                    self._thoughts += text
+                    self._deltas.append(ReasoningDelta(text=text))
+                case WasThinking():
+                    self._thoughts += self._words
+                    self._deltas.append(ResetDelta(reason="The words so far were the model's thinking."))
+                    self._deltas.append(ReasoningDelta(text=self._thoughts))
+                case CallBegan(name):
+                    number = self._calls + 1
+                    self._deltas.append(ToolCallDelta(index=self._calls, id=self._call.call_id(number), name=name))
+                case CallEnded(_, arguments):
+                    written = arguments if isinstance(arguments, str) else json.dumps(arguments)
+                    self._deltas.append(ToolCallDelta(index=self._calls, arguments=written))
+                    self._calls += 1
+
+    @property
+    def reply(self) -> Reply:
+        if self._reply is None or self._deltas:
+            raise RuntimeError(UNFINISHED)
+        return self._reply
