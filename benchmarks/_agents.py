@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Self
+from typing import Any, Self
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from agentcore import Agent, Message, Reply, Usage, tool
+from agentcore import Agent, Message, Reply, Tool, Usage, tool
 from agentcore.llm import CallContext, Delta, ToolCallDelta
 from agentcore.messages import TextBlock, ToolCallBlock, ToolSchema
 
-__all__ = ["ANSWER", "THOUGHT", "QuickModel", "agent_of"]
+__all__ = ["ANSWER", "THOUGHT", "QuickModel", "agent_of", "agent_tools"]
 
 THOUGHT = "The listing shows the module in which the price is rounded. I read its next part before I change anything."
 ANSWER = "".join(
@@ -102,4 +102,9 @@ class _Stream:
 
 def agent_of(model: QuickModel) -> Agent:
     """Give the agent that all benchmarks use."""
-    return Agent(llm=model, tools=[read_part])
+    return Agent(llm=model, tools=agent_tools())
+
+
+def agent_tools() -> list[Tool[Any, Any]]:
+    """Give the tools that all benchmarks use."""
+    return [read_part]

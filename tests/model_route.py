@@ -15,6 +15,7 @@ import pytest
 
 from agentcore.errors import (
     AuthenticationError,
+    BadRequest,
     ContentPolicy,
     ContextWindowExceeded,
     MalformedHistory,
@@ -28,6 +29,7 @@ from agentcore.llm import (
     LLM,
     CallContext,
     Delta,
+    Features,
     ReasoningDelta,
     Reply,
     ResetDelta,
@@ -35,7 +37,7 @@ from agentcore.llm import (
     TextDelta,
     ToolCallDelta,
 )
-from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
+from agentcore.messages import ImageBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import ChatProvider, Gate, ScriptLine, broken_off, call, calls, hang, say, serve_provider
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from agentcore.usage import Usage
@@ -108,7 +110,7 @@ class RouteContract:
 
     async def test_a_reply_comes_whole_with_what_it_used_and_cost(self) -> None:
         line = calls(call("read", path="x"), text="Looking.", thinking="hm", usage=USED)
-        prices = {
+        prices: dict[str, Any] = {
             "input_cost_per_token": "0.00000015",
             "cache_read_cost_per_token": "0.000000075",
             "output_cost_per_token": "0.0000006",
@@ -452,3 +454,30 @@ class RouteContract:
                 await read(model)
         assert whole.value.retryable
         assert streamed.value.retryable
+
+    async def test_a_reply_says_how_long_it_took(self) -> None:
+        async with serve_provider([say("One two.")], repeat=True) as provider:
+            model = LLM(model="some-model", base_url=provider.base_url, route=self.route)
+            whole = await model.complete(ASK)
+            async with model.stream(ASK) as stream:
+                async for _ in stream:
+                    pass
+        assert whole.latency is not None
+        assert whole.time_to_first_token is None
+        assert stream.reply.latency is not None
+        assert stream.reply.time_to_first_token is not None
+        assert 0 < stream.reply.time_to_first_token <= stream.reply.latency
+
+    async def test_a_picture_for_a_model_that_does_not_see_is_not_sent(self) -> None:
+        async with serve_provider([say("Nice.")]) as provider:
+            model = LLM(
+                model="some-model", base_url=provider.base_url, route=self.route, features=Features(vision=False)
+            )
+            ask = [Message.user("See:", ImageBlock(data="eA==", media_type="image/png"))]
+            with pytest.raises(BadRequest, match="takes no pictures"):
+                await model.complete(ask)
+            with pytest.raises(BadRequest, match="takes no pictures"):
+                async with model.stream(ask):
+                    pass
+            assert provider.requests == []
+            assert (await model.model_copy(update={"features": Features()}).complete(ask)).message.text == "Nice."

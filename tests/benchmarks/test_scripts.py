@@ -60,6 +60,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "append",
         "import_cost",
         "many",
+        "model_call",
         "open_log",
         "step",
         "watch",

@@ -46,7 +46,7 @@ __all__ = [
 
 _TOO_LONG = re.compile(
     r"context.?length|context.?window|maximum context|prompt is too long|input is too long|exceed\w* the maximum number of"
-    r" tokens|too many (?:input )?tokens|request_too_large|reduce the length of the messages",
+    r" tokens|too many (?:input )?tokens|request_too_large|reduce the length of the messages|exceed context limit",
     re.IGNORECASE,
 )
 _OUT_OF_ORDER = re.compile(

@@ -12,13 +12,11 @@ import anyio
 import pytest
 from blockbuster import BlockBuster
 
-from agentcore.errors import BadRequest, ModelError
+from agentcore.errors import ModelError
 from agentcore.llm import LLM
-from agentcore.llm.features import Features
 from agentcore.llm.litellm_route.library import litellm
 from agentcore.llm.names import PROVIDERS
-from agentcore.messages import ImageBlock, Message
-from agentcore.testing import say, serve_provider
+from agentcore.messages import Message
 from model_route import ASK, KEY, RouteContract, canned
 
 pytestmark = [
@@ -45,33 +43,6 @@ def _litellm_looks_for_certificates(_blockbuster: BlockBuster) -> None:
 
 class TestLiteLLM(RouteContract):
     route = "litellm"
-
-
-async def test_a_reply_says_how_long_it_took() -> None:
-    async with serve_provider([say("One two.")], repeat=True) as provider:
-        model = LLM(model="some-model", base_url=provider.base_url, route="litellm")
-        whole = await model.complete(ASK)
-        async with model.stream(ASK) as stream:
-            async for _ in stream:
-                pass
-    assert whole.latency is not None
-    assert whole.time_to_first_token is None
-    assert stream.reply.latency is not None
-    assert stream.reply.time_to_first_token is not None
-    assert 0 < stream.reply.time_to_first_token <= stream.reply.latency
-
-
-async def test_a_picture_for_a_model_that_does_not_see_is_not_sent() -> None:
-    async with serve_provider([say("Nice.")]) as provider:
-        model = LLM(model="some-model", base_url=provider.base_url, route="litellm", features=Features(vision=False))
-        ask = [Message.user("See:", ImageBlock(data="eA==", media_type="image/png"))]
-        with pytest.raises(BadRequest, match="takes no pictures"):
-            await model.complete(ask)
-        with pytest.raises(BadRequest, match="takes no pictures"):
-            async with model.stream(ask):
-                pass
-        assert provider.requests == []
-        assert (await model.model_copy(update={"features": Features()}).complete(ask)).message.text == "Nice."
 
 
 def test_on_trio_the_error_says_what_to_do() -> None:

@@ -14,7 +14,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 from agentcore.errors import ModelTimeout
 from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import ModelInfo, model_info, priced
-from agentcore.llm.deltas import Delta, deltas_of
+from agentcore.llm.deltas import Delta
 from agentcore.llm.features import Features
 from agentcore.llm.litellm_route import library
 from agentcore.llm.litellm_route.chat import ChatWire
@@ -25,6 +25,7 @@ from agentcore.llm.media import check_media
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
+from agentcore.llm.told import ToldStream
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["LiteLLMModel"]
@@ -72,7 +73,7 @@ class LiteLLMModel:
     ) -> AsyncGenerator[DeltaStream]:
         """Answer, piece by piece."""
         if not self.settings.streaming:
-            yield _Told(await self.complete(messages, tools, context=context))
+            yield ToldStream(await self.complete(messages, tools, context=context))
             return
         litellm = await library.litellm()
         info = await model_info(self.settings)
@@ -202,25 +203,3 @@ class _Stream:
         if self._reply is None or self._deltas:
             raise RuntimeError(UNFINISHED)
         return self._reply
-
-
-class _Told:
-    """The deltas of a reply that came at once."""
-
-    def __init__(self, reply: Reply) -> None:
-        self._whole = reply
-        self._deltas = deque(deltas_of(reply.message))
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        if not self._deltas:
-            raise StopAsyncIteration
-        return self._deltas.popleft()
-
-    @property
-    def reply(self) -> Reply:
-        if self._deltas:
-            raise RuntimeError(UNFINISHED)
-        return self._whole

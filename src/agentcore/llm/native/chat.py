@@ -16,17 +16,14 @@ from agentcore.llm.failures import refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
 from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.kept import Kept
-from agentcore.llm.native.wire import DONE, Call, body_of, to_json
+from agentcore.llm.native.kept import Beginnings, Kept
+from agentcore.llm.native.wire import DONE, Call, array, body_of, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["ChatWire"]
 
 _MARK: JsonValue = {"type": "ephemeral"}
-
-_messages: dict[str, Kept[Message, bytes]] = {}
-"""What messages were written as, by provider."""
 
 
 def _encode_tool(tool: ToolSchema) -> bytes:
@@ -57,9 +54,9 @@ class ChatWire:
         """Write a request."""
         settings = call.settings
         marks = settings.prompt_caching and self.host.cache_marks and "claude" in settings.model
-        ready = {"messages": b"[" + b",".join(_written(call.messages, settings.model, marks=marks)) + b"]"}
+        ready = {"messages": array(_written(call.messages[:], settings.provider, marks=marks))}
         if call.tools:
-            ready["tools"] = b"[" + b",".join(map(_tools, call.tools)) + b"]"
+            ready["tools"] = array(map(_tools, call.tools))
         return body_of(self._options(call), **ready)
 
     def _options(self, call: Call) -> dict[str, Any]:
@@ -81,6 +78,8 @@ class ChatWire:
             options |= {name: value for name, value in sampling.items() if value is not None}
         if call.context.prompt_cache_key is not None and host.cache_key and settings.base_url is None:
             options["prompt_cache_key"] = call.context.prompt_cache_key
+        if call.context.stop:
+            options["stop"] = list(call.context.stop)
         if (schema := call.context.response_schema) is not None:
             options["response_format"] = {
                 "type": "json_schema",
@@ -121,45 +120,32 @@ class ChatWire:
         return _ChatReader(settings)
 
 
-def _written(messages: Sequence[Message], model: str, *, marks: bool) -> Iterator[bytes]:
-    """Give what each message is written as; what was written before is found."""
-    provider = model.partition("/")[0]
-    kept = _messages.get(provider)
-    if kept is None:
-        kept = _messages[provider] = Kept(partial(_encode_message, model=f"{provider}/"))
-    run: list[Message] = []
-    caller: list[Message] = []
-    marked = {0, len(messages) - 1} if marks else set[int]()
-    for position, message in enumerate(messages):
-        if message.role == "tool":
-            run.append(message)
-            continue
-        if run:
-            yield from _answers(kept, caller, run, model)
-            run.clear()
-        caller = [message]
-        yield _mark(encode_messages([message], model)) if position in marked else kept(message)
-    if run:
-        yield from _answers(kept, caller, run, model, marked=marks)
+def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iterator[bytes | bytearray]:
+    """Give what the messages are written as: the marked first one, what was there before, and the end.
 
-
-def _encode_message(message: Message, model: str) -> bytes:
-    return b",".join(map(to_json, encode_messages([message], model)))
-
-
-def _answers(
-    kept: Kept[Message, bytes], caller: list[Message], run: list[Message], model: str, *, marked: bool = False
-) -> Iterator[bytes]:
-    """Write the answers to the calls of one message.
-
-    Those of a view are one message, in the order of the calls. Others come one by one: only together it is known what
-    stands first, and what has to stand behind them all.
+    The end is written anew each time: what belongs to the last answers may still come.
     """
-    if len(run) == 1 and not marked:
-        yield kept(run[0])
-        return
-    encoded = encode_messages([*caller, *run], model)[len(caller) :]
-    yield _mark(encoded) if marked else b",".join(map(to_json, encoded))
+    end = max(len(messages) - 1, 0)
+    while end and messages[end].role == "tool":
+        end -= 1
+    begin = 1 if marks and end else 0
+    if begin:
+        yield _mark(encode_messages(messages[:1], f"{provider}/"))
+    if begin < end:
+        beginnings = _beginnings.get(provider)
+        if beginnings is None:
+            beginnings = _beginnings[provider] = Beginnings(partial(_encode, provider=provider))
+        yield beginnings(messages[begin:end])
+    if last := encode_messages(messages[end:], f"{provider}/"):
+        yield _mark(last) if marks else b",".join(map(to_json, last))
+
+
+def _encode(messages: Sequence[Message], provider: str) -> bytes:
+    return b",".join(map(to_json, encode_messages(messages, f"{provider}/")))
+
+
+_beginnings: dict[str, Beginnings[Message]] = {}
+"""What the messages of conversations were written as, by provider."""
 
 
 def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:

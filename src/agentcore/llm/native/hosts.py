@@ -37,6 +37,11 @@ class Host:
 
 
 HOSTS: dict[str, Host] = {
+    "anthropic": Host(
+        base_url="https://api.anthropic.com",
+        wire="anthropic",
+        url_variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
+    ),
     "cerebras": Host(base_url="https://api.cerebras.ai/v1", url_variables=("CEREBRAS_API_BASE",)),
     "dashscope": Host(
         base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",

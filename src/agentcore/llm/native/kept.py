@@ -6,11 +6,12 @@ so what was written once is found by identity, for as long as somebody has the m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from operator import is_
 from typing import Generic, TypeVar
 from weakref import ref
 
-__all__ = ["Kept"]
+__all__ = ["Beginnings", "Kept"]
 
 T = TypeVar("T", bound=object)
 R = TypeVar("R")
@@ -34,5 +35,56 @@ class Kept(Generic[T, R]):
         self._found[key] = (ref(value, lambda _: self._found.pop(key, None)), made)
         return made
 
+    def drop(self, value: T) -> None:
+        """Keep it no longer."""
+        self._found.pop(id(value), None)
+
     def __len__(self) -> int:
         return len(self._found)
+
+
+class Beginnings(Generic[T]):
+    """The beginnings of lists that grow, each written once and joined by commas, as long as their first values live.
+
+    A conversation's request begins as its last one did. Written value by value, it would cost more with each step.
+    """
+
+    def __init__(self, write: Callable[[Sequence[T]], bytes]) -> None:
+        self._write = write
+        self._found: dict[tuple[int, ...], _Beginning[T]] = {}
+
+    def __call__(self, values: Sequence[T]) -> bytearray:
+        """Give what the values are written as; only those that were not there the last time are written."""
+        if not values:
+            return bytearray()
+        # Two: many conversations may begin with the same words of the system.
+        first = values[:2]
+        key = tuple(map(id, first))
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = _Beginning([ref(value, lambda _: self._found.pop(key, None)) for value in first])
+        if not found.begins(values):
+            found.written.clear()
+            found.data.clear()
+        if new := values[len(found.written) :]:
+            data = self._write(new)
+            if data and found.data:
+                found.data += b","
+            found.data += data
+            found.written += map(ref, new)
+        return found.data
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+
+class _Beginning(Generic[T]):
+    def __init__(self, first: list[ref[T]]) -> None:
+        self._first = first
+        self.written: list[ref[T]] = []
+        self.data = bytearray()
+
+    def begins(self, values: Sequence[T]) -> bool:
+        """Whether what is written is how these begin."""
+        written = self.written
+        return len(written) <= len(values) and all(map(is_, (each() for each in written), values))

@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from pydantic import JsonValue
+
 from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
 from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.kept import Kept
-from agentcore.llm.native.wire import Call, body_of, to_json
+from agentcore.llm.native.kept import Beginnings, Kept
+from agentcore.llm.native.wire import Call, array, body_of, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["ResponsesWire"]
-
-_messages: dict[str, Kept[Message, bytes]] = {}
-"""What messages were written as, by provider."""
 
 
 def _encode_tool(tool: ToolSchema) -> bytes:
@@ -48,10 +47,10 @@ class ResponsesWire:
 
     def body(self, call: Call) -> bytes:
         """Write a request."""
-        instructions, items = _written(call.messages, call.settings.model)
-        ready = {"input": b"[" + b",".join(items) + b"]"}
+        instructions, items = _written(call.messages[:], call.settings.provider)
+        ready = {"input": array(items)}
         if call.tools:
-            ready["tools"] = b"[" + b",".join(map(_tools, call.tools)) + b"]"
+            ready["tools"] = array(map(_tools, call.tools))
         return body_of(_options(call, instructions), **ready)
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
@@ -90,24 +89,28 @@ def _options(call: Call, instructions: str | None) -> dict[str, Any]:
     return options | settings.extra_body
 
 
-def _written(messages: Sequence[Message], model: str) -> tuple[str | None, list[bytes]]:
-    """Give the instructions, which are the system messages at the beginning, and what each other message is written as."""
-    provider = model.partition("/")[0]
-    kept = _messages.get(provider)
-    if kept is None:
-        kept = _messages[provider] = Kept(partial(_encode_message, model=f"{provider}/"))
-    instructions: list[str] = []
-    items: list[bytes] = []
-    for message in messages:
-        if message.role == "system" and not items:
-            instructions.append(message.text)
-        elif written := kept(message):
-            items.append(written)
-    return "\n\n".join(instructions) or None, items
+def _written(messages: Sequence[Message], provider: str) -> tuple[str | None, list[bytes | bytearray]]:
+    """Give the instructions, which are the system messages at the beginning, and what the others are written as."""
+    first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+    beginnings = _beginnings.get(provider)
+    if beginnings is None:
+        beginnings = _beginnings[provider] = Beginnings(partial(_encode, provider=provider))
+    written = [beginnings(messages[first:])] if first < len(messages) else []
+    return "\n\n".join(message.text for message in messages[:first]) or None, [data for data in written if data]
 
 
-def _encode_message(message: Message, model: str) -> bytes:
-    if message.role == "system":
-        # Not at the beginning: there it is an item like others.
-        return to_json({"type": "message", "role": "system", "content": [{"type": "input_text", "text": message.text}]})
-    return b",".join(map(to_json, encode_items([message], model)[1]))
+def _encode(messages: Sequence[Message], provider: str) -> bytes:
+    return b",".join(
+        to_json(item)
+        for message in messages
+        for item in (encode_items([message], f"{provider}/")[1] if message.role != "system" else [_said_later(message)])
+    )
+
+
+def _said_later(message: Message) -> JsonValue:
+    """Write words of the system that do not stand first: there they are an item like others."""
+    return {"type": "message", "role": "system", "content": [{"type": "input_text", "text": message.text}]}
+
+
+_beginnings: dict[str, Beginnings[Message]] = {}
+"""What the messages of conversations were written as, by provider."""

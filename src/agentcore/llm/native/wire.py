@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,7 +13,7 @@ from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["DONE", "Call", "Wire", "body_of", "to_json"]
+__all__ = ["DONE", "Call", "Wire", "array", "body_of", "to_json"]
 
 DONE: dict[str, Any] = {"type": "[DONE]"}
 """What a reader gets for the last event of those who end their streams with a word that is no JSON."""
@@ -64,8 +64,23 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def body_of(options: dict[str, Any], **ready: bytes) -> bytes:
-    """Write a request whose long parts are ready: `ready` holds fields as JSON, put before the options."""
-    parts = [b'"' + name.encode() + b'":' + value for name, value in ready.items()]
-    rest = to_json(options)[1:-1]
-    return b"{" + b",".join([*parts, rest] if rest else parts) + b"}"
+def array(parts: Iterable[bytes | bytearray]) -> list[bytes | bytearray]:
+    """Write an array whose elements, or runs of elements, are ready."""
+    written: list[bytes | bytearray] = [b"["]
+    for part in parts:
+        if len(written) > 1:
+            written.append(b",")
+        written.append(part)
+    written.append(b"]")
+    return written
+
+
+def body_of(options: dict[str, Any], **ready: list[bytes | bytearray]) -> bytes:
+    """Write a request whose long fields are ready, in parts: they come before the options, and are copied once."""
+    parts: list[bytes | bytearray] = []
+    for name, value in ready.items():
+        parts += [b"," if parts else b"{", b'"' + name.encode() + b'":', *value]
+    rest = to_json(options)[1:]
+    if parts and options:
+        parts.append(b",")
+    return b"".join([*(parts or [b"{"]), rest])

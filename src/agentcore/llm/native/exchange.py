@@ -1,0 +1,195 @@
+"""One request of the native route: how it is made, sent, and read when its answer comes at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import anyio
+import httpx
+
+from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
+from agentcore.llm.answer import Answer
+from agentcore.llm.catalog import ModelInfo, model_info, priced
+from agentcore.llm.failures import which_key
+from agentcore.llm.media import check_media
+from agentcore.llm.model import CallContext
+from agentcore.llm.native.anthropic import AnthropicWire
+from agentcore.llm.native.chat import ChatWire
+from agentcore.llm.native.clients import Answered, clients, read_through
+from agentcore.llm.native.failures import broken_connection, refused
+from agentcore.llm.native.hosts import HOSTS, find_key, where
+from agentcore.llm.native.responses import ResponsesWire
+from agentcore.llm.native.wire import Call, Wire
+from agentcore.llm.reply import Reply
+from agentcore.llm.settings import LLMSettings
+from agentcore.messages import Message, ToolSchema
+
+__all__ = ["MISSHAPEN", "Exchange", "prepare", "shown"]
+
+_NO_CONTEXT = CallContext()
+
+MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""What reading raises where an event has not the shape that the interface says."""
+
+_LONGEST_ANSWER = 256 * 1024 * 1024
+_LONGEST_REFUSAL = 1024 * 1024
+
+
+async def prepare(
+    settings: LLMSettings,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSchema],
+    context: CallContext | None,
+    *,
+    streamed: bool,
+) -> Exchange:
+    """Make a request.
+
+    Raises:
+        ModelError: It is known beforehand that there will be no reply.
+    """
+    sent = anyio.current_time()
+    info = await model_info(settings)
+    check_media(messages, settings, info.features)
+    wire, base_url, key = _reach(settings, info)
+    call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)
+    headers = wire.headers(key) | settings.revealed_headers
+    return Exchange(settings, info, wire, wire.url(base_url), headers, wire.body(call), sent)
+
+
+def _reach(settings: LLMSettings, info: ModelInfo) -> tuple[Wire, str, str | None]:
+    """Say how the provider is spoken to, where, and with which key."""
+    host = HOSTS[settings.provider]
+    base_url = where(settings, host)
+    if base_url is None:
+        raise BadRequest(
+            f"{settings.model}: it is not known where this server is. Pass LLM(base_url=...)"
+            + (f", or set {host.url_variables[0]}." if host.url_variables else "."),
+            model=settings.model,
+        )
+    key = find_key(settings)
+    if key is None and host.needs_key and base_url == host.base_url:
+        raise AuthenticationError(f"{settings.model}: {which_key(settings)}", model=settings.model)
+    if host.wire == "anthropic":
+        return AnthropicWire(settings), base_url, key
+    mode = settings.api_mode
+    if mode == "auto":
+        # What reasons there remembers its reasoning only so.
+        thinks = host.responses and base_url == host.base_url and info.features.reasoning
+        mode = "responses" if info.features.mode == "responses" or thinks else "chat"
+    return (ResponsesWire(host) if mode == "responses" else ChatWire(host)), base_url, key
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request, and how its answer is read."""
+
+    settings: LLMSettings
+    info: ModelInfo
+    wire: Wire
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    sent: float
+    """When it was made, by the event loop's clock."""
+
+    async def send(self) -> Answered:
+        """Send it and give the answer, once its head is there and says that there is one."""
+        with self.told():
+            answered = await (await clients()).post(self.url, self.headers, self.body)
+            if answered.response.status_code < 300:
+                return answered
+            try:
+                raise refused(self.settings, answered.response, await _beginning(answered.response))
+            finally:
+                await answered.aclose()
+
+    async def ask(self) -> Answer:
+        """Send it and read an answer that comes at once."""
+        answered = await self.send()
+        try:
+            with self.told():
+                body = bytearray()
+                async with aclosing(read_through(answered.response)) as chunks:
+                    async for chunk in chunks:
+                        body += chunk
+                        if len(body) > _LONGEST_ANSWER:
+                            raise self.unreadable(answered.response, "more bytes than any reply has")
+            return self.answer(answered.response, bytes(body))
+        finally:
+            await answered.aclose()
+
+    @contextmanager
+    def told(self) -> Generator[None]:
+        """Tell of connections that break in our words."""
+        try:
+            yield
+        except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
+            raise broken_connection(self.settings, error) from error
+        except httpx.InvalidURL as error:
+            raise BadRequest(
+                f"{self.settings.model}: {self.url!r} is no address: {error}", model=self.settings.model
+            ) from None
+
+    def answer(self, response: httpx.Response, body: bytes) -> Answer:
+        """Read a whole answer."""
+        try:
+            value: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            raise self.unreadable(response, shown(body)) from None
+        if not isinstance(value, dict):
+            raise self.unreadable(response, shown(body))
+        try:
+            return self.wire.answer(self.settings, cast("dict[str, Any]", value))
+        except MISSHAPEN as error:
+            raise self.unreadable(response, shown(body)) from error
+
+    def reply(self, answer: Answer, *, began: float | None = None) -> Reply:
+        """Put a price on an answer; `began` is when its first piece came."""
+        provider = f"{self.settings.provider}/"
+        return Reply(
+            latency=anyio.current_time() - self.sent,
+            time_to_first_token=None if began is None else began - self.sent,
+            message=answer.message,
+            usage=priced(self.info, self.settings, answer.usage, reported=answer.reported_cost),
+            stop_reason=answer.stop_reason,
+            model=f"{provider}{answer.model.removeprefix(provider)}" if answer.model else self.settings.model,
+            provider_id=answer.provider_id,
+        )
+
+    def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:
+        """Say that somebody's patience ended."""
+        return ModelTimeout(
+            f"{self.settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
+            model=self.settings.model,
+        )
+
+    def unreadable(self, response: httpx.Response, what: str) -> ModelUnavailable:
+        """Say that an answer is none: a page of a proxy, half a file."""
+        kind = response.headers.get("content-type", "no content type")
+        return ModelUnavailable(
+            f"{self.settings.model}: what {response.url.host} answered can't be read ({kind}): {what}. "
+            "Check base_url, and what stands between here and there.",
+            model=self.settings.model,
+            status=response.status_code,
+        )
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    """Read what an error says; nobody reads a megabyte of it."""
+    body = bytearray()
+    async with aclosing(read_through(response)) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > _LONGEST_REFUSAL:
+                break
+    return bytes(body[:_LONGEST_REFUSAL])
+
+
+def shown(body: bytes) -> str:
+    text = " ".join(body[:400].decode("utf-8", "replace").split())
+    return repr(text[:200]) if text else "nothing"

@@ -1,0 +1,150 @@
+"""A stream of the native route: events of the wire in, deltas out."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import Any, Self, cast
+
+import anyio
+import httpx
+
+from agentcore.errors import ModelUnavailable
+from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.deltas import Delta, deltas_of
+from agentcore.llm.model import UNFINISHED
+from agentcore.llm.native.clients import Answered, read_through
+from agentcore.llm.native.exchange import MISSHAPEN, Exchange, shown
+from agentcore.llm.native.sse import EventParser
+from agentcore.llm.native.wire import DONE
+from agentcore.llm.reply import Reply
+
+__all__ = ["NativeStream"]
+
+_LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
+_END_SECONDS = 0.5
+"""How long after its last word a stream may take to end. One that has ended leaves its connection for the next call."""
+
+
+class NativeStream:
+    """Deltas as their events arrive."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._settings = exchange.settings
+        self._reader: Reader = exchange.wire.reader(exchange.settings)
+        self._answered: Answered | None = None
+        self._chunks: AsyncGenerator[bytes] | None = None
+        self._events = EventParser()
+        self._deltas: deque[Delta] = deque()
+        self._begins_by = 0.0
+        self._begun = False
+        self._began: float | None = None
+        self._last = False
+        self._whole: bytearray | None = None
+        """The body, where the server sends it at once though it was asked for a stream."""
+        self._reply: Reply | None = None
+
+    async def open(self) -> None:
+        """Send the request."""
+        self._begins_by = anyio.current_time() + self._settings.timeout
+        with anyio.move_on_after(self._settings.timeout):
+            self._answered = await self._exchange.send()
+        if self._answered is None:
+            raise self._exchange.too_late("no reply began", self._settings.timeout, "timeout")
+        response = self._answered.response
+        self._chunks = read_through(response)
+        if "json" in response.headers.get("content-type", ""):
+            self._whole = bytearray()
+
+    async def aclose(self) -> None:
+        """End the call."""
+        if self._chunks is not None:
+            await self._chunks.aclose()
+        if self._answered is not None:
+            await self._answered.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        while not self._deltas:
+            if self._reply is not None:
+                raise StopAsyncIteration
+            await self._take_in()
+        return self._deltas.popleft()
+
+    async def _take_in(self) -> None:
+        chunk = await self._next_chunk()
+        if self._whole is not None:
+            self._take_whole(chunk)
+            return
+        for data in self._events.feed(chunk) if chunk is not None else self._events.finish():
+            self._begun = True
+            self._read(data)
+            if self._began is None and self._deltas:
+                self._began = anyio.current_time()
+        if chunk is None or self._last:
+            self._reply = self._exchange.reply(self._answer(), began=self._began)
+            if chunk is not None:
+                await self._end()
+
+    def _answer(self) -> Answer:
+        try:
+            return self._reader.answer()
+        except MISSHAPEN as error:
+            raise self._unreadable(b"") from error
+
+    async def _next_chunk(self) -> bytes | None:
+        assert self._chunks is not None
+        begun, settings = self._begun, self._settings
+        with self._exchange.told(), anyio.CancelScope() as limit:
+            limit.deadline = anyio.current_time() + settings.stream_idle_timeout if begun else self._begins_by
+            return await anext(self._chunks, None)
+        if begun:
+            raise self._exchange.too_late("nothing more came", settings.stream_idle_timeout, "stream_idle_timeout")
+        raise self._exchange.too_late("no reply began", settings.timeout, "timeout")
+
+    def _take_whole(self, chunk: bytes | None) -> None:
+        assert self._whole is not None
+        assert self._answered is not None
+        if chunk is not None:
+            self._whole += chunk
+            return
+        self._reply = self._exchange.reply(self._exchange.answer(self._answered.response, bytes(self._whole)))
+        self._deltas.extend(deltas_of(self._reply.message))
+
+    def _read(self, data: bytes) -> None:
+        if data == b"[DONE]":
+            event = DONE
+        else:
+            try:
+                event = json.loads(data)
+            except (ValueError, RecursionError):
+                raise self._unreadable(data) from None
+            if not isinstance(event, dict):
+                raise self._unreadable(data)
+        try:
+            self._deltas.extend(self._reader.read(cast("dict[str, Any]", event)))
+        except MISSHAPEN as error:
+            raise self._unreadable(data) from error
+        self._last = self._last or cast("dict[str, Any]", event).get("type") in _LAST_EVENTS
+
+    def _unreadable(self, data: bytes) -> ModelUnavailable:
+        assert self._answered is not None
+        return self._exchange.unreadable(self._answered.response, shown(data))
+
+    async def _end(self) -> None:
+        """Read what comes after the last word, so that the connection can be used again."""
+        assert self._chunks is not None
+        with suppress(httpx.HTTPError), anyio.move_on_after(_END_SECONDS):
+            async for _ in self._chunks:
+                pass
+
+    @property
+    def reply(self) -> Reply:
+        if self._reply is None or self._deltas:
+            raise RuntimeError(UNFINISHED)
+        return self._reply
