@@ -5,9 +5,10 @@ from __future__ import annotations
 from agentcore.errors import BadRequest
 from agentcore.llm.litellm_route.route import LiteLLMModel
 from agentcore.llm.model import Model
-from agentcore.llm.native.hosts import HOSTS
+from agentcore.llm.native.hosts import HOSTS, goes_native
 from agentcore.llm.native.model import NativeModel
 from agentcore.llm.settings import LLMSettings
+from agentcore.llm.text_calls import TextToolCalls
 
 __all__ = ["choose_route"]
 
@@ -18,14 +19,17 @@ def choose_route(settings: LLMSettings) -> Model:
     Raises:
         BadRequest: The native route is asked for, and the provider speaks nothing that it speaks.
     """
-    spoken = settings.provider in HOSTS
-    if settings.route == "native" and not spoken:
+    route = _route(settings)
+    return route if settings.native_tool_calling else TextToolCalls(route)
+
+
+def _route(settings: LLMSettings) -> Model:
+    if not goes_native(settings):
+        return LiteLLMModel(settings)
+    if settings.provider not in HOSTS:
         raise BadRequest(
             f"{settings.model}: {settings.provider!r} is reached through litellm only: leave route='native' out. Reached "
             f"natively: {', '.join(sorted(HOSTS))}.",
             model=settings.model,
         )
-    # Options that only litellm knows are a wish to go through it.
-    if settings.route == "native" or (settings.route == "auto" and spoken and not settings.provider_options):
-        return NativeModel(settings)
-    return LiteLLMModel(settings)
+    return NativeModel(settings)

@@ -84,6 +84,8 @@ class LLMSettings(Value):
     features: Features = Field(default_factory=Features)
     """What you know of the model better than the list of models does; what is None is left to the list."""
 
+    native_tool_calling: bool = True
+    """Whether the model was made to call tools. Without, it is told in its prompt how to call them in its words."""
     streaming: bool = True
     """Whether to ask for a stream at all; some servers can't. Then the deltas of a reply come together at its end."""
     drop_params: bool = True
