@@ -137,7 +137,8 @@ def _read_calls(
                 )
             )
         else:
-            event = event.model_copy(update={"risk": _risk_of(read.tool, read.action)})
+            if (risk := _risk_of(read.tool, read.action)) is not event.risk:
+                event = event.model_copy(update={"risk": risk})
             events.append(event)
             calls.append(Call(event, read.tool, read.action))
             if read.tool.finishes:

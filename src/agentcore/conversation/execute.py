@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import anyio
 from anyio import get_cancelled_exc_class
-from anyio.lowlevel import checkpoint
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 
 from agentcore.agent import Call
 from agentcore.conversation.ask import ask_aside
@@ -115,7 +116,7 @@ async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) ->
     if not calls:
         await checkpoint()
         return
-    crew = _Crew(core)
+    crew = _Crew(core, len(calls))
     queue = Queue()
     with enter_inside(core.state.conversation_id):
         for call in calls:
@@ -150,10 +151,11 @@ class _Crew:
     answered and left behind then, so that the turn and the conversation can end. Its task ends when the tool lets it.
     """
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, calls: int) -> None:
         self._core = core
         self._turn = core.turn
-        self._limiter = anyio.CapacityLimiter(core.agent.max_parallel_calls)
+        at_once = core.agent.max_parallel_calls
+        self._room = anyio.CapacityLimiter(at_once) if calls > at_once else nullcontext()
         self._hands: dict[str, _Hand] = {}
         self._errors: list[BaseException] = []
         self.settled = anyio.Event()
@@ -174,10 +176,11 @@ class _Crew:
         """
         for hand in self._hands.values():
             hand.scope.cancel()
-        with anyio.move_on_after(_STOP_SECONDS, shield=True):  # noqa: ASYNC912 where all are over there is nothing to wait for
-            while self._hands:
-                self.settled = anyio.Event()
-                await self.settled.wait()
+        if self._hands:
+            with anyio.move_on_after(_STOP_SECONDS, shield=True):
+                while self._hands:
+                    self.settled = anyio.Event()
+                    await self.settled.wait()
         for hand in tuple(self._hands.values()):
             await self._abandon(hand)
         if self._errors:
@@ -187,7 +190,7 @@ class _Crew:
     async def _run(self, hand: _Hand) -> None:
         try:
             with hand.scope:
-                await _run_call(self._core, hand, self._limiter)
+                await _run_call(self._core, hand, self._room)
         except get_cancelled_exc_class():
             raise  # of whoever hosts the conversation
         except BaseException as error:
@@ -220,13 +223,14 @@ class _Crew:
             await core.journal.keep(interrupted(event, why, hand.call, "abandoned"))
 
 
-async def _run_call(core: Core, hand: _Hand, limiter: anyio.CapacityLimiter) -> None:
+async def _run_call(core: Core, hand: _Hand, room: AbstractAsyncContextManager[None]) -> None:
     call, event, seconds = hand.call, hand.call.event, core.state.limits.call_seconds
     scope = core.scope_of(event.id)
     try:
         with scope:
             await hand.place.turn()
-            async with limiter:
+            async with room:
+                await checkpoint_if_cancelled()
                 if not hand.started:
                     await core.journal.write(ActionStarted(cause=event.id))
                 if seconds is not None:

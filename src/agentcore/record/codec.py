@@ -67,7 +67,7 @@ def _say(event: Event) -> tuple[Event, bytes]:
     except PydanticSerializationError:
         pass  # half of a surrogate pair
     else:
-        if not any(odd in body for odd in _ODD):
+        if not any(map(body.__contains__, _ODD)):
             return event, body
     said = parse_event(json.dumps(_sayable(event.model_dump(mode="json"))))
     return said, said.model_dump_json().encode()

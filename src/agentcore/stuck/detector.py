@@ -119,6 +119,8 @@ class StuckDetector:
             if not (earlier.failed and earlier.asks_like(last)):
                 break
             streak.append(earlier)
+        if len(streak) < limit:
+            return None
         what = f"The agent called {last.tools} {len(streak)} times in a row with the same arguments, and it failed each time"
         error = _shortened(last.last_error)
         if len(streak) > limit:
