@@ -13,6 +13,7 @@ from agentcore.cli.settings import Settings
 from agentcore.errors import MissingExtra
 from agentcore.llm import LLM
 from agentcore.llm.names import KEY_VARIABLES
+from agentcore.llm.native.hosts import goes_native
 from agentcore.record import ConversationState
 from agentcore.tools import register_tool
 from agentcore_tools import coding_tools, file_editor_tool, terminal_tool
@@ -28,7 +29,7 @@ def agent_for(settings: Settings, *, retries: int | None = None) -> Agent:
 
     Raises:
         UsageError: No model was named, or it can't be reached like this.
-        MissingExtra: litellm is not installed.
+        MissingExtra: The model is reached through litellm, which is not installed.
     """
     return Agent(llm=_model(settings, retries), tools=coding_tools())
 
@@ -100,7 +101,7 @@ def _checked(llm: LLM, settings: Settings, *, base_url: str | None, retries: int
             f"There is no key for {llm.provider}: set the environment variable {' or '.join(variables)} "
             "(or AGENTCORE_API_KEY)."
         )
-    if find_spec("litellm") is None:
+    if not goes_native(llm) and find_spec("litellm") is None:
         raise MissingExtra(f"The model {llm.model!r}", "litellm")
     return llm
 

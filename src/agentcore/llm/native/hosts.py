@@ -9,7 +9,7 @@ from typing import Literal
 from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["HOSTS", "Host", "find_key", "where"]
+__all__ = ["HOSTS", "Host", "find_key", "goes_native", "where"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +81,14 @@ HOSTS: dict[str, Host] = {
     "zai": Host(base_url="https://api.z.ai/api/paas/v4", url_variables=("ZAI_API_BASE",), effort="thinking"),
 }
 """The providers that are reached natively, by the name that a model's name begins with."""
+
+
+def goes_native(settings: LLMSettings) -> bool:
+    """Say whether a model is reached over plain HTTP; what is not goes through litellm."""
+    if settings.route != "auto":
+        return settings.route == "native"
+    # Options that only litellm knows are a wish to go through it.
+    return settings.provider in HOSTS and not settings.provider_options
 
 
 def where(settings: LLMSettings, host: Host) -> str | None:
