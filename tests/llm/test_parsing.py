@@ -8,9 +8,9 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentcore.errors import ModelError, RateLimited, SchemaError, StructuredOutputError
-from agentcore.llm import CallContext, Parsed, parse, parse_reply
+from agentcore.llm import LLM, CallContext, Parsed, parse, parse_reply
 from agentcore.messages import Message, TextBlock, ToolCallBlock
-from agentcore.testing import Said, ScriptedLLM, call, calls, hang, say
+from agentcore.testing import Said, ScriptedLLM, call, calls, hang, say, serve_provider
 from agentcore.usage import Usage
 
 ASK = [Message.system("Be exact."), Message.user("Which city?")]
@@ -164,6 +164,14 @@ async def test_errors_of_the_model_come_out_as_they_are() -> None:
 
     with pytest.raises(SchemaError):
         await parse(ScriptedLLM([]), ASK, Odd)
+
+
+async def test_an_llm_gives_the_value_itself() -> None:
+    script = [call("answer", name="Oslo"), call("answer", name="Oslo", people=700_000)]
+    async with serve_provider(script) as provider:
+        llm = LLM(model="openai/small", base_url=provider.base_url, api_key="sk-a")
+        assert await llm.parse(ASK, City) == OSLO
+    assert len(provider.requests) == 2
 
 
 async def test_cancelling_ends_the_call() -> None:
