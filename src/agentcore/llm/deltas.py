@@ -3,7 +3,7 @@
 Deltas are for those who watch. What counts is the `Reply` at the end: it is assembled apart, and complete.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import json
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Trying again, around any model."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import random
 from collections.abc import AsyncGenerator, Sequence
