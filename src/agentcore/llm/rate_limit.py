@@ -140,7 +140,12 @@ class RateLimitedModel:
         if self.requests is not None:
             await self.requests.take()
         if self.tokens is not None:
-            await self.tokens.take(estimated)
+            try:
+                await self.tokens.take(estimated)
+            except BaseException:
+                if self.requests is not None:
+                    self.requests.correct(-1)
+                raise
 
     def _watched(self, context: CallContext | None, estimated: float) -> CallContext:
         context = context or CallContext()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import anyio
 import pytest
+from pydantic import BaseModel
 
 from agentcore import Agent, Conversation, tool
 from agentcore.errors import ModelConnectionError, ModelUnavailable
@@ -19,6 +20,7 @@ from agentcore.llm import (
     RetryPolicy,
     TextDelta,
     ToolCallDelta,
+    parse,
 )
 from agentcore.llm.text_calls import TextToolCalls
 from agentcore.messages import (
@@ -300,6 +302,20 @@ async def test_cancelling_ends_the_call() -> None:
             await anyio.wait_all_tasks_blocked()
             tasks.cancel_scope.cancel()
     assert len(inside.requests) == 2
+
+
+class Place(BaseModel):
+    name: str
+    people: int
+
+
+async def test_an_answer_of_a_type_can_be_had_from_it() -> None:
+    inside, model = scripted(
+        "<function=answer>\n<parameter=name>Oslo</parameter>\n</function>",
+        "<function=answer>\n<parameter=name>Oslo</parameter>\n<parameter=people>709000</parameter>\n</function>",
+    )
+    assert await parse(model, ASK, Place) == Place(name="Oslo", people=709_000)
+    assert inside.requests[1].last.text.startswith("Error of answer:\nThe answer does not fit:\n- people: ")
 
 
 @tool
