@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Sequence
 
@@ -23,6 +24,7 @@ from agentcore.llm import (
     parse,
 )
 from agentcore.llm.text_calls import TextToolCalls
+from agentcore.llm.text_calls.kept import Kept
 from agentcore.messages import (
     ImageBlock,
     Message,
@@ -208,6 +210,40 @@ async def test_earlier_calls_and_results_are_told_in_words() -> None:
         Message.user("Do."),
         Message.user("Result of look:\n(nothing)"),
     )
+
+
+async def test_what_was_written_is_kept_as_long_as_the_messages_live() -> None:
+    inside, model = scripted("Hi.", "Hi.", "Hi.", "Hi.")
+    history = [
+        *ASK,
+        Message.assistant(ToolCallBlock(id="1", name="write", arguments={"path": "1", "lines": 2})),
+        Message(role="tool", content=(ToolResultBlock(call_id="1", name="write", content=()),)),
+        Message.assistant(ToolCallBlock(id="2", name="gone", arguments={})),
+        Message(role="tool", content=(ToolResultBlock(call_id="2", name="gone", content=()),)),
+    ]
+    await model.complete(history, [WRITE])
+    await model.complete([*history, Message.user("Go on.")], [WRITE])
+    first, second = (request.messages for request in inside.requests)
+    assert all(one is other for one, other in zip(first[:-1], second, strict=False))
+    assert second[-1].text == "Result of gone:\n(nothing)\n\nGo on."
+    # Another schema of the same name: what was written by the old one is not what is said now.
+    text = WRITE.model_copy(update={"parameters": {"properties": {"path": {"type": "integer"}}}})
+    await model.complete(history, [text])
+    assert '<parameter=path>"1"</parameter>' in inside.requests[2].messages[2].text
+    await model.complete(ASK[1:], [WRITE])
+    assert [message.role for message in inside.requests[3].messages] == ["system", "user"]
+
+
+def test_what_is_kept_goes_with_the_messages() -> None:
+    kept = Kept()
+    one, other = Message.user("1"), Message.user("2")
+    made = kept((one, other), lambda: Message.user("12"))
+    assert kept((one, other), lambda: Message.user("no")) is made
+    assert kept((one,), lambda: Message.user("1")).text == "1"
+    assert len(kept) == 1
+    del one
+    gc.collect()
+    assert len(kept) == 0
 
 
 async def test_words_stream_and_a_call_comes_whole() -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
+from agentcore.llm.text_calls.kept import Kept
 from agentcore.llm.text_calls.values import write_value
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 
 __all__ = ["Properties", "properties_of", "write_call", "write_messages", "write_result"]
+
+_UNKNOWN: Final = ToolSchema.model_construct(name="", description="", parameters={})
+_kept = Kept()
 
 Properties = Mapping[str, Mapping[str, Any]]
 """The schemas of a tool's parameters, by name."""
@@ -42,32 +47,51 @@ def write_result(name: str, text: str, *, is_error: bool = False) -> str:
     return f"{'Error' if is_error else 'Result'} of {name}:\n{text or '(nothing)'}"
 
 
-def write_messages(messages: Sequence[Message], tools: Mapping[str, ToolSchema]) -> list[Message]:
-    """Write calls into the words of who made them, and results into messages of the user.
+def write_messages(messages: Sequence[Message], tools: Mapping[str, ToolSchema], prompt: str = "") -> list[Message]:
+    """Write calls into the words of who made them, results into messages of the user, and `prompt` into the system's.
 
     Results and what the user says after them become one message: many of these models want the roles to take turns.
     """
     written: list[Message] = []
-    results: list[Block] = []
-    for message in messages:
+    results: list[Message] = []
+    for number, message in enumerate(messages):
         if message.role == "tool":
-            results.extend(piece for block in message.content for piece in _result(block))
-        elif message.role == "user" and results:
-            written.append(Message.user(*_joined([*results, *message.content])))
+            results.append(message)
+            continue
+        if results:
+            answered = (*results, message) if message.role == "user" else tuple(results)
+            written.append(_kept(answered, partial(_as_user, answered)))
             results = []
+            if message.role == "user":
+                continue
+        if message.role == "system" and number == 0 and prompt:
+            written.append(_kept((message, *tools.values()), partial(_with_prompt, message, prompt)))
+            prompt = ""
+        elif calls := message.tool_calls:
+            schemas = tuple(tools.get(call.name, _UNKNOWN) for call in calls)
+            written.append(_kept((message, *schemas), partial(_said, message, tools)))
         else:
-            if results:
-                written.append(Message.user(*_joined(results)))
-                results = []
-            written.append(_said(message, tools))
+            written.append(message)
     if results:
-        written.append(Message.user(*_joined(results)))
+        answered = tuple(results)
+        written.append(_kept(answered, partial(_as_user, answered)))
+    if prompt:
+        written.insert(0, _kept(tuple(tools.values()), partial(Message.system, prompt)))
     return written
 
 
+def _with_prompt(message: Message, prompt: str) -> Message:
+    """Put it at the end, where it leaves what comes before as it is."""
+    return message.model_copy(update={"content": tuple(_joined([*message.content, TextBlock(text=prompt)]))})
+
+
+def _as_user(messages: Sequence[Message]) -> Message:
+    return Message.user(
+        *_joined(piece for message in messages for block in message.content for piece in _result(block))
+    )
+
+
 def _said(message: Message, tools: Mapping[str, ToolSchema]) -> Message:
-    if not message.tool_calls:
-        return message
     blocks = [
         TextBlock(text=write_call(block.name, block.arguments, properties_of(tools.get(block.name))))
         if isinstance(block, ToolCallBlock)

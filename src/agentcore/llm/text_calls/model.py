@@ -82,9 +82,7 @@ class _Call:
     def __init__(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> None:
         self._tools: Mapping[str, ToolSchema] = {tool.name: tool for tool in tools}
         self._turn = sum(message.role == "assistant" for message in messages) + 1
-        self.messages = write_messages(messages, self._tools)
-        if tools:
-            self.messages = _with_prompt(self.messages, tools_prompt(tools))
+        self.messages = write_messages(messages, self._tools, tools_prompt(tools) if tools else "")
 
     def reader(self) -> WordsReader | None:
         """Give a new reader; None where there is nothing to call."""
@@ -154,16 +152,6 @@ class _Reading:
                 pass
             case CallEnded(name, arguments):
                 self.add(ToolCallBlock(id=self._call.call_id(self._calls + 1), name=name, arguments=arguments))
-
-
-def _with_prompt(messages: list[Message], prompt: str) -> list[Message]:
-    """Put it at the end of the system prompt, where it leaves what comes before as it is."""
-    if not messages or messages[0].role != "system":
-        return [Message.system(prompt), *messages]
-    first = messages[0]
-    text = "\n\n".join(filter(None, [first.text, prompt]))
-    others = [block for block in first.content if not isinstance(block, TextBlock)]
-    return [first.model_copy(update={"content": (TextBlock(text=text), *others)}), *messages[1:]]
 
 
 class _TextStream:
