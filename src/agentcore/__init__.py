@@ -7,7 +7,10 @@ Above: your program. Everything a program types most is here; the rest has its f
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from agentcore._collecting import without_collections
 
 __version__ = "0.1.0"
 
@@ -175,9 +178,14 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'agentcore' has no attribute {name!r}")
-    value = getattr(import_module(home), name)
+    value = getattr(_import(home), name)
     globals()[name] = value
     return value
+
+
+@without_collections
+def _import(home: str) -> ModuleType:
+    return import_module(home)
 
 
 def __dir__() -> list[str]:

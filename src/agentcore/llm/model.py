@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 from pydantic import JsonValue
 
@@ -23,8 +23,7 @@ UNFINISHED = "The stream has not ended yet: read all of its deltas before asking
 """What `DeltaStream.reply` says when it is asked too early."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetryReport:
+class RetryReport(NamedTuple):
     """An attempt failed and another one follows."""
 
     attempt: int
@@ -36,8 +35,7 @@ class RetryReport:
     """The model that is asked then, where it is another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseSchema:
+class ResponseSchema(NamedTuple):
     """The shape that the words of a reply are to have."""
 
     name: str

@@ -6,7 +6,7 @@ import inspect
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from agentcore.llm.estimate import estimate_tokens
 from agentcore.llm.model import CallContext, DeltaStream, Model
@@ -16,8 +16,7 @@ from agentcore.messages import ImageBlock, Message, ToolResultBlock, ToolSchema
 __all__ = ["ModelRequest", "RouterLLM", "Selector", "at_random", "by_length", "by_media"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """What a selector chooses by: what the model is asked."""
 
     messages: Sequence[Message]

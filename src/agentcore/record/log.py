@@ -13,10 +13,10 @@ import anyio
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
+from agentcore._collecting import without_collections
 from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event, parse_event
 from agentcore.record.codec import BLOB_PREFIX, decode, encode, find_blobs
-from agentcore.record.collecting import without_collections
 from agentcore.record.files.store import FileStore
 from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import store_limiter

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from agentcore.record.collecting import without_collections
+from agentcore._collecting import without_collections
 from agentcore.record.store import Record
 
 __all__ = ["Scan", "decode_line", "encode_line", "scan"]

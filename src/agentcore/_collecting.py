@@ -1,4 +1,7 @@
-"""Loading without the garbage collector, which would go through all that was loaded again and again and find nothing."""
+"""Loading without the garbage collector, which would go through all that was loaded again and again and find nothing.
+
+Above: the log, which loads events, and the package itself, which loads its modules.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentcore.record.collecting import without_collections
+from agentcore._collecting import without_collections
 
 
 @pytest.fixture(autouse=True)
