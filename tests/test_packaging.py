@@ -10,7 +10,8 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +43,21 @@ def pins() -> dict[str, Version]:
     return {canonicalize_name(name): Version(version) for name, _, version in named}
 
 
-def tracked_texts() -> Iterator[tuple[str, str]]:
+@cache
+def tracked_texts() -> list[tuple[str, str]]:
     """Give path and text of each file in version control."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git repository, so nobody can say which files are tracked")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-    for name in filter(None, listed.split("\0")):
-        path = ROOT / name
-        if path.is_file() and b"\0" not in (content := path.read_bytes()):
-            yield name, content.decode("utf-8")
+    files = [(name, ROOT / name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
+    contents = [(name, path.read_bytes()) for name, path in files]
+    return [(name, content.decode("utf-8")) for name, content in contents if b"\0" not in content]
+
+
+@cache
+def distributions_of_modules() -> Mapping[str, list[str]]:
+    """Give the distributions that a module of this name can come from."""
+    return importlib.metadata.packages_distributions()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -137,7 +144,7 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
         files = [path for path in files if not path.is_relative_to(ROOT / "src" / "agentcore" / "testing")]
     declared = {canonicalize_name(requirement.name) for requirement in requirements(*extras)}
     declared.add(canonicalize_name("pydantic-core"))  # a part of pydantic, which asks for exactly one version of it
-    distributions = importlib.metadata.packages_distributions()
+    distributions = distributions_of_modules()
     undeclared = {
         module: places
         for module, places in third_party_imports(files).items()

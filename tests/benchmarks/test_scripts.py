@@ -29,7 +29,15 @@ def run(*command: str | Path) -> str:
     return ended.stdout
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+# What these do, they do in many processes.
+IN_MANY_PROCESSES = {"import_cost", "many"}
+
+
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in IN_MANY_PROCESSES)) for path in SCRIPTS],
+    ids=lambda path: path.stem,
+)
 def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path) -> None:
     said: dict[str, Any] = json.loads(run(script, "--tiny"))
 
@@ -42,6 +50,14 @@ def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path) -> 
     for bar in said["bars"]:
         assert said["figures"][bar["figure"]] == bar["is"]
         assert bar["met"] is (bar["is"] <= bar["at_most"])
+
+
+@pytest.mark.parametrize("what", ["time", "rss"])
+def test_many_conversations_are_measured_in_a_process_of_their_own(tmp_path: Path, what: str) -> None:
+    said: dict[str, float] = json.loads(run(ROOT / "benchmarks" / "many.py", "--here", what, "memory", "2", tmp_path))
+
+    assert said.keys() == ({"wall", "cpu", "threads"} if what == "time" else {"idle", "live"})
+    assert said["wall" if what == "time" else "live"] > 0
 
 
 def test_one_command_runs_those_that_are_named_and_keeps_their_lines(tmp_path: Path) -> None:

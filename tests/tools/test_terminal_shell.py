@@ -99,8 +99,9 @@ async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:
 
 async def test_nothing_stops_to_show_a_page_at_a_time(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
-        await terminal("git init -q . && git config user.email a@b.c && git config user.name n")
-        await terminal('for i in $(seq 300); do git commit -q --allow-empty -m "number $i"; done', timeout=60)
+        await terminal("git init -q . && git symbolic-ref HEAD refs/heads/main")
+        commit = r"commit refs/heads/main\ncommitter n <a@b.c> %d +0000\ndata <<END\nnumber %d\nEND\n"
+        await terminal(f"for i in $(seq 300); do printf '{commit}' $i $i; done | git fast-import --quiet")
         told = await terminal("git log --format=%s")
         assert told.text.startswith("number 300\n")
         assert told.text.endswith("number 1\n")
