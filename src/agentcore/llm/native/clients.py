@@ -7,6 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import Self
 
 import anyio
@@ -19,7 +20,7 @@ __all__ = ["CONNECT_SECONDS", "Answered", "Clients", "clients", "read_through"]
 CONNECT_SECONDS = 30.0
 """How long a connection may take to be made."""
 
-_PER_CLIENT = 16
+_PER_CLIENT = 2
 _CLOSE_SECONDS = 5.0
 
 _tls_turn = threading.Lock()
@@ -29,9 +30,9 @@ _tls: ssl.SSLContext | None = None
 class Answered:
     """An answer whose body is still to be read."""
 
-    def __init__(self, response: httpx.Response, used: list[int], number: int) -> None:
+    def __init__(self, response: httpx.Response, free: list[int], number: int) -> None:
         self.response = response
-        self._used = used
+        self._free = free
         self._number = number
         self._closed = False
 
@@ -44,7 +45,7 @@ class Answered:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                 await self.response.aclose()
         finally:
-            self._used[self._number] -= 1
+            heappush(self._free, self._number)
 
 
 async def read_through(response: httpx.Response) -> AsyncGenerator[bytes]:
@@ -118,7 +119,8 @@ class Clients:
     def __init__(self, tls: ssl.SSLContext) -> None:
         self._tls = tls
         self._clients: list[httpx.AsyncClient] = []
-        self._used: list[int] = []
+        self._free: list[int] = []
+        """A heap of the numbers of clients that have room, each as often as it has."""
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Answered:
         """Post a body and give the answer as soon as its head is there, to be closed by the caller.
@@ -126,28 +128,25 @@ class Clients:
         Raises:
             httpx.TransportError: No answer came, or the connection broke.
         """
-        number = self._first_with_room()
-        client = self._clients[number]
-        self._used[number] += 1
+        if not self._free:
+            self._add()
+        number = heappop(self._free)
         try:
-            response = await client.send(_request(url, headers, body), stream=True)
+            response = await self._clients[number].send(_request(url, headers, body), stream=True)
         except BaseException:
-            self._used[number] -= 1
+            heappush(self._free, number)
             raise
-        return Answered(response, self._used, number)
+        return Answered(response, self._free, number)
 
-    def _first_with_room(self) -> int:
-        for number, used in enumerate(self._used):
-            if used < _PER_CLIENT:
-                return number
+    def _add(self) -> None:
         self._clients.append(
             httpx.AsyncClient(
                 verify=self._tls,
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=_PER_CLIENT, keepalive_expiry=60),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=60),
             )
         )
-        self._used.append(0)
-        return len(self._clients) - 1
+        for _ in range(_PER_CLIENT):
+            heappush(self._free, len(self._clients) - 1)
 
     async def aclose(self) -> None:
         """Close all connections."""
