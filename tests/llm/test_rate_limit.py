@@ -129,6 +129,8 @@ async def test_tokens_are_estimated_and_then_corrected_by_what_was_used() -> Non
         async for _ in stream:
             pass
     assert time.slept == [0.1, 60]
+    await model.complete(ASK)
+    assert time.slept == [0.1, 60, 60]
 
 
 async def test_an_estimate_stands_where_nobody_says_what_was_used() -> None:

@@ -161,6 +161,7 @@ def test_who_speaks_about_tags_is_not_misread() -> None:
         "<function=a>\n<parameter=x>1</parameter>\n</function>",
         "see <function=look> and </function>",
         "<parameter=other>1</parameter>",
+        "<parameter=other>1</parameter>\n<parameter=more>2</parameter>\nand so on",
         "a\n</function>\nb",
         "<tool_call></tool_call>",
         "&lt;div&gt;",
@@ -177,6 +178,8 @@ def test_a_value_that_opens_a_tag_and_never_closes_it_ends_where_it_does() -> No
     text = "<function=write>\n<parameter=text>grep '<function=look>' x</parameter>\n</function>"
     assert only(text) == {"text": "grep '<function=look>' x"}
     assert read(f"{text}\n{text}") == [call(text="grep '<function=look>' x")] * 2
+    more = text.replace("\n</function>", "\n<parameter=line>7</parameter>\n</function>")
+    assert only(more) == {"text": "grep '<function=look>' x", "line": 7}
 
 
 def test_tags_that_a_model_escaped_are_the_tags() -> None:
@@ -235,6 +238,14 @@ def test_what_follows_a_call_that_cannot_be_read_is_read() -> None:
 @pytest.mark.parametrize("half", ["<func", "<function=", "</think", "<tool_c"])
 def test_half_a_tag_is_never_shown(half: str) -> None:
     assert read(f"I write.{half}") == [Words("I write.")]
+
+
+def test_a_call_is_there_as_soon_as_its_last_character_is() -> None:
+    reader = WordsReader({"write": WRITE})
+    text = "<function=write>\n<parameter=text>a </function> of b</parameter>\n</function>"
+    early = [piece for letter in text[:-1] for piece in reader.feed(letter)]
+    assert early == [CallBegan("write")]
+    assert list(reader.feed(text[-1])) == [call(text="a </function> of b")]
 
 
 def test_a_long_value_in_many_pieces_is_read_in_time_that_grows_with_its_length() -> None:
