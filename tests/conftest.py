@@ -44,6 +44,9 @@ def _blockbuster() -> BlockBuster:
     for function in watch.functions.values():
         # Once per process, when the first model's schema is built, pydantic looks through what is installed for plugins.
         function.can_block_in("pydantic/plugin/_loader.py", "get_plugins")
+        # coverage's collector works inside of whatever runs: it looks at each new file, and waits for other threads' data.
+        function.can_block_in("coverage/control.py", "_should_trace")
+        function.can_block_in("coverage/collector.py", "lock_data")
     return watch
 
 
