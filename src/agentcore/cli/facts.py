@@ -46,7 +46,10 @@ def say_fact(event: Event) -> Text:
         case UsageEvent():
             said = Text(_usage(event), DIM)
         case RetryEvent():
-            why = f"attempt {event.attempt} failed, the next one in {duration(event.delay)}: {event.error}"
+            then = f"the next one in {duration(event.delay)}"
+            if event.next_model is not None:
+                then = f"{event.next_model} is asked"
+            why = f"attempt {event.attempt} failed, {then}: {event.error}"
             said = Text(printable(why), WARN)
         case PauseEvent():
             said = Text("asked to stop at the end of the step", WARN)

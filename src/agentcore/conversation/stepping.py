@@ -156,7 +156,11 @@ class Stepper:
         return None
 
     async def _on_retry(self, report: RetryReport) -> None:
-        await self._core.journal.write(RetryEvent(attempt=report.attempt, error=str(report.error), delay=report.delay))
+        await self._core.journal.write(
+            RetryEvent(
+                attempt=report.attempt, error=str(report.error), delay=report.delay, next_model=report.next_model
+            )
+        )
 
     async def _on_delta(self, delta: Delta) -> None:
         voice = self._voice

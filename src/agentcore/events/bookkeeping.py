@@ -98,6 +98,8 @@ class RetryEvent(EventBase):
     error: str
     delay: FiniteFloat
     """Seconds until the next attempt."""
+    next_model: Verbatim | None = None
+    """The model that is asked then, where it is another one."""
 
 
 class ConversationErrorEvent(EventBase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentcore.errors import BadRequest
+from agentcore.llm.catalog import model_info
 from agentcore.llm.litellm_route.route import LiteLLMModel
 from agentcore.llm.model import Model
 from agentcore.llm.native.hosts import HOSTS, goes_native
@@ -10,7 +11,7 @@ from agentcore.llm.native.model import NativeModel
 from agentcore.llm.settings import LLMSettings
 from agentcore.llm.text_calls import TextToolCalls
 
-__all__ = ["choose_route"]
+__all__ = ["choose_route", "holds_to_schemas"]
 
 
 def choose_route(settings: LLMSettings) -> Model:
@@ -33,3 +34,10 @@ def _route(settings: LLMSettings) -> Model:
             model=settings.model,
         )
     return NativeModel(settings)
+
+
+async def holds_to_schemas(settings: LLMSettings) -> bool:
+    """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
+    if not goes_native(settings) or settings.provider not in HOSTS or HOSTS[settings.provider].wire != "chat":
+        return False
+    return settings.native_tool_calling and (await model_info(settings)).features.response_schema is True

@@ -12,7 +12,7 @@ from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel
-from agentcore.llm.route import RoutedModel
+from agentcore.llm.route import RoutedModel, held_to_schemas
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -59,12 +59,16 @@ class LLM(LLMSettings):
     ) -> ValueT:
         """Ask for an answer of a type, and give it as a value of that type; see `agentcore.llm.parse`.
 
+        The provider holds the model to the type's schema where it is known to be able to; else the model is given a tool
+        whose arguments are the type's fields.
+
         Raises:
             StructuredOutputError: The answer does not fit, and neither did the corrected one.
             ModelError: There is no reply; its class says why.
             SchemaError: The type can't be described to a language model.
         """
-        return await parse(self, messages, answer, context=context)
+        how = "response_schema" if await held_to_schemas(self) else "tool"
+        return await parse(self, messages, answer, context=context, how=how)
 
     def _retried(self) -> RetryingModel:
         return RetryingModel(RoutedModel(self), self.retry_policy)

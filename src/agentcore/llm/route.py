@@ -6,7 +6,7 @@ the event loop goes on, here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -19,9 +19,10 @@ from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["RoutedModel"]
+__all__ = ["RoutedModel", "held_to_schemas"]
 
 _choose: Callable[[LLMSettings], Model] | None = None
+_holds: Callable[[LLMSettings], Awaitable[bool]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,17 @@ class RoutedModel:
             yield deltas
 
 
+async def held_to_schemas(settings: LLMSettings) -> bool:
+    """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
+    await _load()
+    assert _holds is not None
+    return await _holds(settings)
+
+
 async def _load() -> Callable[[LLMSettings], Model]:
-    global _choose  # noqa: PLW0603 - a module is imported once per process
+    global _choose, _holds
     module = await anyio.to_thread.run_sync(
         import_module, "agentcore.llm.choose", abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
     )
-    _choose = module.choose_route
+    _choose, _holds = module.choose_route, module.holds_to_schemas
     return module.choose_route

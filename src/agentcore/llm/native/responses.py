@@ -82,7 +82,7 @@ def _options(call: Call, instructions: str | None) -> dict[str, Any]:
         options |= {name: value for name, value in sampling.items() if value is not None}
     if call.context.prompt_cache_key is not None and settings.base_url is None:
         options["prompt_cache_key"] = call.context.prompt_cache_key
-    if (schema := call.context.response_schema) is not None:
+    if (schema := call.schema) is not None:
         options["text"] = {
             "format": {"type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": False}
         }

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import Features
-from agentcore.llm.model import CallContext
+from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -29,6 +29,11 @@ class Call:
     context: CallContext
     features: Features
     streamed: bool
+
+    @property
+    def schema(self) -> ResponseSchema | None:
+        """The shape that the reply is to have, unless the model is known to be held to none."""
+        return None if self.features.response_schema is False else self.context.response_schema
 
 
 class Wire(Protocol):
