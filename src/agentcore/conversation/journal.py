@@ -52,6 +52,10 @@ class Drafts:
         while not self._waiting and not self._closed:
             self._news = anyio.Event()
             await self._news.wait()
+        return self.take_nowait(most)
+
+    def take_nowait(self, most: int) -> list[Draft]:
+        """Take what is there."""
         return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
 
     def close(self) -> None:

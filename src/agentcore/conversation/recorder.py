@@ -41,7 +41,7 @@ async def keep_record(drafts: Drafts, log: EventLog, bell: Bell, on_failure: Cal
                             drafts.close()
                             while waiting:
                                 _tell(waiting, failure)
-                                waiting = await drafts.take(_MOST)
+                                waiting = drafts.take_nowait(_MOST)
                             raise
                 _tell(batch, failure)
                 bell.ring()
