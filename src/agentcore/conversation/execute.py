@@ -177,7 +177,7 @@ class _Crew:
         for hand in self._hands.values():
             hand.scope.cancel()
         if self._hands:
-            with anyio.move_on_after(_STOP_SECONDS, shield=True):
+            with anyio.move_on_after(_STOP_SECONDS, shield=True):  # noqa: ASYNC912 it waits at least once
                 while self._hands:
                     self.settled = anyio.Event()
                     await self.settled.wait()
