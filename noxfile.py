@@ -96,6 +96,17 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session
+def recordings(session: nox.Session) -> None:
+    """Hold what both routes make of recorded traffic of providers, the file after `--`, against what it says."""
+    if len(session.posargs) != 1:
+        session.error("Name the file of recordings: nox -s recordings -- FILE")
+    install(session, "all,test")
+    file = str(Path(session.posargs[0]).resolve())
+    session.run("pytest", "-n0", "tests/llm/recordings", env={"AGENTCORE_RECORDINGS": file})
+    session.run("python", "-W", "ignore", "tests/recorded_judgement.py", file)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks, or those that are named after `--`; each prints JSON."""
     install(session, "all,test")

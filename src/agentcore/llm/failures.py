@@ -58,6 +58,7 @@ _OUT_OF_ORDER = re.compile(
 _REFUSED = re.compile(
     r"content.?polic|content.?management|content_filter|safety (?:system|polic)|moderation", re.IGNORECASE
 )
+_NOT_A_CALL = re.compile(r"tool_use_failed|MALFORMED_FUNCTION_CALL")
 _NO_CREDIT = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance|insufficient credits|billing", re.IGNORECASE
 )
@@ -119,6 +120,12 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
         "the provider refused the order of the messages ({said})",
     ),
     (
+        # It may well write a better one when asked again.
+        lambda told: told.tells(_NOT_A_CALL),
+        ModelUnavailable,
+        "the model made a call that its provider does not pass on ({said})",
+    ),
+    (
         lambda told: told.status in {401, 403} or told.tells(_NO_KEY),
         AuthenticationError,
         "{key} ({said})",
@@ -174,8 +181,10 @@ def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
 def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
     """Say what an error in the middle of a stream, or in a body that came with status 200, means."""
     said, codes = said_in_body(error)
-    code = error.get("code") if isinstance(error, dict) else None
-    status = int(code) if isinstance(code, int) or (isinstance(code, str) and code.isdigit()) else None
+    given = [error.get(name) for name in ("status_code", "code")] if isinstance(error, dict) else []
+    status = next(
+        (int(code) for code in given if isinstance(code, int) or (isinstance(code, str) and code.isdigit())), None
+    )
     if status is None:
         # A provider that gives up in the middle mostly says no more than that: it may pass.
         status = next((_STATUS_OF_TYPE[word] for word in codes.split() if word in _STATUS_OF_TYPE), 500)

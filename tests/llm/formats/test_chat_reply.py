@@ -10,11 +10,10 @@ from pydantic import JsonValue
 
 from agentcore.llm import ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.chat_reply import (
-    CallNumbers,
+    DeltaReader,
     assemble,
     decode_message,
     decode_usage,
-    deltas,
     read_arguments,
     stop_reason,
 )
@@ -91,8 +90,8 @@ def test_servers_that_number_every_call_zero_are_told_apart_by_id() -> None:
     ]
     calls = decode_message(assemble(pieces), "openai").tool_calls
     assert [(call.id, call.arguments) for call in calls] == [("a", {"n": 1}), ("b", {"n": 2})]
-    numbers = CallNumbers()
-    shown = [delta for choice in pieces for delta in deltas(choice, numbers)]
+    reader = DeltaReader()
+    shown = [delta for choice in pieces for delta in reader.read(choice)]
     assert [delta.index for delta in shown if isinstance(delta, ToolCallDelta)] == [0, 1, 1]
 
 
@@ -102,9 +101,9 @@ def test_a_call_without_an_id_gets_one_that_its_answer_can_name() -> None:
 
 
 def test_deltas_show_what_a_piece_says() -> None:
-    shown = list(deltas(piece(content="a", reasoning="b", tool_calls=[{"index": 0, "id": "x"}]), CallNumbers()))
+    shown = list(DeltaReader().read(piece(content="a", reasoning="b", tool_calls=[{"index": 0, "id": "x"}])))
     assert shown == [ReasoningDelta(text="b"), TextDelta(text="a"), ToolCallDelta(index=0, id="x")]
-    assert list(deltas({"index": 0, "delta": None}, CallNumbers())) == []
+    assert list(DeltaReader().read({"index": 0, "delta": None})) == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +127,8 @@ def test_arguments_that_are_no_object_stay_text(text: str, arguments: dict[str, 
 def test_a_character_cut_in_two_by_the_stream_is_whole_in_the_reply() -> None:
     pieces = [piece(content="\ud83d"), piece(content="\ude00")]
     assert decode_message(assemble(pieces), "openai").text == "\U0001f600"
-    assert [delta for choice in pieces for delta in deltas(choice, CallNumbers())] == [TextDelta(text="\ufffd")] * 2
+    reader = DeltaReader()
+    assert [delta for choice in pieces for delta in reader.read(choice)] == [TextDelta(text="\ufffd")] * 2
 
 
 def test_fields_of_the_providers_own_are_kept_and_repetitions_are_not() -> None:
@@ -246,3 +246,55 @@ def test_however_a_stream_is_cut_its_message_is_the_same(
     }
     assert decode_message(assemble(stream), "openai") == decode_message(at_once, "openai")
     assert [call.arguments for call in decode_message(at_once, "openai").tool_calls] == calls
+
+
+@pytest.mark.parametrize("name", ["cached_tokens", "num_cached_tokens", "prompt_cache_hit_tokens"])
+def test_what_came_from_the_cache_is_counted_by_whatever_name_and_place(name: str) -> None:
+    assert decode_usage([{"prompt_tokens": 100, name: 40}]).cache_read_tokens == 40
+    kept = decode_usage([{"prompt_tokens": 100, "prompt_tokens_details": {"cache_write_tokens": 30}}])
+    assert (kept.input_tokens, kept.cache_write_tokens) == (100, 30)
+
+
+def test_a_count_that_is_corrected_downwards_at_the_end_is_the_corrected_one() -> None:
+    usage = decode_usage([{"prompt_tokens": 15}, {"prompt_tokens": 13, "completion_tokens": 8}, {}])
+    assert (usage.input_tokens, usage.output_tokens) == (13, 8)
+
+
+def test_arguments_that_come_as_an_object_are_read_too() -> None:
+    (call,) = decode_message(
+        {"tool_calls": [{"id": "a", "function": {"name": "t", "arguments": {"n": 1}}}]}, "ollama"
+    ).tool_calls
+    assert call.arguments == {"n": 1}
+    pieces = [piece(tool_calls=[{"index": 0, "id": "a", "function": {"name": "t", "arguments": {"n": 1}}}])]
+    assert decode_message(assemble(pieces), "ollama").tool_calls[0].arguments == {"n": 1}
+
+
+def test_thinking_that_is_a_part_of_the_content_is_read() -> None:
+    content = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "Hi."}]
+    message = decode_message({"content": content}, "mistral")
+    assert message.content == (ThinkingBlock(text="hm", provider="mistral"), TextBlock(text="Hi."))
+    assert list(DeltaReader().read(piece(content=content))) == [ReasoningDelta(text="hm"), TextDelta(text="Hi.")]
+
+
+def test_thinking_in_marks_in_front_of_the_words_is_thinking() -> None:
+    message = decode_message({"content": "<think>\nhm\n</think>\n\nHi."}, "groq")
+    assert message.content == (ThinkingBlock(text="\nhm\n", provider="groq"), TextBlock(text="\n\nHi."))
+    assert decode_message({"content": "<think>\n</think>Hi."}, "groq").content == (TextBlock(text="Hi."),)
+    # What was given apart is all that was thought.
+    both = decode_message({"content": "<think> is a mark.", "reasoning": "hm"}, "groq")
+    assert both.text == "<think> is a mark."
+
+
+def test_a_stream_shows_thinking_in_marks_as_thinking() -> None:
+    reader = DeltaReader()
+    pieces = [piece(content=words) for words in ("<th", "ink>h", "m</", "think>Hi", " <")]
+    shown = [delta for choice in (*pieces, {"finish_reason": "stop"}) for delta in reader.read(choice)]
+    assert shown == [
+        ReasoningDelta(text="h"),
+        ReasoningDelta(text="m"),
+        TextDelta(text="Hi"),
+        TextDelta(text=" <"),
+    ]
+    held = DeltaReader()
+    shown = [delta for choice in (piece(content="<t"), {"finish_reason": "stop"}) for delta in held.read(choice)]
+    assert shown == [TextDelta(text="<t")]

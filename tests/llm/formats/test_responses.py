@@ -3,11 +3,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
-from agentcore.errors import ModelConnectionError, ModelUnavailable
+from agentcore.errors import BadRequest, ModelConnectionError, ModelUnavailable
 from agentcore.llm import LLM, CallContext, Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.features import Features
 from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
+from agentcore.llm.formats.responses_reply import read_response
 from agentcore.llm.litellm_route.responses import ResponsesWire
 from agentcore.messages import (
     ImageBlock,
@@ -176,3 +178,61 @@ def test_a_failure_in_the_stream_is_raised(event: dict[str, Any]) -> None:
 def test_a_failure_that_comes_at_once_is_raised() -> None:
     with pytest.raises(ModelUnavailable, match="It burns"):
         ResponsesWire().answer(SETTINGS, {"status": "failed", "error": {"message": "It burns."}})
+
+
+def test_what_was_cited_for_a_text_and_when_it_was_said_comes_back_with_it() -> None:
+    citation: JsonValue = {"type": "url_citation", "url": "https://example.com", "start_index": 0, "end_index": 2}
+    item: dict[str, JsonValue] = {
+        "type": "message",
+        "role": "assistant",
+        "phase": "commentary",
+        "content": [
+            {"type": "output_text", "text": "It is ", "annotations": []},
+            {"type": "output_text", "text": "so.", "annotations": [citation]},
+        ],
+    }
+    message = decode_items([item], "openai")
+    assert message.text == "It is so."
+    assert encode_items([message], "openai/gpt-5")[1] == [item]
+    (elsewhere,) = encode_items([message], "azure/gpt-5")[1]
+    assert "phase" not in str(elsewhere)
+    changed = message.model_copy(update={"content": (TextBlock(text="It was."), *message.content[1:])})
+    (other,) = encode_items([changed], "openai/gpt-5")[1]
+    assert other == {
+        "type": "message",
+        "role": "assistant",
+        "phase": "commentary",
+        "content": [{"type": "output_text", "text": "It was.", "annotations": []}],
+    }
+
+
+def test_reasoning_in_words_goes_back_to_those_who_want_to_read_it_again() -> None:
+    item: dict[str, JsonValue] = {
+        "type": "reasoning",
+        "id": "r",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "Hm."}],
+    }
+    message = decode_items([item], "deepseek")
+    assert message.content == (ReasoningBlock(id="r", summary=("Hm.",)),)
+    assert encode_items([message], "deepseek/deepseek-v4-flash")[1] == [item]
+    assert encode_items([message], "openai/gpt-5")[1] == []
+
+
+def test_items_without_ids_are_read() -> None:
+    call = {"type": "function_call", "id": "fc", "name": "read", "arguments": "{}"}
+    message = decode_items([{"type": "reasoning", "encrypted_content": "e"}, call], "openai")
+    assert message.tool_calls[0].id == "fc"
+    reasoning: JsonValue = {"type": "reasoning", "summary": [], "encrypted_content": "e"}
+    assert encode_items([message], "openai/gpt-5")[1][0] == reasoning
+
+
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+def test_a_reply_that_is_still_to_come_is_no_empty_one(status: str) -> None:
+    with pytest.raises(BadRequest, match="in the background"):
+        read_response(SETTINGS, {"status": status, "output": []})
+
+
+def test_a_reply_that_was_cancelled_is_an_error() -> None:
+    with pytest.raises(ModelUnavailable, match="the reply was cancelled"):
+        read_response(SETTINGS, {"status": "cancelled", "output": []})

@@ -57,6 +57,7 @@ class ReadTimeout(Exception):
         (Refused("This model's maximum context length is 8192 tokens", 400), ContextWindowExceeded),
         (Refused("prompt is too long: 210000 tokens > 200000 maximum", 400), ContextWindowExceeded),
         (Refused("too big", 400, code="context_length_exceeded"), ContextWindowExceeded),
+        (Refused('GroqException - {"error": {"message": "no", "code": "tool_use_failed"}}', 400), ModelUnavailable),
         (Refused("messages.1: `tool_use` ids were found without `tool_result` blocks", 400), MalformedHistory),
         (Refused("An assistant message with 'tool_calls' must be followed by tool messages", 400), MalformedHistory),
         (Refused("roles must alternate", 400), MalformedHistory),

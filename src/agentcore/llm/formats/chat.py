@@ -24,13 +24,21 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = ["ChatMessage", "arguments_json", "arguments_object", "encode_messages", "encode_tools", "image_url"]
+__all__ = [
+    "WANTS_REASONING",
+    "ChatMessage",
+    "arguments_json",
+    "arguments_object",
+    "encode_messages",
+    "encode_tools",
+    "image_url",
+]
 
 ChatMessage = dict[str, JsonValue]
 
 _WANTS_SIGNED_THINKING = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "databricks", "litellm_proxy"})
 """Providers of models that sign their thinking and want it back."""
-_WANTS_REASONING = frozenset(
+WANTS_REASONING = frozenset(
     {"dashscope", "deepseek", "fireworks_ai", "hosted_vllm", "minimax", "moonshot", "openrouter", "xiaomi_mimo", "zai"}
 )
 """Providers of models that want to read their own thinking again; others refuse the field, or do not know it."""
@@ -91,7 +99,7 @@ def _encode_assistant(message: Message, provider: str) -> ChatMessage:
             _join(encoded, block.data)
     if thinking and provider in _WANTS_SIGNED_THINKING:
         encoded["thinking_blocks"] = thinking
-    if provider in _WANTS_REASONING and "reasoning_details" not in encoded and (words := "".join(reasoning)):
+    if provider in WANTS_REASONING and "reasoning_details" not in encoded and (words := "".join(reasoning)):
         encoded["reasoning_content"] = words
     return encoded
 

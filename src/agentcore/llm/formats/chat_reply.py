@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from agentcore._value import is_too_deep
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.think_tags import ThinkTags, split_thinking
 from agentcore.messages import (
     Block,
     Message,
@@ -25,7 +26,7 @@ from agentcore.messages import (
 )
 from agentcore.usage import Usage
 
-__all__ = ["CallNumbers", "assemble", "decode_message", "decode_usage", "deltas", "read_arguments", "stop_reason"]
+__all__ = ["DeltaReader", "assemble", "decode_message", "decode_usage", "read_arguments", "stop_reason"]
 
 _STOP_REASONS = {"stop": "end", "function_call": "tool_calls", "eos": "end", "end_turn": "end", "max_tokens": "length"}
 
@@ -55,10 +56,20 @@ def read_arguments(text: str) -> dict[str, JsonValue] | str:
     return cast("dict[str, JsonValue]", clean_json(arguments))
 
 
+def _written(function: dict[str, Any]) -> str:
+    """Give the arguments of a call as text; a few servers send the object that they are."""
+    arguments = function.get("arguments")
+    return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+
+
 def decode_message(message: dict[str, Any], provider: str) -> Message:
     """Read one message of a model."""
     blocks: list[Block] = list(_thinking(message, provider))
-    text = _text(message.get("content")) or message.get("refusal")
+    text: str = _text(message.get("content")) or message.get("refusal") or ""
+    if not blocks:
+        thought, text = split_thinking(text)
+        if thought.strip():
+            blocks.append(ThinkingBlock(text=clean(thought), provider=provider))
     if text:
         blocks.append(TextBlock(text=clean(text)))
     own: dict[str, JsonValue] = {}
@@ -70,7 +81,7 @@ def decode_message(message: dict[str, Any], provider: str) -> Message:
             ToolCallBlock(
                 id=call.get("id") or f"call_{position}",
                 name=clean(call["function"].get("name") or ""),
-                arguments=read_arguments(call["function"].get("arguments") or ""),
+                arguments=read_arguments(_written(call["function"])),
             )
         )
     fields: dict[str, Any] = message.get("provider_specific_fields") or {}
@@ -105,7 +116,14 @@ def _thinking(message: dict[str, Any], provider: str) -> Iterator[Block]:
 
 def _reasoning(message: dict[str, Any]) -> str:
     words = message.get("reasoning_content") or message.get("reasoning")
-    return words if isinstance(words, str) else ""
+    if isinstance(words, str) and words:
+        return words
+    content = message.get("content")
+    if not isinstance(content, list):
+        return ""
+    # Mistral has it as a part of the content, which has parts of its own.
+    parts = cast("list[dict[str, Any]]", content)
+    return "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
 
 
 def _runs_at_the_provider(call: dict[str, Any]) -> bool:
@@ -117,7 +135,7 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
     return {name: item for name, item in value.items() if item is not None}
 
 
-class CallNumbers:
+class _CallNumbers:
     """Which call of a reply a fragment belongs to, whatever its provider makes of `index`."""
 
     def __init__(self) -> None:
@@ -136,21 +154,42 @@ class CallNumbers:
         return position
 
 
-def deltas(choice: dict[str, Any], numbers: CallNumbers) -> Iterator[Delta]:
-    """Show what one piece of a stream says."""
-    delta: dict[str, Any] = choice.get("delta") or {}
-    if words := _reasoning(delta):
-        yield ReasoningDelta(text=clean(words))
-    if text := _text(delta.get("content")):
-        yield TextDelta(text=clean(text))
-    for fragment in delta.get("tool_calls") or ():
-        function: dict[str, Any] = fragment.get("function") or {}
-        yield ToolCallDelta(
-            index=numbers.position(fragment),
-            id=fragment.get("id"),
-            name=clean(function.get("name") or "") or None,
-            arguments=clean(function.get("arguments") or ""),
-        )
+class DeltaReader:
+    """Shows what a stream says, piece by piece."""
+
+    def __init__(self) -> None:
+        self._numbers = _CallNumbers()
+        self._tags: ThinkTags | None = ThinkTags()
+
+    def read(self, choice: dict[str, Any]) -> Iterator[Delta]:
+        """Show what one piece says."""
+        delta: dict[str, Any] = choice.get("delta") or {}
+        if words := _reasoning(delta):
+            yield from self._end_of_tags()
+            yield ReasoningDelta(text=clean(words))
+        if text := _text(delta.get("content")):
+            pieces = [(False, text)] if self._tags is None else self._tags.feed(text)
+            yield from _tagged(pieces)
+        if delta.get("tool_calls") or choice.get("finish_reason"):
+            yield from self._end_of_tags()
+        for fragment in delta.get("tool_calls") or ():
+            function: dict[str, Any] = fragment.get("function") or {}
+            yield ToolCallDelta(
+                index=self._numbers.position(fragment),
+                id=fragment.get("id"),
+                name=clean(function.get("name") or "") or None,
+                arguments=clean(_written(function)),
+            )
+
+    def _end_of_tags(self) -> Iterator[Delta]:
+        if self._tags is not None:
+            yield from _tagged(self._tags.finish())
+            self._tags = None
+
+
+def _tagged(pieces: Iterable[tuple[bool, str]]) -> Iterator[Delta]:
+    for is_thought, words in pieces:
+        yield ReasoningDelta(text=clean(words)) if is_thought else TextDelta(text=clean(words))
 
 
 def assemble(choices: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -162,7 +201,7 @@ def assemble(choices: Iterable[dict[str, Any]]) -> dict[str, Any]:
     calls: list[dict[str, Any]] = []
     details: list[Any] = []
     fields: dict[str, Any] = {}
-    numbers = CallNumbers()
+    numbers = _CallNumbers()
     for choice in choices:
         delta: dict[str, Any] = choice.get("delta") or {}
         texts.append(_text(delta.get("content")))
@@ -203,16 +242,16 @@ def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, An
     call = calls[position]
     call["id"] = call["id"] or fragment.get("id")
     call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
-    call["function"]["arguments"] += function.get("arguments") or ""
+    call["function"]["arguments"] += _written(function)
     if own := fragment.get("provider_specific_fields"):
         call["provider_specific_fields"] = {**call.get("provider_specific_fields", {}), **own}
 
 
 def decode_usage(usages: Iterable[dict[str, Any]]) -> Usage:
-    """Read what a reply used. A stream may say it several times: the counts only grow, so the largest is the whole."""
+    """Read what a reply used. A stream may say it several times, and not all of it each time: the last word counts."""
     found = [_counts(usage) for usage in usages]
-    largest = [max(column) for column in zip(*found, strict=True)] or [0] * 5
-    read, written, cache_read, cache_write, reasoning = largest
+    last = [next((count for count in reversed(column) if count), 0) for column in zip(*found, strict=True)] or [0] * 5
+    read, written, cache_read, cache_write, reasoning = last
     return Usage(
         requests=1,
         # Inclusive by our convention, and by litellm's; where a provider counts apart all the same, the part is larger.
@@ -224,13 +263,22 @@ def decode_usage(usages: Iterable[dict[str, Any]]) -> Usage:
     )
 
 
+_CACHED = ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
+"""What those call it who do not count it among the details."""
+_KEPT = ("cache_creation_tokens", "cache_write_tokens")
+
+
+def _first(counts: dict[str, Any], names: Iterable[str]) -> int:
+    return next((count for name in names if (count := counts.get(name))), 0)
+
+
 def _counts(usage: dict[str, Any]) -> tuple[int, int, int, int, int]:
     asked: dict[str, Any] = usage.get("prompt_tokens_details") or {}
     said: dict[str, Any] = usage.get("completion_tokens_details") or {}
     return (
         usage.get("prompt_tokens") or 0,
         usage.get("completion_tokens") or 0,
-        asked.get("cached_tokens") or usage.get("cache_read_input_tokens") or usage.get("prompt_cache_hit_tokens") or 0,
-        asked.get("cache_creation_tokens") or usage.get("cache_creation_input_tokens") or 0,
+        asked.get("cached_tokens") or _first(usage, _CACHED),
+        _first(asked, _KEPT) or usage.get("cache_creation_input_tokens") or 0,
         said.get("reasoning_tokens") or 0,
     )

@@ -1,17 +1,18 @@
 """Messages as the Responses interface has them: a list of items rather than messages. Both ways.
 
-Reasoning is sent back only where it came encrypted: nothing of a conversation is kept at the provider (`store=False`),
-so its ids alone mean nothing there.
+Reasoning is sent back where it came encrypted, or in words to those who want to read it again: nothing of a conversation
+is kept at the provider (`store=False`), so its ids alone mean nothing there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.formats.chat import arguments_json, image_url
+from agentcore.llm.formats.anthropic import CITED
+from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, image_url
 from agentcore.llm.formats.chat_reply import read_arguments
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.names import provider_of
@@ -66,27 +67,54 @@ def encode_items(messages: Sequence[Message], model: str) -> tuple[str | None, l
 
 
 def _encode_said(message: Message, provider: str) -> Iterator[JsonValue]:
-    for block in message.content:
+    for position, block in enumerate(message.content):
         if isinstance(block, TextBlock):
-            text: JsonValue = {"type": "output_text", "text": block.text, "annotations": []}
-            yield {"type": "message", "role": "assistant", "content": [text]}
+            after = message.content[position + 1] if position + 1 < len(message.content) else None
+            yield _encode_text(block.text, after, provider)
         elif isinstance(block, ToolCallBlock):
             arguments = arguments_json(block)
             yield {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": arguments}
-        elif isinstance(block, ReasoningBlock) and block.encrypted_content is not None:
-            summary: list[JsonValue] = [{"type": "summary_text", "text": text} for text in block.summary]
-            yield {
-                "type": "reasoning",
-                "id": block.id,
-                "summary": summary,
-                "encrypted_content": block.encrypted_content,
-            }
+        elif isinstance(block, ReasoningBlock):
+            yield from _encode_reasoning(block, provider)
         elif isinstance(block, ProviderBlock) and block.provider == provider and _is_item(block.data):
             yield block.data
 
 
+def _encode_text(text: str, after: Block | None, provider: str) -> JsonValue:
+    item: dict[str, JsonValue] = {"type": "message", "role": "assistant"}
+    parts: list[dict[str, JsonValue]] = []
+    if isinstance(after, ProviderBlock) and after.provider == provider and _is_how_it_was_said(after.data):
+        data = cast("dict[str, JsonValue]", after.data)
+        item |= {name: value for name, value in data.items() if name == "phase"}
+        parts = cast("list[dict[str, JsonValue]]", data["parts"])
+    # A text that has another length now is another text: nothing says what was cited for it.
+    if sum(cast("int", part["length"]) for part in parts) != len(text):
+        parts = [{"length": len(text)}]
+    start = 0
+    content: list[JsonValue] = []
+    for part in parts:
+        end = start + cast("int", part["length"])
+        content.append({"type": "output_text", "text": text[start:end], "annotations": part.get("citations") or []})
+        start = end
+    return {**item, "content": content}
+
+
+def _encode_reasoning(block: ReasoningBlock, provider: str) -> Iterator[JsonValue]:
+    item: dict[str, JsonValue] = {"type": "reasoning", "id": block.id} if block.id else {"type": "reasoning"}
+    if block.encrypted_content is not None:
+        summary: list[JsonValue] = [{"type": "summary_text", "text": text} for text in block.summary]
+        yield {**item, "summary": summary, "encrypted_content": block.encrypted_content}
+    elif provider in WANTS_REASONING and block.summary:
+        content: list[JsonValue] = [{"type": "reasoning_text", "text": text} for text in block.summary]
+        yield {**item, "summary": [], "content": content}
+
+
 def _is_item(data: JsonValue) -> bool:
-    return isinstance(data, dict) and isinstance(data.get("type"), str)
+    return isinstance(data, dict) and isinstance(data.get("type"), str) and not _is_how_it_was_said(data)
+
+
+def _is_how_it_was_said(data: JsonValue) -> bool:
+    return isinstance(data, dict) and data.get("type") == CITED
 
 
 def _encode_result(result: ToolResultBlock) -> JsonValue:
@@ -108,12 +136,11 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
     for item in items:
         kind = item.get("type")
         if kind == "message":
-            text = "".join(part.get("text") or part.get("refusal") or "" for part in item.get("content") or ())
-            if text:
-                blocks.append(TextBlock(text=clean(text)))
+            blocks.extend(_decode_text(item, provider))
         elif kind == "function_call":
             arguments = read_arguments(item.get("arguments") or "")
-            blocks.append(ToolCallBlock(id=item["call_id"], name=clean(item["name"]), arguments=arguments))
+            call_id = item.get("call_id") or item["id"]
+            blocks.append(ToolCallBlock(id=call_id, name=clean(item["name"]), arguments=arguments))
         elif kind == "reasoning":
             blocks.append(_decode_reasoning(item))
         else:
@@ -121,11 +148,32 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
     return Message(role="assistant", content=tuple(blocks))
 
 
+def _decode_text(item: dict[str, Any], provider: str) -> Iterator[Block]:
+    text = ""
+    parts: list[JsonValue] = []
+    own: dict[str, JsonValue] = {}
+    if phase := item.get("phase"):
+        # Whether it is said on the way or at the end: models that say so want to read it again.
+        own["phase"] = phase
+    for part in item.get("content") or ():
+        words = clean(part.get("text") or part.get("refusal") or "")
+        text += words
+        parts.append({"length": len(words)})
+        if annotations := part.get("annotations"):
+            parts[-1] = {"length": len(words), "citations": clean_json(annotations)}
+            own["parts"] = parts
+    if not text:
+        return
+    yield TextBlock(text=text)
+    if own:
+        yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts, **own})
+
+
 def _decode_reasoning(item: dict[str, Any]) -> ReasoningBlock:
     # Open models give the thinking itself; what OpenAI's give is a summary of it.
     texts = [part.get("text") or "" for part in item.get("summary") or item.get("content") or ()]
     return ReasoningBlock(
-        id=item["id"],
+        id=item.get("id") or "",
         summary=tuple(clean(text) for text in texts if text),
         encrypted_content=item.get("encrypted_content"),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agentcore.errors import BadRequest
 from agentcore.llm.answer import Answer, broken_off
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.failures import refused_in_stream
@@ -19,6 +20,7 @@ __all__ = ["ResponsesReader", "read_response"]
 
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_NOT_YET = frozenset({"queued", "in_progress"})
 _LAST = frozenset({"response.completed", "response.incomplete"})
 _STOP_REASONS = {"max_output_tokens": "length", "max_tool_calls": "length"}
 
@@ -29,8 +31,14 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     Raises:
         ModelError: The provider gave it up.
     """
-    if response.get("status") == "failed" or (response.get("error") and not response.get("output")):
-        raise refused_in_stream(settings, response.get("error") or {})
+    if response.get("status") in {"failed", "cancelled"} or (response.get("error") and not response.get("output")):
+        raise refused_in_stream(settings, response.get("error") or {"message": f"the reply was {response['status']}"})
+    if response.get("status") in _NOT_YET:
+        raise BadRequest(
+            f"{settings.model}: the provider answers in the background, where nobody looks for it. Leave 'background' "
+            "out of LLM(extra_body=...).",
+            model=settings.model,
+        )
     message = decode_items(response.get("output") or (), settings.provider)
     incomplete: dict[str, Any] = response.get("incomplete_details") or {}
     reason = incomplete.get("reason") or ("tool_calls" if message.tool_calls else "end")

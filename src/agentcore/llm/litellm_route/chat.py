@@ -10,7 +10,7 @@ from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
+from agentcore.llm.formats.chat_reply import DeltaReader, assemble, decode_message, decode_usage, stop_reason
 from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
@@ -47,6 +47,8 @@ class ChatWire:
                 {"location": "message", "role": "system"},
                 {"location": "message", "index": -1},
             ]
+        if context is not None and context.stop:
+            options["stop"] = list(context.stop)
         key = context.prompt_cache_key if context is not None else None
         if key is not None and settings.provider in _TAKES_CACHE_KEY and settings.base_url is None:
             options["prompt_cache_key"] = key
@@ -108,7 +110,7 @@ class ChatWire:
 class _ChatReader:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._numbers = CallNumbers()
+        self._deltas = DeltaReader()
         self._choices: list[dict[str, Any]] = []
         self._last: dict[str, Any] = {}
         self._end: dict[str, Any] = {}
@@ -122,7 +124,7 @@ class _ChatReader:
         for choice in event.get("choices") or ():
             if not choice.get("index"):
                 self._choices.append(choice)
-                yield from deltas(choice, self._numbers)
+                yield from self._deltas.read(choice)
 
     def answer(self) -> Answer:
         """Give the whole."""

@@ -5,11 +5,21 @@ It wraps what providers say in classes and prefixes of its own, not always the s
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from agentcore.errors import ModelError
-from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_json, seconds_to_wait, without_key
+from agentcore.llm.failures import (
+    Refusal,
+    model_error,
+    no_connection,
+    said_in_body,
+    said_in_json,
+    seconds_to_wait,
+    without_key,
+)
 from agentcore.llm.settings import LLMSettings
 
 __all__ = ["as_model_error"]
@@ -52,12 +62,18 @@ def _status(error: BaseException) -> int | None:
 
 
 def _words(error: BaseException, settings: LLMSettings) -> str:
-    words = _MORE.sub("", str(error))
-    return without_key(said_in_json(_PREFIXES.sub("", words).strip()) or type(error).__name__, settings)
+    return without_key(said_in_json(_passed_on(error)) or type(error).__name__, settings)
+
+
+def _passed_on(error: BaseException) -> str:
+    """Give the provider's words, without what litellm says around them: often the body as it came."""
+    return _PREFIXES.sub("", _MORE.sub("", str(error))).strip()
 
 
 def _codes(error: BaseException) -> str:
     codes = [getattr(link, name, None) for link in _chain(error) for name in ("code", "type")]
+    with suppress(ValueError):
+        codes.append(said_in_body(json.loads(_passed_on(error)))[1])
     return " ".join(code for code in codes if isinstance(code, str))
 
 

@@ -14,7 +14,7 @@ from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
 from agentcore.llm.failures import refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import CallNumbers, assemble, decode_message, decode_usage, deltas, stop_reason
+from agentcore.llm.formats.chat_reply import DeltaReader, assemble, decode_message, decode_usage, stop_reason
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.kept import Beginnings, Kept
 from agentcore.llm.native.wire import DONE, Call, array, body_of, to_json
@@ -80,7 +80,7 @@ class ChatWire:
             options["prompt_cache_key"] = call.context.prompt_cache_key
         if call.context.stop:
             options["stop"] = list(call.context.stop)
-        if (schema := call.context.response_schema) is not None:
+        if (schema := call.schema) is not None:
             options["response_format"] = {
                 "type": "json_schema",
                 "json_schema": {"name": schema.name, "schema": schema.schema, "strict": False},
@@ -162,7 +162,7 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
 class _ChatReader:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._numbers = CallNumbers()
+        self._deltas = DeltaReader()
         self._choices: list[dict[str, Any]] = []
         self._usages: list[dict[str, Any]] = []
         self._envelope: dict[str, Any] = {}
@@ -189,7 +189,7 @@ class _ChatReader:
                 self._usages.append(usage)
             self._reason = choice.get("finish_reason") or self._reason
             self._choices.append(choice)
-            yield from deltas(choice, self._numbers)
+            yield from self._deltas.read(choice)
 
     def answer(self) -> Answer:
         """Give the whole."""
