@@ -45,6 +45,7 @@ from agentcore.events import (
 )
 from agentcore.messages import (
     Block,
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
@@ -100,6 +101,8 @@ _result_blocks: st.SearchStrategy[Any] = (
     _values(TextBlock, text=_words)
     | _values(ImageBlock, data=st.just("aGk="), media_type=st.just("image/png"))
     | _values(ImageBlock, url=_words)
+    | _values(DocumentBlock, data=st.just("aGk="), media_type=st.just("application/pdf"), name=_maybe_words)
+    | _values(DocumentBlock, url=_words)
 )
 _unknown_blocks: st.SearchStrategy[Any] = _values(UnknownBlock, type=st.sampled_from(["audio", "video"]))
 blocks: st.SearchStrategy[Block] = st.one_of(

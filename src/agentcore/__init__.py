@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from agentcore.llm import Model as Model
     from agentcore.llm import Reply as Reply
     from agentcore.messages import Message as Message
+    from agentcore.messages import read_media as read_media
     from agentcore.record import ConversationState as ConversationState
     from agentcore.record import FileStore as FileStore
     from agentcore.record import MemoryStore as MemoryStore
@@ -116,6 +117,7 @@ _HOMES = {
     "UsageEvent": "agentcore.events",
     "UserRejectObservation": "agentcore.events",
     "Workspace": "agentcore.workspace",
+    "read_media": "agentcore.messages",
     "tool": "agentcore.tools",
 }
 
@@ -169,6 +171,7 @@ __all__ = [
     "UsageEvent",
     "UserRejectObservation",
     "Workspace",
+    "read_media",
     "tool",
 ]
 

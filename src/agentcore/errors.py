@@ -21,6 +21,7 @@ AgentcoreError
 │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
 │   ├── StructuredOutputError      what the model answered does not fit the type that was asked for
 │   └── ScriptExhausted            a scripted model was asked more often than it has replies
+├── MediaError                     (also a ValueError) a file is nothing that models are shown, or too large
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
 │   └── ToolArgumentsError         the arguments do not fit the tool
@@ -57,6 +58,7 @@ __all__ = [
     "LogDamaged",
     "LogReadOnly",
     "MalformedHistory",
+    "MediaError",
     "MissingExtra",
     "ModelConnectionError",
     "ModelError",
@@ -305,6 +307,10 @@ class StructuredOutputError(ModelError):
         """The whole of what the model wrote."""
         self.usage: Any = usage
         """The `Usage` of both calls."""
+
+
+class MediaError(AgentcoreError, ValueError):
+    """A file is no picture and no document that models are shown, or it is too large."""
 
 
 class SchemaError(AgentcoreError, TypeError):

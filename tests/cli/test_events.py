@@ -31,6 +31,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "observation": [
         {**ANSWER, "content": [{"type": "text", "text": f"out {EVIL}\nput"}], "data": {"exit_code": 1}},
         {**ANSWER, "content": [{"type": "image", "data": "aGk=", "media_type": "image/png"}], "is_error": True},
+        {**ANSWER, "content": [{"type": "document", "data": "aGk=", "name": f"plan{EVIL}.pdf"}]},
         {**ANSWER, "content": [{"type": "hologram", "x": 1}]},
     ],
     "user_reject": [{**ANSWER, "reason": f"no {EVIL}", "by": f"me {EVIL}"}],
@@ -84,6 +85,20 @@ def test_every_kind_of_event_is_told_in_words_that_are_safe_to_print(
     assert told.label.plain
     for line in (told.label, told.line, *told.body):
         assert not set(line.plain) & {"\x1b", "\u202e", "\x07", "\n"}, line.plain
+
+
+def test_pictures_and_documents_are_told_by_kind_name_and_size() -> None:
+    content = [
+        {"type": "image", "data": "aGk=", "media_type": "image/png"},
+        {"type": "document", "data": "aGk" * 4_000, "name": "plan.pdf"},
+        {"type": "document", "url": "https://example.org/a.pdf"},
+    ]
+    said = ["[a picture: image/png, 3 bytes]", "[a document: plan.pdf, application/pdf, 9,000 bytes]"]
+    said.append("[a document: https://example.org/a.pdf]")
+    sent = {"kind": "message", "source": "user", "message": {"role": "user", "content": content}}
+    assert [line.plain for line in Teller().tell(parse_event(json.dumps(sent))).body] == said
+    answered = {"kind": "observation", **ANSWER, "content": content}
+    assert [line.plain for line in Teller().tell(parse_event(json.dumps(answered))).body] == said
 
 
 def test_an_answer_names_the_call_that_it_is_about() -> None:

@@ -20,7 +20,7 @@ from agentcore import (
     ToolContext,
 )
 from agentcore.errors import SecretError
-from agentcore.messages import ImageBlock
+from agentcore.messages import DocumentBlock, ImageBlock
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ContentObservation, tool
 
@@ -115,21 +115,23 @@ async def test_a_secret_that_is_split_over_deltas_never_shows(tmp_path: Path) ->
     assert "".join(shown) == "It is <secret:LONG> indeed"
 
 
-async def test_pictures_are_left_alone(tmp_path: Path) -> None:
+async def test_pictures_and_documents_are_left_alone(tmp_path: Path) -> None:
     data = base64.b64encode(TOKEN.encode() * 20).decode()
 
     @tool
     async def picture() -> ContentObservation:
         """Look."""
-        return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"),))
+        return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data)))
 
     llm = ScriptedLLM([call("picture"), say("done")])
     agent = Agent(llm=llm, tools=[picture])
     async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
         await conversation.run("go")
     (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
-    assert isinstance(answer.content[0], ImageBlock)
-    assert answer.content[0].data == data
+    picture_again, document = answer.content
+    assert isinstance(picture_again, ImageBlock)
+    assert isinstance(document, DocumentBlock)
+    assert (picture_again.data, document.data) == (data, data)
 
 
 @pytest.mark.parametrize("registered", [True, False])

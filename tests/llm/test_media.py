@@ -8,7 +8,7 @@ from agentcore.errors import BadRequest
 from agentcore.llm import LLM
 from agentcore.llm.catalog import Features
 from agentcore.llm.media import check_media
-from agentcore.messages import ImageBlock, Message, TextBlock, ToolResultBlock
+from agentcore.messages import DocumentBlock, ImageBlock, Message, ResultBlock, TextBlock, ToolResultBlock
 
 MIB = 1024 * 1024
 CLAUDE = LLM(model="anthropic/claude-sonnet-4-5")
@@ -22,7 +22,12 @@ def picture(size: int = 30, media_type: str | None = "image/png") -> ImageBlock:
     return ImageBlock(data=base64.b64encode(bytes(size)).decode(), media_type=media_type)
 
 
-def shown(*blocks: TextBlock | ImageBlock) -> Message:
+def document(size: int = 30, media_type: str = "application/pdf", name: str | None = None) -> DocumentBlock:
+    """A document of so many bytes."""
+    return DocumentBlock(data=base64.b64encode(bytes(size)).decode(), media_type=media_type, name=name)
+
+
+def shown(*blocks: ResultBlock) -> Message:
     return Message(role="tool", content=(ToolResultBlock(call_id="a", name="look", content=blocks),))
 
 
@@ -90,3 +95,66 @@ def test_a_server_of_ones_own_has_limits_of_its_own() -> None:
     check_media([Message.user(picture(25 * MIB, "image/x-portable-pixmap"))], OWN, UNKNOWN)
     with pytest.raises(BadRequest, match="no pictures"):
         check_media([Message.user(picture())], OWN, Features(vision=False))
+
+
+ELSEWHERE = DocumentBlock(url="https://example.org/a.pdf")
+
+
+@pytest.mark.parametrize("message", [Message.user("See:", document(name="plan.pdf")), shown(document(name="plan.pdf"))])
+def test_a_model_that_is_known_not_to_take_pdf_is_sent_none_and_it_is_said_what_to_do(message: Message) -> None:
+    with pytest.raises(
+        BadRequest,
+        match=r"openai/gpt-5: the document 'plan\.pdf' in message 2 can't be sent.*no PDF\. Convert it to text or to",
+    ):
+        check_media([Message.user("Hi."), message], GPT, Features(pdf=False))
+    with pytest.raises(BadRequest, match="no PDF"):
+        check_media([Message.user(ELSEWHERE)], OWN, Features(pdf=False))
+    check_media([message], GPT, Features(vision=True, pdf=True))
+    check_media([message, Message.user(ELSEWHERE)], CLAUDE, UNKNOWN)
+
+
+def test_a_document_may_be_as_large_as_the_request() -> None:
+    within, over = 32 * MIB * 3 // 4 - 3, 32 * MIB * 3 // 4 + 3
+    check_media([Message.user(document(within))], CLAUDE, UNKNOWN)
+    with pytest.raises(
+        BadRequest, match=r"document in message 1 is too large: 32\.0 MiB.*anthropic takes 32\.0 MiB.*Split"
+    ):
+        check_media([Message.user(document(over))], CLAUDE, UNKNOWN)
+    check_media([Message.user(document(over))], GPT, UNKNOWN)
+    with pytest.raises(BadRequest, match=r"takes 66\.7 MiB in a request\. Split"):
+        check_media([Message.user(document(50 * MIB + 3))], GPT, UNKNOWN)
+    check_media([Message.user(document(50 * MIB + 3))], OWN, UNKNOWN)
+
+
+def test_documents_and_pictures_are_measured_together() -> None:
+    with pytest.raises(BadRequest, match="pictures and documents of this request are too large together"):
+        check_media([Message.user(document(21 * MIB)), shown(picture(3 * MIB), picture(3 * MIB))], CLAUDE, UNKNOWN)
+
+
+def test_a_kind_of_document_that_is_not_taken_is_named() -> None:
+    sheet = [Message.user(document(media_type="text/csv"))]
+    with pytest.raises(BadRequest, match=r"is 'text/csv', which can't be sent\. Convert it to application/pdf, or put"):
+        check_media(sheet, CLAUDE, UNKNOWN)
+    with pytest.raises(BadRequest, match="'text/csv'"):
+        check_media(sheet, GPT.model_copy(update={"api_mode": "chat"}), UNKNOWN)
+    # Its newer interface takes many kinds.
+    check_media(sheet, GPT.model_copy(update={"api_mode": "responses"}), UNKNOWN)
+    check_media(sheet, OWN, UNKNOWN)
+
+
+def test_an_address_of_a_document_goes_only_where_somebody_fetches_it() -> None:
+    ask = [Message.user(ELSEWHERE)]
+    with pytest.raises(BadRequest, match=r"by its address.*read_media.*api_mode='responses'"):
+        check_media(ask, GPT, UNKNOWN)
+    check_media(ask, GPT, Features(reasoning=True))
+    check_media(ask, GPT, Features(mode="responses"))
+    check_media(ask, GPT.model_copy(update={"api_mode": "responses"}), UNKNOWN)
+    check_media([Message.user(DocumentBlock(url="data:application/pdf;base64,aGk="))], GPT, UNKNOWN)
+    for other in (CLAUDE, OWN, LLM(model="gemini/gemini-2.5-pro"), LLM(model="openrouter/a/b")):
+        check_media(ask, other, UNKNOWN)
+
+
+@pytest.mark.parametrize(("block", "what"), [(ImageBlock(), "picture"), (DocumentBlock(), "document")])
+def test_what_has_neither_data_nor_an_address_is_refused(block: ResultBlock, what: str) -> None:
+    with pytest.raises(BadRequest, match=f"the {what} in message 1 has neither `data` nor `url`"):
+        check_media([Message.user(block)], OWN, UNKNOWN)

@@ -17,11 +17,20 @@ from agentcore.llm import (
     by_media,
     estimate_tokens,
 )
-from agentcore.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
+from agentcore.messages import (
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+    ToolSchema,
+)
 from agentcore.testing import ScriptedLLM, broken_off, hang
 
 ASK = [Message.user("Hello?")]
 PICTURE = ImageBlock(data="aGk=", media_type="image/png")
+DOCUMENT = DocumentBlock(data="aGk=", name="plan.pdf")
 
 
 def router(select: Selector) -> RouterLLM:
@@ -73,12 +82,15 @@ async def test_what_breaks_inside_comes_out_as_it_is() -> None:
     assert scope.cancelled_caught
 
 
-def test_pictures_go_to_the_model_that_sees_also_those_that_tools_show() -> None:
+def test_pictures_and_documents_go_to_the_model_that_sees_also_those_that_tools_show() -> None:
     select = by_media(text="small", multimodal="large")
-    shown = ToolResultBlock(call_id="1", name="look", content=(PICTURE,))
     assert select(ModelRequest(ASK)) == "small"
-    assert select(ModelRequest([*ASK, Message.user("This:", PICTURE), *ASK])) == "large"
-    assert select(ModelRequest([*ASK, Message(role="tool", content=(shown,))])) == "large"
+    for media in (PICTURE, DOCUMENT):
+        shown = ToolResultBlock(call_id="1", name="look", content=(media,))
+        assert select(ModelRequest([*ASK, Message.user("This:", media), *ASK])) == "large"
+        assert select(ModelRequest([*ASK, Message(role="tool", content=(shown,))])) == "large"
+    request = ModelRequest([Message.user(DOCUMENT)])
+    assert (request.has_images, request.has_documents) == (False, True)
 
 
 def test_long_requests_go_to_the_long_model() -> None:
@@ -121,3 +133,17 @@ def test_the_estimate_counts_all_that_a_model_reads() -> None:
     result = ToolResultBlock(call_id="1", name="write", content=(TextBlock(text="x" * 400), PICTURE))
     more = estimate_tokens([Message.assistant(call), Message(role="tool", content=(result,))])
     assert 1700 <= more <= 1730
+
+
+def test_the_pages_of_a_document_are_estimated_by_its_size_within_bounds() -> None:
+    def tokens(document: DocumentBlock) -> int:
+        result = ToolResultBlock(call_id="1", name="look", content=(document,))
+        inside = estimate_tokens([Message(role="tool", content=(result,))])
+        assert estimate_tokens([Message.user(document)]) == inside
+        return inside
+
+    small, large = DocumentBlock(data="x" * 100), DocumentBlock(data="x" * 800_000)
+    assert 2_000 <= tokens(small) <= 2_010
+    assert 20_000 <= tokens(large) <= 20_010
+    assert tokens(DocumentBlock(url="https://example.org/a.pdf")) == tokens(large)
+    assert tokens(DocumentBlock(data="x" * 20_000_000)) <= 200_010

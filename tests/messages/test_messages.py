@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from agentcore.messages import (
+    DocumentBlock,
     ImageBlock,
     Message,
     TextBlock,
@@ -54,6 +55,23 @@ def test_a_block_of_an_unknown_type_keeps_its_fields() -> None:
     (block,) = Message.model_validate_json(stored).content
     assert isinstance(block, UnknownBlock)
     assert block.model_dump() == {"type": "audio", "data": "aGk=", "rate": 16000}
+
+
+def test_a_document_is_stored_as_a_block_of_its_own_type() -> None:
+    document = DocumentBlock(data="aGk=", name="plan.pdf")
+    stored = document.model_dump(mode="json")
+    assert stored == {
+        "type": "document",
+        "data": "aGk=",
+        "media_type": "application/pdf",
+        "url": None,
+        "name": "plan.pdf",
+    }
+    message = Message.user("See:", document, DocumentBlock(url="https://example.org/a.pdf"))
+    assert Message.model_validate_json(message.model_dump_json()) == message
+    result = ToolResultBlock(call_id="c1", name="look", content=(TextBlock(text="a"), document))
+    assert ToolResultBlock.model_validate_json(result.model_dump_json()) == result
+    assert result.text == "a"
 
 
 def test_arguments_that_are_no_object_stay_the_text_that_they_are() -> None:

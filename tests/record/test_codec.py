@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from agentcore.events import Event, MessageEvent, ObservationEvent, RetryEvent, UnknownEvent
-from agentcore.messages import Message, TextBlock
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock
 from agentcore.record import BLOB_THRESHOLD, EventLog, MemoryStore, read_log
 from agentcore.record.codec import decode, encode, find_blobs
 from strategies import events
@@ -54,6 +54,18 @@ def test_an_event_is_read_back_as_it_was(event: Event) -> None:
     assert decode(body, blobs) == event
     assert body.startswith(b'{"seq":0,')
     assert b"\n" not in body
+
+
+@pytest.mark.parametrize(
+    "block", [ImageBlock(data=LARGE, media_type="image/png"), DocumentBlock(data=LARGE, name="plan.pdf")]
+)
+def test_large_pictures_and_documents_are_blobs_once_each(block: ImageBlock | DocumentBlock) -> None:
+    event = MessageEvent(source="user", message=Message.user("See:", block, "and again:", block))
+    blobs = Blobs()
+    _, body = run(event, blobs)
+    assert list(blobs.values()) == [LARGE]
+    assert len(body) < 1_000
+    assert decode(body, blobs) == event
 
 
 @given(st.sampled_from(["", "x", "é", "\u2028", "🐢"]), st.integers(-2, 2))

@@ -18,7 +18,14 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
 )
-from agentcore.messages import ImageBlock, ProviderBlock, ReasoningBlock, RedactedThinkingBlock, ThinkingBlock
+from agentcore.messages import (
+    DocumentBlock,
+    ImageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    RedactedThinkingBlock,
+    ThinkingBlock,
+)
 from agentcore.risk import SecurityRisk
 from agentcore.secrets.leaves import LeafMap, text_fields
 
@@ -66,6 +73,7 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
         (StatusChanged, {"detail"}),
         (UsageEvent, {"usage"}),
         (ImageBlock, {"url"}),
+        (DocumentBlock, {"url", "name"}),
         (ThinkingBlock, {"text"}),
         (RedactedThinkingBlock, set[str]()),
         (ReasoningBlock, {"summary"}),

@@ -16,6 +16,7 @@ from pydantic import BaseModel, JsonValue
 from agentcore.errors import SecretError
 from agentcore.events import ActionApproved, ActionEvent, MessageEvent, ObservationEvent, parse_event
 from agentcore.messages import (
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
@@ -216,6 +217,7 @@ def a_full_action(words: str) -> ActionEvent:
         before=(
             TextBlock(text=words),
             ImageBlock(url=f"https://example.org/?key={words}"),
+            DocumentBlock(url=f"https://example.org/?key={words}", name=f"{words}.pdf"),
             ToolCallBlock(id="t", name="n", arguments=words),
             ToolResultBlock(call_id="t", name="n", content=(TextBlock(text=words),)),
             ThinkingBlock(text=words),
@@ -242,6 +244,8 @@ def test_ids_kinds_media_and_what_is_a_provider_s_own_are_left_alone() -> None:
         message=Message.assistant(
             ImageBlock(data=BASE64, media_type="image/png"),
             ImageBlock(url=f"data:image/png;base64,{BASE64}"),
+            DocumentBlock(data=BASE64, name="plan.pdf"),
+            DocumentBlock(url=f"data:application/pdf;base64,{BASE64}"),
             ProviderBlock(provider="p", data={"text": SECRET}),
             RedactedThinkingBlock(data=SECRET),
             ThinkingBlock(text="signed, and clean", signature=SECRET),

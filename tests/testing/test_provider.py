@@ -16,7 +16,7 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.messages import ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import ChatProvider, Gate, Request, ScriptLine, broken_off, call, calls, say, serve_provider
 from agentcore.usage import Usage
 
@@ -191,7 +191,7 @@ async def test_a_function_of_the_request_reads_it_as_messages() -> None:
         "model": "m",
         "messages": [
             {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": [{"type": "text", "text": "See:"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}, {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]},
+            {"role": "user", "content": [{"type": "text", "text": "See:"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}, {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}, {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,aGk="}}]},
             {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "type": "function", "function": {"name": "read", "arguments": '{"n": 1}'}}]},
             {"role": "tool", "tool_call_id": "a", "content": "contents"},
         ],
@@ -204,7 +204,10 @@ async def test_a_function_of_the_request_reads_it_as_messages() -> None:
     assert seen[0].messages == (
         Message.system("Be brief."),
         Message.user(
-            "See:", ImageBlock(data="aGk=", media_type="image/png"), ImageBlock(url="https://example.com/a.png")
+            "See:",
+            ImageBlock(data="aGk=", media_type="image/png"),
+            ImageBlock(url="https://example.com/a.png"),
+            DocumentBlock(data="aGk=", media_type="application/pdf", name="a.pdf"),
         ),
         Message.assistant(ToolCallBlock(id="a", name="read", arguments={"n": 1})),
         Message(

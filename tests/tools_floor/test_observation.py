@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import pytest
 from pydantic import BaseModel
 
-from agentcore.messages import ImageBlock, ResultBlock, TextBlock
+from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock, TextBlock
 from agentcore.tools import ContentObservation, JsonObservation, Observation, TextObservation
 from agentcore.tools.observation import observe
 
 PICTURE = ImageBlock(data="aGk=", media_type="image/png")
+DOCUMENT = DocumentBlock(data="aGk=", name="plan.pdf")
 
 
 class Exit(Observation):
@@ -100,6 +101,8 @@ def test_everything_else_is_shown_as_json(result: object, value: object) -> None
 def test_blocks_alone_or_among_strings_are_content() -> None:
     assert observe(PICTURE, "t").blocks() == (PICTURE,)
     assert observe(["before", PICTURE], "t").blocks() == (TextBlock(text="before"), PICTURE)
+    assert observe(DOCUMENT, "t").blocks() == (DOCUMENT,)
+    assert observe((DOCUMENT, "after"), "t").blocks() == (DOCUMENT, TextBlock(text="after"))
 
 
 def test_what_json_can_not_say_is_an_error_that_names_tool_and_type() -> None:

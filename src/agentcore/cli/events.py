@@ -26,7 +26,16 @@ from agentcore.events import (
     UnknownEvent,
     UserRejectObservation,
 )
-from agentcore.messages import Block, ImageBlock, ReasoningBlock, TextBlock, ThinkingBlock, UnknownBlock
+from agentcore.messages import (
+    Block,
+    DocumentBlock,
+    ImageBlock,
+    ReasoningBlock,
+    StoredResultBlock,
+    TextBlock,
+    ThinkingBlock,
+    UnknownBlock,
+)
 
 __all__ = ["Teller", "Told", "output_lines", "thinking_in"]
 
@@ -95,8 +104,8 @@ class Teller:
         label = {"user": Text("user", f"{STRONG} {GOOD}"), "agent": Text("agent", STRONG)}.get(event.source)
         note = Text(f"({one_line(event.code)})" if event.code else "", DIM)
         thoughts = thinking_in(event.message.content) if self.whole else []
-        pictures = [_picture(block) for block in event.message.content if isinstance(block, ImageBlock)]
-        return Told(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *pictures])
+        shown = [_media(block) for block in event.message.content if isinstance(block, ImageBlock | DocumentBlock)]
+        return Told(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *shown])
 
     def _action(self, event: ActionEvent) -> Told:
         said = say_call(event, root=self.root, whole=self.whole)
@@ -143,7 +152,7 @@ def thinking_in(blocks: Iterable[Block]) -> list[Text]:
     return thoughts
 
 
-def output_lines(content: Iterable[TextBlock | ImageBlock | UnknownBlock]) -> list[Text]:
+def output_lines(content: Iterable[StoredResultBlock]) -> list[Text]:
     """Give what a tool answered, line by line."""
     lines: list[Text] = []
     for block in content:
@@ -151,16 +160,20 @@ def output_lines(content: Iterable[TextBlock | ImageBlock | UnknownBlock]) -> li
             case TextBlock():
                 reader = OutputLines()
                 lines += [Text(line) for line in (*reader.feed(block.text), *reader.finish())]
-            case ImageBlock():
-                lines.append(_picture(block))
+            case ImageBlock() | DocumentBlock():
+                lines.append(_media(block))
             case UnknownBlock():
                 lines.append(Text(f"[a block of type {one_line(block.type)}, which only a newer version knows]", DIM))
     return lines
 
 
-def _picture(block: ImageBlock) -> Text:
-    size = f", {len(block.data) * 3 // 4:,} bytes" if block.data else ""
-    return Text(f"[a picture: {one_line(block.url or block.media_type or 'of an unknown type')}{size}]", DIM)
+def _media(block: ImageBlock | DocumentBlock) -> Text:
+    what, name = ("a document", block.name) if isinstance(block, DocumentBlock) else ("a picture", None)
+    said = [one_line(name)] if name else []
+    said.append(one_line(block.url or block.media_type or "of an unknown type"))
+    if block.data:
+        said.append(f"{len(block.data) * 3 // 4:,} bytes")
+    return Text(f"[{what}: {', '.join(said)}]", DIM)
 
 
 def _lines(text: str, style: str = "") -> list[Text]:

@@ -8,6 +8,7 @@ from typing import Final
 
 from agentcore.messages import (
     Block,
+    DocumentBlock,
     ImageBlock,
     Message,
     ReasoningBlock,
@@ -23,36 +24,47 @@ __all__ = ["estimate_tokens"]
 _CHARACTERS_PER_TOKEN: Final = 4
 _IMAGE_TOKENS: Final = 1_500
 """About what a picture of a screen costs; its bytes say nothing of it."""
+_PAGE_TOKENS: Final = 2_000
+_PAGE_CHARACTERS: Final = 80_000
+"""Of base64 text, where nobody has counted the pages of a document: words take less, and scans more."""
+_MOST_PAGES: Final = 100
+"""Scans are large; a request that seems larger than any model reads helps nobody."""
+_UNSEEN_PAGES: Final = 10
+"""Of a document that only the provider has seen."""
 _MESSAGE_TOKENS: Final = 4
 
 
 def estimate_tokens(messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> int:
-    """Say about how many tokens a model will read: four characters are one, a picture is 1,500.
+    """Say about how many tokens a model will read: four characters are one, a picture is 1,500, a page of a PDF 2,000.
 
-    Good to a third or so for English and for code; other scripts take more. What was really read is in `Reply.usage`.
+    Good to a third or so for English and for code; other scripts take more. The pages of a PDF are guessed by its size.
+    What was really read is in `Reply.usage`.
     """
     characters = sum(len(tool.description) + len(json.dumps(tool.parameters)) for tool in tools)
-    images = 0
+    media = 0
     for message in messages:
         for block in message.content:
-            more, pictures = _size(block)
+            more, tokens = _size(block)
             characters += more
-            images += pictures
-    return -(-characters // _CHARACTERS_PER_TOKEN) + images * _IMAGE_TOKENS + len(messages) * _MESSAGE_TOKENS
+            media += tokens
+    return -(-characters // _CHARACTERS_PER_TOKEN) + media + len(messages) * _MESSAGE_TOKENS
 
 
 def _size(block: Block) -> tuple[int, int]:
-    """Give a block's characters and pictures."""
+    """Give a block's characters, and the tokens of its pictures and documents."""
     match block:
         case TextBlock() | ThinkingBlock():
             return len(block.text), 0
         case ImageBlock():
-            return 0, 1
+            return 0, _IMAGE_TOKENS
+        case DocumentBlock():
+            pages = _UNSEEN_PAGES if block.data is None else -(-len(block.data) // _PAGE_CHARACTERS)
+            return 0, min(pages, _MOST_PAGES) * _PAGE_TOKENS
         case ToolCallBlock():
             written = block.arguments if isinstance(block.arguments, str) else json.dumps(block.arguments)
             return len(block.name) + len(written), 0
         case ToolResultBlock():
-            return len(block.text), sum(isinstance(part, ImageBlock) for part in block.content)
+            return len(block.text), sum(_size(part)[1] for part in block.content)
         case ReasoningBlock():
             return sum(map(len, block.summary)) + len(block.encrypted_content or ""), 0
         case _:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from agentcore.llm.estimate import estimate_tokens
 from agentcore.llm.model import CallContext, DeltaStream, Model
 from agentcore.llm.reply import Reply
-from agentcore.messages import ImageBlock, Message, ToolResultBlock, ToolSchema
+from agentcore.messages import DocumentBlock, ImageBlock, Message, ToolResultBlock, ToolSchema
 
 __all__ = ["ModelRequest", "RouterLLM", "Selector", "at_random", "by_length", "by_media"]
 
@@ -31,9 +31,17 @@ class ModelRequest(NamedTuple):
     @property
     def has_images(self) -> bool:
         """Whether there is a picture in it, sent by a person or shown by a tool."""
+        return self._has(ImageBlock)
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether there is a document in it, sent by a person or shown by a tool."""
+        return self._has(DocumentBlock)
+
+    def _has(self, kind: type[ImageBlock | DocumentBlock]) -> bool:
         blocks = [block for message in self.messages for block in message.content]
         results = [block for block in blocks if isinstance(block, ToolResultBlock)]
-        return any(isinstance(block, ImageBlock) for block in [*blocks, *(b for r in results for b in r.content)])
+        return any(isinstance(block, kind) for block in [*blocks, *(b for r in results for b in r.content)])
 
 
 Selector = Callable[[ModelRequest], str | Awaitable[str]]
@@ -108,8 +116,8 @@ class RouterLLM:
 
 
 def by_media(*, text: str, multimodal: str) -> Selector:
-    """Choose `multimodal` where there is a picture in the request, else `text`."""
-    return lambda request: multimodal if request.has_images else text
+    """Choose `multimodal` where there is a picture or a document in the request, else `text`."""
+    return lambda request: multimodal if request.has_images or request.has_documents else text
 
 
 def by_length(*, short: str, long: str, tokens: int) -> Selector:

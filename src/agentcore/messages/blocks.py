@@ -10,6 +10,7 @@ from agentcore._value import VERBATIM, Recorded, Verbatim
 
 __all__ = [
     "Block",
+    "DocumentBlock",
     "ImageBlock",
     "ProviderBlock",
     "ReasoningBlock",
@@ -40,6 +41,18 @@ class ImageBlock(Recorded):
     media_type: Verbatim | None = None
     """As in "image/png"; needed with `data`."""
     url: str | None = None
+
+
+class DocumentBlock(Recorded):
+    """A document, by value (base64) or by address: exactly one of `data` and `url`. Providers take PDF."""
+
+    type: Annotated[Literal["document"], VERBATIM] = "document"
+    data: Verbatim | None = None
+    """Base64 text, without a `data:` prefix."""
+    media_type: Verbatim = "application/pdf"
+    url: str | None = None
+    name: str | None = None
+    """The name of the file, which the model may be shown."""
 
 
 class ThinkingBlock(Recorded):
@@ -103,7 +116,7 @@ class UnknownBlock(Recorded):
         return value
 
 
-ResultBlock = TextBlock | ImageBlock
+ResultBlock = TextBlock | ImageBlock | DocumentBlock
 """What a tool may show to a model."""
 
 StoredResultBlock = Annotated[
@@ -130,6 +143,7 @@ class ToolResultBlock(Recorded):
 _AnyKnown = (
     TextBlock
     | ImageBlock
+    | DocumentBlock
     | ThinkingBlock
     | RedactedThinkingBlock
     | ReasoningBlock

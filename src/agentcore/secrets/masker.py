@@ -9,7 +9,7 @@ from typing import Any, NoReturn, TypeVar, final
 from pydantic import BaseModel
 
 from agentcore.events import ActionApproved, ActionEvent, EventBase
-from agentcore.messages import ImageBlock, ReasoningBlock, ThinkingBlock
+from agentcore.messages import DocumentBlock, ImageBlock, ReasoningBlock, ThinkingBlock
 from agentcore.secrets.forms import check_value, encoded_forms
 from agentcore.secrets.leaves import LeafMap, text_fields
 from agentcore.secrets.scan import Mask, Scanner
@@ -21,6 +21,7 @@ _Json = TypeVar("_Json")
 _Model = TypeVar("_Model", bound=BaseModel)
 _Event = TypeVar("_Event", bound=EventBase)
 
+_Media = ImageBlock | DocumentBlock
 _EMBEDDED_MEDIA = re.compile(r"data:[\w.+-]+/[\w.+-]+(;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
 
 
@@ -108,7 +109,7 @@ class Masker:
                 # An action that waits through a restart gets its values back by name, so that here a name has to
                 # stand for exactly what it replaced.
                 masked = self._restorable(value)
-            elif isinstance(model, ImageBlock) and name == "url" and value and _EMBEDDED_MEDIA.fullmatch(value):
+            elif isinstance(model, _Media) and name == "url" and value and _EMBEDDED_MEDIA.fullmatch(value):
                 continue
             else:
                 masked = self._shown(value)

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from agentcore.llm import Delta, ReasoningDelta, Reply, TextDelta, ToolCallDelta
 from agentcore.messages import (
     Block,
+    DocumentBlock,
     ImageBlock,
     Message,
     ResultBlock,
@@ -66,17 +67,23 @@ def _read_content(content: str | list[dict[str, Any]] | None) -> tuple[ResultBlo
         return ()
     if isinstance(content, str):
         return (TextBlock(text=content),)
-    return tuple(
-        TextBlock(text=part["text"]) if part["type"] == "text" else _read_image(part["image_url"]["url"])
-        for part in content
-    )
+    return tuple(map(_read_part, content))
 
 
-def _read_image(url: str) -> ImageBlock:
+def _read_part(part: dict[str, Any]) -> ResultBlock:
+    if part["type"] == "text":
+        return TextBlock(text=part["text"])
+    if part["type"] == "file":
+        file = part["file"]
+        return DocumentBlock.model_validate({"name": file.get("filename"), **_read_address(file["file_data"])})
+    return ImageBlock.model_validate(_read_address(part["image_url"]["url"]))
+
+
+def _read_address(url: str) -> dict[str, str]:
     if not url.startswith("data:"):
-        return ImageBlock(url=url)
+        return {"url": url}
     media_type, _, data = url.removeprefix("data:").partition(";base64,")
-    return ImageBlock(data=data, media_type=media_type)
+    return {"data": data, "media_type": media_type}
 
 
 def _read_arguments(text: str) -> dict[str, JsonValue] | str:

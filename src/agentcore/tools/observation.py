@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from agentcore._value import Value
-from agentcore.messages import ImageBlock, ResultBlock, TextBlock
+from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock, TextBlock
 
 __all__ = ["ContentObservation", "JsonObservation", "Observation", "TextObservation", "observe"]
 
@@ -58,7 +58,7 @@ class JsonObservation(Observation):
 
 
 class ContentObservation(Observation):
-    """Words and pictures in order."""
+    """Words, pictures and documents in order."""
 
     content: tuple[Annotated[ResultBlock, Field(discriminator="type")], ...]
 
@@ -83,7 +83,7 @@ def observe(result: object, tool_name: str) -> Observation:
             return TextObservation(text="Done.")
         case str():
             return TextObservation(text=result)
-        case TextBlock() | ImageBlock():
+        case TextBlock() | ImageBlock() | DocumentBlock():
             return ContentObservation(content=(result,))
         case list() | tuple() if _is_content(cast("Sequence[Any]", result)):
             parts = cast("Sequence[str | ResultBlock]", result)
@@ -95,8 +95,8 @@ def observe(result: object, tool_name: str) -> Observation:
 
 def _is_content(parts: Sequence[Any]) -> bool:
     """Whether it is made of blocks; strings alone are an ordinary list."""
-    return any(isinstance(part, TextBlock | ImageBlock) for part in parts) and all(
-        isinstance(part, str | TextBlock | ImageBlock) for part in parts
+    return any(isinstance(part, ResultBlock) for part in parts) and all(
+        isinstance(part, str | ResultBlock) for part in parts
     )
 
 

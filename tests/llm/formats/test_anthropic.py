@@ -4,6 +4,7 @@ from typing import Any
 
 from agentcore.llm.formats.anthropic import CITED, encode_message, encode_tool, turns
 from agentcore.messages import (
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
@@ -64,6 +65,20 @@ def test_pictures_go_by_value_or_by_address() -> None:
     assert inside == by_value
 
 
+def test_documents_go_by_value_or_by_address_with_their_name() -> None:
+    by_value, by_address, inside, long = given(
+        DocumentBlock(data="aGk=", name="plan.pdf"),
+        DocumentBlock(url="https://example.com/a.pdf"),
+        DocumentBlock(url="data:application/pdf;base64,aGk="),
+        DocumentBlock(data="aGk=", name="x" * 600),
+    )
+    source = {"type": "base64", "media_type": "application/pdf", "data": "aGk="}
+    assert by_value == {"type": "document", "source": source, "title": "plan.pdf"}
+    assert by_address == {"type": "document", "source": {"type": "url", "url": "https://example.com/a.pdf"}}
+    assert inside == {"type": "document", "source": source}
+    assert long["title"] == "x" * 500
+
+
 def test_text_that_says_nothing_is_left_out() -> None:
     assert given("", " \n", "Hi.") == [text("Hi.")]
     assert conversation(Message.user("Hi."), Message.assistant(""), Message.user("Still there?"))[1] == [
@@ -86,10 +101,11 @@ def test_ids_and_names_that_the_provider_refuses_are_made_plain_in_calls_and_ans
     assert answered(result("functions.read:0"))["tool_use_id"] == call["id"]
 
 
-def test_an_answer_holds_pictures_and_says_whether_it_is_an_error() -> None:
+def test_an_answer_holds_pictures_and_documents_and_says_whether_it_is_an_error() -> None:
     picture = ImageBlock(data="aGk=", media_type="image/png")
-    shown = answered(result("a", TextBlock(text="Shot."), picture))
-    assert [part["type"] for part in shown["content"]] == ["text", "image"]
+    shown = answered(result("a", TextBlock(text="Shot."), picture, DocumentBlock(data="aGk=", name="plan.pdf")))
+    assert [part["type"] for part in shown["content"]] == ["text", "image", "document"]
+    assert shown["content"][2]["title"] == "plan.pdf"
     assert "is_error" not in shown
     assert answered(result("a", TextBlock(text="No."), is_error=True)) == {
         "type": "tool_result",

@@ -10,11 +10,13 @@ from pydantic import JsonValue
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import decode_message
 from agentcore.messages import (
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
+    ResultBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -27,9 +29,11 @@ CALLS = Message.assistant(
     ToolCallBlock(id="a", name="read", arguments={"path": "ä"}), ToolCallBlock(id="b", name="stop", arguments="{oops")
 )
 PNG = ImageBlock(data="aGk=", media_type="image/png")
+PDF = DocumentBlock(data="aGk=", name="plan.pdf")
+FILE = {"type": "file", "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,aGk="}}
 
 
-def result(call_id: str, *content: TextBlock | ImageBlock) -> Message:
+def result(call_id: str, *content: ResultBlock) -> Message:
     return Message(role="tool", content=(ToolResultBlock(call_id=call_id, name="read", content=content),))
 
 
@@ -47,6 +51,16 @@ def test_words_are_plain_text_and_pictures_are_parts() -> None:
         {"type": "image_url", "image_url": {"url": "https://example.com/a.png"}},
         {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
     ]
+
+
+def test_documents_are_files_with_a_name_that_says_what_they_are() -> None:
+    nameless, elsewhere = DocumentBlock(data="aGk="), DocumentBlock(url="https://example.com/a", name="Plan B")
+    (parts,) = encode(Message.user("See:", PDF, nameless, elsewhere))
+    assert parts["content"][:2] == [{"type": "text", "text": "See:"}, FILE]
+    assert parts["content"][2]["file"]["filename"] == "document.pdf"
+    assert parts["content"][3]["file"] == {"filename": "Plan B.pdf", "file_data": "https://example.com/a"}
+    (sheet,) = encode(Message.user(DocumentBlock(data="aGk=", media_type="text/csv", name="a.csv")))
+    assert sheet["content"][0]["file"] == {"filename": "a.csv", "file_data": "data:text/csv;base64,aGk="}
 
 
 def test_calls_are_json_text_even_where_the_model_wrote_none() -> None:
@@ -75,6 +89,18 @@ def test_pictures_in_an_answer_go_inside_it_where_they_may_and_after_it_elsewher
     assert [message["role"] for message in after] == ["assistant", "tool", "tool", "user"]
     assert after[1]["content"].startswith("Shot.\n(The picture")
     assert after[3]["content"] == [{"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}]
+
+
+def test_documents_in_an_answer_go_where_pictures_go() -> None:
+    answers = (CALLS, result("a", TextBlock(text="Got it."), PDF), result("b", PNG, PDF))
+    for provider in ("gemini", "vertex_ai", "bedrock", "anthropic"):
+        inside = encode(*answers, model=f"{provider}/model")
+        assert inside[1]["content"] == [{"type": "text", "text": "Got it."}, FILE]
+    after = encode(*answers)
+    assert [message["role"] for message in after] == ["assistant", "tool", "tool", "user"]
+    assert after[1]["content"] == "Got it.\n(The document of this result follows in the next message.)"
+    assert after[2]["content"] == "(The picture and the document of this result follow in the next message.)"
+    assert [part["type"] for part in after[3]["content"]] == ["file", "image_url", "file"]
 
 
 def test_thinking_goes_back_signed_to_who_signed_it_in_words_to_who_reads_it_and_else_not_at_all() -> None:

@@ -12,6 +12,7 @@ from agentcore.llm.formats.responses import decode_items, decode_response_usage,
 from agentcore.llm.formats.responses_reply import read_response
 from agentcore.llm.litellm_route.responses import ResponsesWire
 from agentcore.messages import (
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
@@ -75,6 +76,28 @@ def test_answers_may_hold_pictures() -> None:
         {"type": "function_call_output", "call_id": "a", "output": "ok"},
         {"type": "function_call_output", "call_id": "b", "output": [{"type": "input_text", "text": "Shot."}, image]},
     ]
+
+
+def test_documents_go_as_files_or_by_address_in_answers_too() -> None:
+    named, nameless = DocumentBlock(data="aGk=", name="plan.pdf"), DocumentBlock(url="data:application/pdf;base64,aGk=")
+    address = DocumentBlock(url="https://example.com/a.pdf", name="a.pdf")
+    shown = ToolResultBlock(call_id="a", name="t", content=(TextBlock(text="ok"), named))
+    said, answer = encode_items(
+        [Message.user("See:", named, nameless, address), Message(role="tool", content=(shown,))], "openai/gpt-5"
+    )[1]
+    file = {"type": "input_file", "filename": "plan.pdf", "file_data": "data:application/pdf;base64,aGk="}
+    assert said == {
+        "type": "message",
+        "role": "user",
+        "content": [
+            {"type": "input_text", "text": "See:"},
+            file,
+            {**file, "filename": "document.pdf"},
+            {"type": "input_file", "file_url": "https://example.com/a.pdf"},
+        ],
+    }
+    output = [{"type": "input_text", "text": "ok"}, file]
+    assert answer == {"type": "function_call_output", "call_id": "a", "output": output}
 
 
 def test_nothing_is_left_at_the_provider_and_reasoning_comes_encrypted_from_models_that_reason() -> None:

@@ -16,7 +16,7 @@ from agentcore.errors import ModelError
 from agentcore.llm import LLM
 from agentcore.llm.litellm_route.library import litellm
 from agentcore.llm.names import PROVIDERS
-from agentcore.messages import Message
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from model_route import ASK, KEY, RouteContract, canned
 
 pytestmark = [
@@ -77,6 +77,32 @@ async def test_marks_for_the_cache_go_to_those_who_want_them() -> None:
     assert "cache_control" not in plain
     assert (reply.usage.input_tokens, reply.usage.cache_read_tokens, reply.usage.cache_write_tokens) == (100, 90, 7)
     assert reply.stop_reason == "end"
+
+
+async def test_pictures_and_documents_arrive_as_gemini_has_them_from_a_person_and_from_a_tool() -> None:
+    document = DocumentBlock(data="aGk=", name="plan.pdf")
+    shown = ToolResultBlock(call_id="a", name="look", content=(TextBlock(text="Here."), document))
+    sent = [
+        Message.user("See:", ImageBlock(data="eA==", media_type="image/png"), document),
+        Message.assistant(ToolCallBlock(id="a", name="look", arguments={})),
+        Message(role="tool", content=(shown,)),
+    ]
+    content = {"role": "model", "parts": [{"text": "Nice."}]}
+    said = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
+    said |= {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1, "totalTokenCount": 4}}
+    async with canned(json.dumps(said).encode()) as server:
+        model = LLM(model="gemini/gemini-2.5-flash", base_url=server.url, api_key=KEY, num_retries=0)
+        assert (await model.complete(sent)).message.text == "Nice."
+        (request,) = server.asked
+    asked, _, answered = request.json()["contents"]
+    pdf = {"data": "aGk=", "mime_type": "application/pdf"}
+    assert [part.get("inline_data") for part in asked["parts"]] == [
+        None,
+        {"data": "eA==", "mime_type": "image/png"},
+        pdf,
+    ]
+    (answer,) = answered["parts"]
+    assert answer["function_response"]["parts"] == [{"inline_data": pdf}]
 
 
 async def test_the_providers_are_those_that_litellm_knows() -> None:

@@ -16,10 +16,12 @@ from pydantic import JsonValue
 from agentcore.llm.formats.chat import arguments_object
 from agentcore.messages import (
     Block,
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
     RedactedThinkingBlock,
+    ResultBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -37,6 +39,7 @@ CITED = "cited_text"
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 """The provider refuses these in ids and names of calls; other providers' ids have them."""
 _LONGEST_NAME = 128
+_LONGEST_TITLE = 500
 _EMBEDDED = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
 
@@ -142,7 +145,7 @@ def _encode_said(content: tuple[Block, ...], provider: str) -> Iterator[dict[str
 
 def _encode_given(content: tuple[Block, ...], provider: str) -> Iterator[dict[str, JsonValue]]:
     for block in content:
-        if isinstance(block, TextBlock | ImageBlock):
+        if isinstance(block, ResultBlock):
             yield from _encode_shown(block)
         elif isinstance(block, ProviderBlock):
             yield from _encode_own(block, provider)
@@ -190,20 +193,23 @@ def _encode_result(result: ToolResultBlock) -> dict[str, JsonValue]:
     return encoded
 
 
-def _encode_shown(block: TextBlock | ImageBlock) -> Iterator[dict[str, JsonValue]]:
+def _encode_shown(block: ResultBlock) -> Iterator[dict[str, JsonValue]]:
     if isinstance(block, ImageBlock):
         yield {"type": "image", "source": _encode_source(block)}
+    elif isinstance(block, DocumentBlock):
+        document: dict[str, JsonValue] = {"type": "document", "source": _encode_source(block)}
+        yield {**document, "title": block.name[:_LONGEST_TITLE]} if block.name else document
     elif block.text and not block.text.isspace():
         # A text that says nothing is refused.
         yield {"type": "text", "text": block.text}
 
 
-def _encode_source(image: ImageBlock) -> dict[str, JsonValue]:
-    if image.data is not None:
-        return {"type": "base64", "media_type": image.media_type, "data": image.data}
-    if embedded := _EMBEDDED.fullmatch(image.url or ""):
+def _encode_source(media: ImageBlock | DocumentBlock) -> dict[str, JsonValue]:
+    if media.data is not None:
+        return {"type": "base64", "media_type": media.media_type, "data": media.data}
+    if embedded := _EMBEDDED.fullmatch(media.url or ""):
         return {"type": "base64", "media_type": embedded[1], "data": embedded[2]}
-    return {"type": "url", "url": image.url}
+    return {"type": "url", "url": media.url}
 
 
 def _plain(name: str) -> str:

@@ -13,10 +13,12 @@ from pydantic import JsonValue
 
 from agentcore.llm.names import provider_of
 from agentcore.messages import (
+    DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
     RedactedThinkingBlock,
+    ResultBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -31,7 +33,8 @@ __all__ = [
     "arguments_object",
     "encode_messages",
     "encode_tools",
-    "image_url",
+    "filename",
+    "media_url",
 ]
 
 ChatMessage = dict[str, JsonValue]
@@ -42,7 +45,7 @@ WANTS_REASONING = frozenset(
     {"dashscope", "deepseek", "fireworks_ai", "hosted_vllm", "minimax", "moonshot", "openrouter", "xiaomi_mimo", "zai"}
 )
 """Providers of models that want to read their own thinking again; others refuse the field, or do not know it."""
-_TAKES_IMAGES_IN_RESULTS = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai"})
+_TAKES_MEDIA_IN_RESULTS = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai"})
 
 
 def encode_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
@@ -139,32 +142,47 @@ def _encode_results(results: list[ToolResultBlock], calls: list[str], provider: 
     shown: list[JsonValue] = []
     for result in sorted(results, key=lambda result: order.get(result.call_id, len(order))):
         content: JsonValue = result.text
-        images = [block for block in result.content if isinstance(block, ImageBlock)]
-        if images and provider in _TAKES_IMAGES_IN_RESULTS:
+        media = [block for block in result.content if not isinstance(block, TextBlock)]
+        if media and provider in _TAKES_MEDIA_IN_RESULTS:
             content = [_encode_part(block) for block in result.content]
-        elif images:
-            content = f"{result.text}\n(The picture of this result follows in the next message.)".lstrip()
-            shown.extend(_encode_part(image) for image in images)
+        elif media:
+            content = f"{result.text}\n(The {_kinds(media)} in the next message.)".lstrip()
+            shown.extend(map(_encode_part, media))
         yield {"role": "tool", "tool_call_id": result.call_id, "content": content}
     if shown:
         yield {"role": "user", "content": shown}
 
 
+def _kinds(media: Sequence[ResultBlock]) -> str:
+    kinds = dict.fromkeys("document" if isinstance(block, DocumentBlock) else "picture" for block in media)
+    return f"{' and the '.join(kinds)} of this result {'follows' if len(kinds) == 1 else 'follow'}"
+
+
 def _encode_parts(message: Message) -> JsonValue:
-    blocks = [block for block in message.content if isinstance(block, TextBlock | ImageBlock)]
+    blocks = [block for block in message.content if isinstance(block, ResultBlock)]
     if len(blocks) == 1 and isinstance(blocks[0], TextBlock):
         return blocks[0].text
     return [_encode_part(block) for block in blocks]
 
 
-def _encode_part(block: TextBlock | ImageBlock) -> JsonValue:
+def _encode_part(block: ResultBlock) -> JsonValue:
     if isinstance(block, TextBlock):
         return {"type": "text", "text": block.text}
-    return {"type": "image_url", "image_url": {"url": image_url(block)}}
+    if isinstance(block, DocumentBlock):
+        # Those who fetch a document themselves take its address here.
+        return {"type": "file", "file": {"filename": filename(block), "file_data": media_url(block)}}
+    return {"type": "image_url", "image_url": {"url": media_url(block)}}
 
 
-def image_url(block: ImageBlock) -> str:
-    """Write a picture as an address."""
+def filename(block: DocumentBlock) -> str:
+    """Name a document, as some insist, and so that the name says what it is."""
+    name = block.name or "document"
+    unsaid = block.media_type == "application/pdf" and not name.lower().endswith(".pdf")
+    return f"{name}.pdf" if unsaid else name
+
+
+def media_url(block: ImageBlock | DocumentBlock) -> str:
+    """Write a picture or a document as an address."""
     if block.data is None:
         return cast("str", block.url)
     return f"data:{block.media_type};base64,{block.data}"

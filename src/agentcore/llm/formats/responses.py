@@ -12,13 +12,13 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore.llm.formats.anthropic import CITED
-from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, image_url
+from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.chat_reply import read_arguments
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.names import provider_of
 from agentcore.messages import (
     Block,
-    ImageBlock,
+    DocumentBlock,
     Message,
     ProviderBlock,
     ReasoningBlock,
@@ -61,7 +61,7 @@ def encode_items(messages: Sequence[Message], model: str) -> tuple[str | None, l
         elif message.role == "tool":
             items.extend(_encode_result(block) for block in message.content if isinstance(block, ToolResultBlock))
         else:
-            parts = [block for block in message.content if isinstance(block, TextBlock | ImageBlock)]
+            parts = [block for block in message.content if isinstance(block, ResultBlock)]
             items.append({"type": "message", "role": message.role, "content": [_encode_part(part) for part in parts]})
     return "\n\n".join(instructions) or None, items
 
@@ -119,7 +119,7 @@ def _is_how_it_was_said(data: JsonValue) -> bool:
 
 def _encode_result(result: ToolResultBlock) -> JsonValue:
     output: JsonValue = result.text
-    if any(isinstance(block, ImageBlock) for block in result.content):
+    if not all(isinstance(block, TextBlock) for block in result.content):
         output = [_encode_part(block) for block in result.content]
     return {"type": "function_call_output", "call_id": result.call_id, "output": output}
 
@@ -127,7 +127,13 @@ def _encode_result(result: ToolResultBlock) -> JsonValue:
 def _encode_part(block: ResultBlock) -> JsonValue:
     if isinstance(block, TextBlock):
         return {"type": "input_text", "text": block.text}
-    return {"type": "input_image", "image_url": image_url(block), "detail": "auto"}
+    if isinstance(block, DocumentBlock):
+        # Only what is fetched goes by address; there it has its name from that.
+        address = media_url(block)
+        if not address.startswith("data:"):
+            return {"type": "input_file", "file_url": address}
+        return {"type": "input_file", "filename": filename(block), "file_data": address}
+    return {"type": "input_image", "image_url": media_url(block), "detail": "auto"}
 
 
 def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
