@@ -44,12 +44,13 @@ class ImageBlock(Recorded):
 
 
 class DocumentBlock(Recorded):
-    """A document, by value (base64) or by address: exactly one of `data` and `url`. Providers take PDF."""
+    """A document, by value (base64) or by address: exactly one of `data` and `url`."""
 
     type: Annotated[Literal["document"], VERBATIM] = "document"
     data: Verbatim | None = None
     """Base64 text, without a `data:` prefix."""
     media_type: Verbatim = "application/pdf"
+    """What it is. PDF is what all take who take documents."""
     url: str | None = None
     name: str | None = None
     """The name of the file, which the model may be shown."""
