@@ -10,9 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import anyio
 import psutil
+from pydantic import JsonValue
 
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import Action, Observation, Tool, ToolContext
+from agentcore.tools import Action, Medium, Observation, Tool, ToolContext
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import (
     FileEditorAction,
@@ -37,6 +38,8 @@ class KeepingHost:
         self._workspace = workspace
         self._secrets = secrets
         self.shown: deque[str] = deque(maxlen=50)  # a flood is shown in pieces, which a test must not collect
+        self.seeing: bool | None = None
+        self.recorded: Mapping[str, JsonValue] | None = None
 
     async def progress(self, action_id: str, text: str) -> None:
         self.shown.append(text)
@@ -55,6 +58,12 @@ class KeepingHost:
         await self._workspace.write(path, self._secrets.masker.mask_bytes(data))
         return path
 
+    async def takes(self, medium: Medium) -> bool | None:
+        return self.seeing
+
+    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+        return self.recorded
+
 
 class Opened(Generic[ActionT, ObservationT]):
     """An open tool."""
@@ -70,8 +79,11 @@ class Opened(Generic[ActionT, ObservationT]):
         self.host = KeepingHost(workspace, secrets)
 
     async def __call__(self, command: str = "", **arguments: Any) -> ObservationT:
+        return await self.call(command=command, **arguments)
+
+    def context(self) -> ToolContext:
         self._count += 1
-        context = ToolContext(
+        return ToolContext(
             workspace=self.workspace,
             secrets=self._secrets,
             conversation_id="conversation",
@@ -80,7 +92,11 @@ class Opened(Generic[ActionT, ObservationT]):
             tool_name=self._tool.name,
             host=self.host,
         )
-        observation: ObservationT = await self._execute(self._tool.parse({"command": command, **arguments}), context)
+
+    async def call(self, **arguments: Any) -> ObservationT:
+        context = self.context()
+        observation: ObservationT = await self._execute(self._tool.parse(arguments), context)
+        self.host.recorded = observation.to_data()
         return observation
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from pydantic import JsonValue
 
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import ToolContext
+from agentcore.tools import Medium, ToolContext
 from agentcore.workspace import LocalWorkspace, Workspace
 
 
@@ -35,6 +36,13 @@ class RememberingHost:
     async def spool(self, name: str, data: bytes) -> str:
         self.spooled[name] = data
         return f"/private/{name}"
+
+    async def takes(self, medium: Medium) -> bool | None:
+        self.heard.append(("takes", medium))
+        return medium == "image"
+
+    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+        return {"of": tool_name}
 
 
 @pytest.fixture

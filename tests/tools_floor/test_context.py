@@ -27,6 +27,12 @@ async def test_the_whole_of_an_output_is_kept_as_bytes(ctx: ToolContext, host: T
     assert vars(host)["spooled"] == {"out.txt": "grün".encode(), "raw": b"\xff"}
 
 
+async def test_a_tool_can_ask_what_the_model_takes_and_what_it_recorded_last(ctx: ToolContext) -> None:
+    assert await ctx.takes("image")
+    assert not await ctx.takes("pdf")
+    assert ctx.latest_data == {"of": ctx.tool_name}
+
+
 async def test_secrets_are_read_by_name(ctx: ToolContext) -> None:
     assert await ctx.secrets.get("TOKEN") == "correct horse"
     with pytest.raises(SecretError, match="OTHER"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
+from pydantic import JsonValue
 
 from agentcore.agent import Call
 from agentcore.conversation.ask import ask_aside
@@ -22,9 +23,11 @@ from agentcore.conversation.queue import Place, Queue
 from agentcore.conversation.spool import spool, spool_if_room
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
+from agentcore.llm import LLM
+from agentcore.llm.catalog import model_info
 from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, ToolContext, cut
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Medium, Observation, Resource, ToolContext, cut
 
 __all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
 
@@ -84,6 +87,22 @@ class CallHost:
     async def spool(self, name: str, data: bytes) -> str:
         """Keep a whole output in the workspace's private folder and give its path."""
         return await spool(self._core, name, data)
+
+    async def takes(self, medium: Medium) -> bool | None:
+        """Say whether the agent's model can look at it, as far as that is known."""
+        model = self._core.agent.llm
+        if not isinstance(model, LLM):
+            await checkpoint()
+            return None
+        features = (await model_info(model)).features
+        return features.vision if medium == "image" else features.pdf
+
+    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+        """Give what the newest observation of a tool recorded, whether the model is still shown it or not."""
+        for event in reversed(self._core.state.shown):
+            if isinstance(event, ObservationEvent) and event.tool_name == tool_name:
+                return event.data
+        return None
 
 
 def claims(core: Core, call: Call) -> Sequence[Resource]:

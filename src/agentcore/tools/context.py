@@ -7,13 +7,18 @@ of the conversation itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
+
+from pydantic import JsonValue
 
 from agentcore.workspace import Workspace
 
-__all__ = ["ToolContext", "ToolHost", "ToolSecrets"]
+__all__ = ["Medium", "ToolContext", "ToolHost", "ToolSecrets"]
+
+Medium: TypeAlias = Literal["image", "pdf"]
+"""What a model may be able to look at besides words."""
 
 
 class ToolSecrets(Protocol):
@@ -52,6 +57,14 @@ class ToolHost(Protocol):
         """Keep data in the workspace's private folder and give its path there."""
         ...
 
+    async def takes(self, medium: Medium) -> bool | None:
+        """Say whether the model can look at it; None where nobody knows."""
+        ...
+
+    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+        """Give what is recorded for programs of the tool's newest observation, on the active branch of the history."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ToolContext:
@@ -68,7 +81,7 @@ class ToolContext:
     """The provider's id of the call. It may come twice in a conversation; `action_id` does not."""
     tool_name: str
     host: ToolHost = field(repr=False)
-    """Who answers `progress`, `send`, `interrupt`, `ask` and `spool`."""
+    """Who answers what is asked below."""
     resumed: bool = False
     """Whether the tool ran in this conversation before that was opened this time: what it held then is gone, and the model
     counts on it."""
@@ -93,6 +106,19 @@ class ToolContext:
     async def spool(self, name: str, data: str | bytes) -> str:
         """Keep the whole of an output in the workspace's private folder, and give the path where it can be read."""
         return await self.host.spool(name, data.encode() if isinstance(data, str) else data)
+
+    async def takes(self, medium: Medium) -> bool | None:
+        """Say whether the model can look at a picture or a PDF; None where nobody knows."""
+        return await self.host.takes(medium)
+
+    @property
+    def latest_data(self) -> Mapping[str, JsonValue] | None:
+        """What this tool recorded last (`Observation.to_data`), on the active branch of the history; None for nothing.
+
+        A tool that records all of its state each time has here a state that is resumed, forked and rewound with the
+        conversation, and that is there when the model is not shown it any more.
+        """
+        return self.host.latest_data(self.tool_name)
 
     @property
     def cancel_requested(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from agentcore.messages import ResultBlock
+from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
 from agentcore.tools import Observation
 
 __all__ = ["FileEditorObservation"]
@@ -26,9 +26,12 @@ class FileEditorObservation(Observation):
     outcome: Literal["viewed", "created", "changed", "removed"]
     """What became of the file. Undoing its creation removes it."""
 
+    medium: ImageBlock | DocumentBlock | None = None
+    """The picture or the document that was viewed."""
+
     def to_content(self) -> Sequence[str | ResultBlock]:
-        return (self.text,)
+        return (self.text,) if self.medium is None else (self.text, self.medium)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the change; the text is in the content already."""
-        return self.model_dump(mode="json", exclude={"text"})
+        """Give the change; what the model is shown is in the content already."""
+        return self.model_dump(mode="json", exclude={"text", "medium"})

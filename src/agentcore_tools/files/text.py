@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_left
-from typing import Final, Self, final
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["NotText", "Text", "with_line_feeds"]
+__all__ = ["Change", "NotText", "Text", "with_line_feeds"]
 
 # The longer first: the one for UTF-32 begins like the one for UTF-16.
 _MARKS: Final = (
@@ -19,6 +20,14 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _TEXT_CONTROLS: Final = frozenset(b"\t\n\v\f\r\b\x1b")
+
+
+class Change(NamedTuple):
+    """A stretch of a text's normal form, and what comes in its place."""
+
+    start: int
+    end: int
+    new: str
 
 
 class NotText(Exception):
@@ -80,14 +89,25 @@ class Text:
         """Give the file's bytes."""
         return self._mark + self._raw.encode(self.encoding)
 
-    def replaced(self, start: int, end: int, new: str) -> Text:
-        """Put something in the place of a stretch of the normal text; its lines end as most lines of the file do.
+    def replaced(self, changes: Sequence[Change]) -> Text:
+        """Put something in the place of stretches of the normal text; its lines end as most lines of the file do.
+
+        Args:
+            changes: In order, and none over another.
 
         Raises:
             ToolError: the file's encoding has no such characters.
         """
-        if len(self._pairs) * 2 > self.normal.count("\n"):
-            new = new.replace("\n", "\r\n")
+        pairs = len(self._pairs) * 2 > self.normal.count("\n")
+        pieces: list[str] = []
+        done = 0
+        for start, end, new in changes:
+            pieces += [self._raw[done : self._in_raw(start)], new.replace("\n", "\r\n") if pairs else new]
+            done = self._in_raw(end)
+            self._check_can_be_written(new)
+        return Text("".join([*pieces, self._raw[done:]]), self.encoding, self._mark)
+
+    def _check_can_be_written(self, new: str) -> None:
         try:
             new.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -95,8 +115,6 @@ class Text:
                 f"The file is written in {self.encoding}, which has no {error.object[error.start]!r}. Use other "
                 "characters, or bring the file into UTF-8 first (with iconv, say)."
             ) from error
-        raw = self._raw[: self._in_raw(start)] + new + self._raw[self._in_raw(end) :]
-        return Text(raw, self.encoding, self._mark)
 
     def _in_raw(self, place: int) -> int:
         """Give the place in the file's text that a place in the normal text is; each pair before it counts one more."""

@@ -1,23 +1,16 @@
-"""A change to a text: what to replace by what."""
+"""Finding the place of a change in a text."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from agentcore.errors import ToolError
-from agentcore_tools.file_editor.text import Text, with_line_feeds
+from agentcore_tools.files.text import Change, Text, with_line_feeds
 
-__all__ = ["Change", "between", "inserting", "replacing"]
+__all__ = ["between", "inserting", "replacing", "replacing_all"]
 
 _PLACES_SHOWN: Final = 20
-
-
-class Change(NamedTuple):
-    """A stretch of a text's normal form, and what comes in its place."""
-
-    start: int
-    end: int
-    new: str
 
 
 def replacing(text: Text, old: str, new: str, path: str) -> Change:
@@ -26,28 +19,29 @@ def replacing(text: Text, old: str, new: str, path: str) -> Change:
     Raises:
         ToolError: there is none, or more than one, or nothing would change.
     """
-    old, new = with_line_feeds(old), with_line_feeds(new)
-    if not old:
-        raise ToolError("old_str is empty. Give the text to replace, or use insert.")
-    if old == new:
-        raise ToolError("old_str and new_str are the same: nothing would change.")
-    places = _places(text.normal, old)
-    if not places and text.normal.count(old.strip() or old) == 1:
-        # Models add and forget space around what they quote.
-        old, new = old.strip(), new.strip()
-        places = _places(text.normal, old)
-        if old == new:
-            raise ToolError("Without the space around them, old_str and new_str are the same: nothing would change.")
-    if not places:
-        raise ToolError(f"old_str does not occur in {path!r}, so nothing was changed. {_near(text, old)}")
+    old, new, places = _found(text, old, new, path, "str")
     if len(places) > 1:
-        numbers = [str(text.normal.count("\n", 0, place) + 1) for place in places[:_PLACES_SHOWN]]
-        more = f" and {len(places) - _PLACES_SHOWN} more" if len(places) > _PLACES_SHOWN else ""
         raise ToolError(
-            f"old_str occurs {len(places)} times in {path!r}, at lines {', '.join(numbers)}{more}, so nothing was changed. "
+            f"old_str occurs {len(places)} times in {path!r}, at lines {_numbers(text, places)}, so nothing was changed. "
             "Give more of the text around the one that is meant."
         )
     return Change(places[0], places[0] + len(old), new)
+
+
+def replacing_all(text: Text, old: str, new: str, expected: int, path: str) -> list[Change]:
+    """Find all places of some text, where there are as many as expected.
+
+    Raises:
+        ToolError: there are more or fewer, or nothing would change.
+    """
+    old, new, places = _found(text, old, new, path, "string")
+    if len(places) != expected:
+        numbers = _numbers(text, places)
+        raise ToolError(
+            f"old_string occurs {len(places)} times in {path!r}, at lines {numbers}, and {expected} were expected: nothing was "
+            "changed. Give more of the text around the one that is meant, or expected_replacements for all of them."
+        )
+    return [Change(place, place + len(old), new) for place in places]
 
 
 def inserting(text: Text, line: int, new: str, path: str) -> Change:
@@ -74,6 +68,32 @@ def between(old: str, new: str) -> Change:
     start = _same_beginning(old, new)
     end = _same_beginning(old[start:][::-1], new[start:][::-1])
     return Change(start, len(old) - end, new[start : len(new) - end])
+
+
+def _found(text: Text, old: str, new: str, path: str, word: str) -> tuple[str, str, list[int]]:
+    """Give what to replace, by what and where, at one place at least; the arguments end in a word of the tool's own."""
+    old, new = with_line_feeds(old), with_line_feeds(new)
+    if not old:
+        raise ToolError(f"old_{word} is empty. Give the text to replace.")
+    if old == new:
+        raise ToolError(f"old_{word} and new_{word} are the same: nothing would change.")
+    places = _places(text.normal, old)
+    if not places and text.normal.count(old.strip() or old) == 1:
+        # Models add and forget space around what they quote.
+        old, new = old.strip(), new.strip()
+        places = _places(text.normal, old)
+        if old == new:
+            raise ToolError(
+                f"Without the space around them, old_{word} and new_{word} are the same: nothing would change."
+            )
+    if not places:
+        raise ToolError(f"old_{word} does not occur in {path!r}, so nothing was changed. {_near(text, old)}")
+    return old, new, places
+
+
+def _numbers(text: Text, places: Sequence[int]) -> str:
+    numbers = [str(text.normal.count("\n", 0, place) + 1) for place in places[:_PLACES_SHOWN]]
+    return ", ".join(numbers) + (f" and {len(places) - _PLACES_SHOWN} more" if len(places) > _PLACES_SHOWN else "")
 
 
 def _places(text: str, old: str) -> list[int]:

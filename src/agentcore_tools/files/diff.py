@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from agentcore_tools.file_editor.change import Change
+from agentcore_tools.files.text import Change
 
 __all__ = ["unified_diff"]
 

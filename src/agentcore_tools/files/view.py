@@ -8,8 +8,9 @@ from typing import Final
 from agentcore.errors import PathError, ToolError
 from agentcore.tools import OUTPUT_LIMIT
 from agentcore.workspace import Entry, Workspace
+from agentcore_tools.files.text import Change, Text
 
-__all__ = ["around", "numbered", "shown_folder", "view"]
+__all__ = ["around", "numbered", "shown_change", "shown_folder", "view"]
 
 _LIMIT: Final = OUTPUT_LIMIT - 2_000
 _AROUND: Final = 4
@@ -41,6 +42,14 @@ def around(lines: Sequence[str], first: int, last: int) -> str:
     """Show the lines from the first to the last number, and some around them."""
     start, end = max(first - _AROUND, 1), min(last + _AROUND, len(lines))
     return numbered(lines[start - 1 : end], start)
+
+
+def shown_change(text: Text, change: Change) -> str:
+    """Show the place in a text where a change was made."""
+    lines = text.lines
+    first = min(text.normal.count("\n", 0, change.start) + 1, max(len(lines), 1))
+    last = first + change.new.removesuffix("\n").count("\n")
+    return around(lines, first, last)
 
 
 def numbered(lines: Sequence[str], first: int) -> str:

@@ -1,0 +1,95 @@
+"""Replacing text in a file as a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from agentcore.errors import ToolError
+from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools.edit.action import EditAction
+from agentcore_tools.edit.observation import EditObservation
+from agentcore_tools.files import Files, Reach, opening
+from agentcore_tools.files.change import between, replacing_all
+from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.text import Change, Text
+from agentcore_tools.files.view import shown_change
+
+__all__ = ["edit_tool"]
+
+_DESCRIPTION: Final = """\
+Replace text in a file. old_string has to be in the file exactly so, space and indentation included, and as often as \
+expected_replacements says. With an empty old_string a new file is made. Encoding, line ends and permissions stay as they \
+are. Write line ends as plain line feeds."""
+_OTHER_NAMES: Final = {
+    "path": "file_path",
+    "filepath": "file_path",
+    "filename": "file_path",
+    "file": "file_path",
+    "old_str": "old_string",
+    "new_str": "new_string",
+    "old_text": "old_string",
+    "new_text": "new_string",
+}
+
+
+def edit_tool(also: Sequence[str] = (), only: Sequence[str] | None = None) -> Tool[EditAction, EditObservation]:
+    """Make the tool with which an agent replaces text in a file.
+
+    Args:
+        also: Folders outside of the workspace's in which it may do so, too; "/" is everything.
+        only: The only files that it may change, as paths in the workspace.
+    """
+    reach = Reach.of(also, only)
+    return Tool(
+        name="edit",
+        description=_DESCRIPTION,
+        action=EditAction,
+        open=opening(_Editor, reach),
+        annotations=ToolAnnotations(title="Edit a file", open_world=False),
+        resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
+        aliases=("replace", "edit_file", "str_replace"),
+        mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        spec=ToolSpec(name="edit", params=reach.params),
+    )
+
+
+@final
+class _Editor:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def __call__(self, action: EditAction, ctx: ToolContext) -> EditObservation:  # noqa: ARG002 every executor is given it
+        path = await self._files.to_write(action.file_path)
+        if not action.old_string:
+            return await self._create(path, action.new_string)
+        before = await self._files.to_change(path)
+
+        def edited() -> tuple[bytes, str, str, int]:
+            old = text_of(before, path)
+            changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
+            new = old.replaced(changes)
+            diff = unified_diff(old.normal, between(old.normal, new.normal), path)
+            # The first one starts in the new text where it starts in the old one.
+            return new.encode(), diff, shown_change(new, changes[0]), len(changes)
+
+        after, diff, shown, count = await worked(before, edited)
+        await self._files.put(path, before, after)
+        times = "" if count == 1 else f" in {count} places"
+        where = "There" if count == 1 else "At the first one"
+        text = (
+            f"Changed {path}{times}. {where} it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
+        )
+        return EditObservation(text=text, path=path, diff=diff, replacements=count, outcome="changed")
+
+    async def _create(self, path: str, content: str) -> EditObservation:
+        if await self._files.workspace.stat(path) is not None:
+            raise ToolError(
+                f"There is something at {path!r} already: an empty old_string is for a new file. Give the text to replace, "
+                "or write the whole file with write_file."
+            )
+        await self._files.put(path, None, content.encode(errors="replace"))
+        change = Change(0, 0, Text(content).normal)
+        diff = await worked(content, lambda: unified_diff("", change, path, created=True))
+        return EditObservation(text=f"Created {path}.", path=path, diff=diff, replacements=0, outcome="created")

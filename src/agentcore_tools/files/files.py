@@ -1,0 +1,162 @@
+"""The workspace's files, as the tools of one conversation look at them and change them."""
+
+from __future__ import annotations
+
+import difflib
+import posixpath
+from collections.abc import Callable
+from typing import Final, TypeVar, final
+
+from agentcore.errors import PathError, ToolError
+from agentcore.workspace import Workspace
+from agentcore.workspace.threads import Threads
+from agentcore_tools.files.change import between
+from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.memory import Memory, Seen, memory_of
+from agentcore_tools.files.reach import Border, Reach
+from agentcore_tools.files.text import NotText, Text
+
+__all__ = ["Files", "open_files", "text_of", "worked"]
+
+_LARGEST: Final = 10 * 1024 * 1024
+# From so many bytes on, reading and changing a text takes long enough to be done in a thread.
+_MUCH: Final = 100_000
+_EDITS: Final = Threads("edits", 4)
+_LONGEST_NEWS: Final = 10_000
+
+ResultT = TypeVar("ResultT")
+
+
+def open_files(workspace: Workspace, conversation_id: str, reach: Reach) -> Files:
+    """Give the files of a conversation to one of its tools. What is remembered of them all its open tools share."""
+    return Files(memory_of(workspace, conversation_id), Border(workspace, conversation_id, reach))
+
+
+@final
+class Files:
+    """Reads and writes, within the reach of one tool."""
+
+    def __init__(self, memory: Memory, border: Border) -> None:
+        self.workspace = memory.workspace
+        self.memory = memory
+        self._border = border
+
+    async def to_read(self, path: str) -> str:
+        """Give the absolute path of what may be read.
+
+        Raises:
+            ToolError: it may not be.
+        """
+        return await self._border.pass_(path, writing=False)
+
+    async def to_write(self, path: str) -> str:
+        """Give the absolute path of what may be written.
+
+        Raises:
+            ToolError: it may not be.
+        """
+        return await self._border.pass_(path, writing=True)
+
+    async def read(self, path: str) -> bytes:
+        """Give what a file holds.
+
+        Raises:
+            ToolError: there is none.
+            PathError: it can't be read, or is too large.
+        """
+        try:
+            return await self.workspace.read(path, max_bytes=_LARGEST)
+        except PathError as error:
+            if error.reason != "missing":
+                raise
+            raise ToolError(f"{error}{await self._like(path)}") from error
+
+    async def look(self, path: str) -> bytes:
+        """Read a file for the model to see.
+
+        Raises:
+            ToolError: there is none.
+            PathError: it can't be read, or is too large.
+        """
+        data = await self.read(path)
+        self.memory.saw(path, data)
+        return data
+
+    async def to_change(self, path: str) -> bytes:
+        """Read a file that is about to be changed.
+
+        Raises:
+            ToolError: there is none, or it is not as the model knows it; then the change must not be made.
+            PathError: it can't be read, or is too large.
+        """
+        data = await self.read(path)
+        if (seen := self.memory.changed_since(path, data)) is not None:
+            raise ToolError(await self._news(path, seen, data))
+        return data
+
+    async def put(self, path: str, before: bytes | None, after: bytes) -> None:
+        """Write a file, which can be undone.
+
+        Raises:
+            PathError: it can't be written.
+        """
+        await self.workspace.write(path, after)
+        self.memory.history.add(path, before, after)
+        self.memory.saw(path, after)
+
+    async def remove(self, path: str) -> None:
+        """Remove a file.
+
+        Raises:
+            ToolError: it can't be.
+        """
+        result = await self.workspace.run(["rm", "-f", "--", path])
+        if result.exit_code:
+            raise ToolError(f"{path!r} can't be removed: {result.stderr.strip()}")
+        self.memory.forget(path)
+
+    async def _news(self, path: str, seen: Seen, data: bytes) -> str:
+        told = f"{path!r} is not as you saw it last: a command or somebody else changed it. Nothing was written."
+        then = seen.data
+        diff = None if then is None else await worked(data, lambda: _diff(then, data, path))
+        if diff is None or len(diff) > _LONGEST_NEWS:
+            return f"{told} View it before you change it."
+        self.memory.saw(path, data)
+        return f"{told} This is what changed; now that you know, the next call goes through:\n{diff}"
+
+    async def _like(self, path: str) -> str:
+        """Say what there is with a name like that."""
+        folder, name = posixpath.split(path)
+        try:
+            names = [entry.name for entry in await self.workspace.list(folder)]
+        except PathError:
+            return f" There is no folder {folder!r}, either."
+        found = difflib.get_close_matches(name, names[:10_000], n=3)
+        return f" There is {', '.join(map(repr, found))} in that folder." if found else ""
+
+
+def text_of(data: bytes, path: str) -> Text:
+    """Make text of a file's bytes.
+
+    Raises:
+        ToolError: they are none.
+    """
+    try:
+        return Text.read(data)
+    except NotText:
+        raise ToolError(
+            f"{path!r} is not text ({len(data)} bytes). Look at it with commands, such as `file`, `strings` or `xxd`."
+        ) from None
+
+
+async def worked(data: bytes | str, work: Callable[[], ResultT]) -> ResultT:
+    """Do some work on data: at once where that is little, else in a thread."""
+    return work() if len(data) < _MUCH else await _EDITS.run(work)
+
+
+def _diff(old: bytes, new: bytes, path: str) -> str | None:
+    try:
+        before, after = Text.read(old).normal, Text.read(new).normal
+    except NotText:
+        return None
+    return unified_diff(before, between(before, after), path)
