@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import anyio
@@ -87,6 +88,20 @@ async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(tmp_path:
         told = await terminal("echo $A; jobs")
         assert told.text.endswith("kept\n")
         assert not told.new_shell
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
+async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path, rounds: int) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        pid = int((await terminal("echo $$")).text)
+        for number in range(rounds):
+            (tmp_path / "begun").unlink(missing_ok=True)
+            await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+            # The shell is at its prompt by now, and may be about to read the next line when it is told.
+            os.kill(pid, signal.SIGINT)
+            told = await terminal(f"echo number {number}")
+            assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
+            assert not told.new_shell
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ import pytest
 import agentcore
 from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused, still_alive, wait_for_lines
-from agentcore.workspace import LocalWorkspace
+from agentcore.workspace import LocalWorkspace, look
 from agentcore.workspace.environment import environment
 from agentcore.workspace.look import look_in_proc
 from agentcore.workspace.starting import Handover, Order
+from agentcore.workspace.tree import Seen
 
 Here = Callable[[], Awaitable[list[int]]]
 # So that programs that are started in other folders find what is tested.
@@ -262,4 +263,38 @@ async def test_commands_are_found_though_another_agent_started_them(tmp_path: Pa
                 os.kill(process.pid, signal.SIGKILL)
                 await process.wait()
                 assert await still_alive(workspace, pids) == pids
+            assert await still_alive(workspace, pids) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system itself tells")
+@pytest.mark.parametrize("others", ["", "sleep 1000 & "])
+async def test_a_process_whose_mark_can_not_be_read_yet_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: str
+) -> None:
+    """As while it becomes another program, which takes long where the machine is busy."""
+    read = look._content  # pyright: ignore[reportPrivateUsage]
+    unreadable: list[str] = []
+
+    def content(path: str) -> bytes:
+        if path in unreadable:
+            return b""
+        return read(path)
+
+    def counted() -> dict[int, Seen]:
+        seen = look.look()
+        # From the second look on it can be.
+        unreadable.clear()
+        return seen
+
+    monkeypatch.setattr(look, "_content", content)
+    monkeypatch.setattr(look, "_PATIENCE", 0.0)
+    monkeypatch.setattr("agentcore.workspace.census.look", counted)
+    with anyio.fail_after(30):
+        async with LocalWorkspace(tmp_path) as workspace:
+            # Only the mark is left to go by: the parent of the first has ended, and it leads a session of its own.
+            command = f"{others}(setsid bash -c 'echo $$ >>pids; exec sleep 1000' &)"
+            async with workspace.open_process(command) as process:
+                pids = await wait_for_lines(workspace, "pids", 1)
+                await process.wait()
+                unreadable += [f"/proc/{pid}/environ" for pid in pids]
             assert await still_alive(workspace, pids) == []

@@ -27,6 +27,7 @@ CLOSE_SECONDS: Final = 5.0
 # Within that, to find out and say that something is left.
 _KILL_SECONDS: Final = CLOSE_SECONDS - GRACE_SECONDS - 0.8
 _PAUSE: Final = 0.002
+_AGREEING: Final = 2
 _log = logging.getLogger(__name__)
 
 
@@ -163,12 +164,23 @@ async def _until_gone(
     deadline = anyio.current_time() + seconds
     beyond: set[int] = set()
     pause = _PAUSE
+    # A process that is about to be another program shows no mark, and its parent may have ended. Where there were any to
+    # begin with, or one can't be told, another look has to find that none is left.
+    empty, needed = 0, 1
     while True:
         seen = await take_census()
         left = who(seen)
         beyond |= {pid for pid in left - beyond if not act(pid, seen[pid])}
-        if not left - beyond or anyio.current_time() >= deadline:
-            return left
+        if left - beyond:
+            empty, needed = 0, _AGREEING
+            if anyio.current_time() >= deadline:
+                return left
+        else:
+            empty += 1
+            if any(each.uncertain for each in seen.values()):
+                needed = _AGREEING
+            if empty >= needed:
+                return left
         await anyio.sleep(pause)
         pause = min(pause * 2, 0.03)
 

@@ -86,7 +86,10 @@ def look_in_proc() -> dict[int, Seen]:
         start = int(fields[_START])
         # What is older than this program is nobody's descendant here.
         marks = _marks(pid, fields) if start >= own_start else ()
-        return Seen(int(fields[_PARENT]), int(fields[_GROUP]), int(fields[_SESSION]), now - start / second, marks)
+        age = now - start / second
+        return Seen(
+            int(fields[_PARENT]), int(fields[_GROUP]), int(fields[_SESSION]), age, marks or (), uncertain=marks is None
+        )
 
     seen = gather(listed, read)
     for pid in _without.keys() - seen.keys():
@@ -109,7 +112,8 @@ def _stat(pid: int) -> list[bytes] | None:
 _without: dict[int, int] = {}
 
 
-def _marks(pid: int, fields: list[bytes]) -> tuple[bytes, ...]:
+def _marks(pid: int, fields: list[bytes]) -> tuple[bytes, ...] | None:
+    """Read them; None where that takes too long, so that nobody can know."""
     start = int(fields[_START])
     if _without.get(pid) == start or int(fields[_FLAGS]) & _KERNEL_THREAD:
         return ()
@@ -129,7 +133,7 @@ def _marks(pid: int, fields: list[bytes]) -> tuple[bytes, ...]:
         except OSError:
             return ()
         before, after = fields, _stat(pid)
-        if after is None or time.monotonic() > deadline:
+        if after is None:
             return ()
         fields = after
         start_of, end_of = int(fields[_ENV_START]), int(fields[_ENV_END])
@@ -137,6 +141,8 @@ def _marks(pid: int, fields: list[bytes]) -> tuple[bytes, ...]:
         if variables and stays and len(variables) == end_of - start_of:
             return _marks_in(variables)
         empty += not variables and start_of == end_of and (start_of != 0 or fields[_STATE] not in {b"R", b"D"})
+        if time.monotonic() > deadline:
+            return None
         time.sleep(_PAUSE)
     _without[pid] = start
     return ()

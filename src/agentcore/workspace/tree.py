@@ -23,6 +23,8 @@ class Seen(NamedTuple):
     """Seconds since it was started."""
     marks: tuple[bytes, ...]
     """Of the processes it descends from, the outermost first."""
+    uncertain: bool = False
+    """Whether it may have marks that could not be read, because it was replacing its program all the time."""
 
 
 def descendants(seen: Mapping[int, Seen], root: int | None, mark: bytes) -> set[int]:

@@ -22,17 +22,19 @@ from agentcore_tools.terminal.keys import typed
 from agentcore_tools.terminal.screen import Screen
 from agentcore_tools.terminal.script import ENVIRONMENT, HEIGHT, MEND, START, WIDTH, command_lines, setup_lines
 
-__all__ = ["Ended", "Shell"]
+__all__ = ["TYPE_SECONDS", "Ended", "Shell"]
 
 _START_SECONDS: Final = 30.0
-# A shell reads what is typed at once; one that does not is stopped, or something else by now.
-_TYPE_SECONDS: Final = 5.0
+TYPE_SECONDS: Final = 5.0
+"""How long what is typed may wait to be taken. A shell takes it at once; one that does not is stopped, or something else."""
 # How long after an interruption the shell may take to say that it is ready; it takes milliseconds.
 _REPORT_SECONDS: Final = 1.0
 _LAST_WORDS_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 10.0
 # Ctrl-U. A key that came too late for its program is the beginning of a line until it is taken back.
 _FORGET_LINE: Final = b"\x15"
+# Ctrl-C, Ctrl-\ and Ctrl-Z.
+_SIGNALLING: Final = {b"\x03", b"\x1c", b"\x1a"}
 _LIVE_CHARACTERS: Final = 65536
 # The system counts the age of a process in ticks.
 _TICK: Final = 0.01
@@ -49,8 +51,9 @@ class Ended(NamedTuple):
 class Shell:
     """Runs one command at a time."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, *, type_seconds: float = TYPE_SECONDS) -> None:
         self._workspace = workspace
+        self._type_seconds = type_seconds
         self._process: Process | None = None
         self._scope = anyio.CancelScope()
         self._gone = anyio.Event()
@@ -61,6 +64,7 @@ class Shell:
         self._fence = Fence()
         self._echo: Echo | None = None
         self._mend = False
+        """Whether something else is typed before the next command, because that might be lost or not be shown as it is."""
         self._began = -math.inf
         self._busy = True
         self._typed_whole = True
@@ -143,7 +147,9 @@ class Shell:
             await self._run(MEND, {})
             with anyio.move_on_after(_REPORT_SECONDS):
                 await self.idle()
-            self._ended = None
+            self._ended, self._mend = None, False
+            between = self._screen.finish()
+            before += between if between.strip() else ""  # a shell that is interrupted begins a line
         self.take_live()
         await self._run(command, variables)
         return before
@@ -168,10 +174,13 @@ class Shell:
         """
         data = typed(text)
         self._keyed = self._keyed or not data.endswith(b"\r")
+        self._mend = self._mend or data in _SIGNALLING
         await self._type(data)
 
     async def interrupt(self) -> bool:
         """End the command that runs, with all that it started. False: the shell may not be in working order after it."""
+        # A signal that reaches the shell when it is ready already has it throw away the line that it is about to read.
+        self._mend = True
         # Twice, because the first may come before the shell has read what was typed, so that it is the shell that gets it.
         for _ in range(2):
             if self._process is None or not self._typed_whole:
@@ -213,10 +222,10 @@ class Shell:
     async def _type(self, data: bytes) -> None:
         assert self._process is not None, "it is typed to when it has started"
         try:
-            with anyio.fail_after(_TYPE_SECONDS):
+            with anyio.fail_after(self._type_seconds):
                 await self._process.send(data)
         except TimeoutError:
-            raise WorkspaceError(f"The terminal took no input for {_TYPE_SECONDS:g} s.") from None
+            raise WorkspaceError(f"The terminal took no input for {self._type_seconds:g} s.") from None
         except (anyio.BrokenResourceError, anyio.ClosedResourceError) as error:
             raise WorkspaceError("The terminal takes no input: the shell has ended.") from error
 
@@ -243,7 +252,7 @@ class Shell:
         self._show(before)
         if report is not None:
             self._ended = Ended(report, self._screen.finish())
-            self._mend = not report.cooked or (self._echo is not None and self._echo.found)
+            self._mend = self._mend or not report.cooked or (self._echo is not None and self._echo.found)
             self._echo = None
             self._busy = False
             self._idle.set()
