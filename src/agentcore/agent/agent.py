@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, JsonValue
 
 from agentcore.context import AgentContext, Condenser
-from agentcore.llm import LLM, Model
+from agentcore.llm import Model, record_model, restore_model
 from agentcore.stuck import StuckThresholds
 from agentcore.tools import AnyTool, Tool, ToolSpec, finish_tool, resolve_tool, think_tool
 
@@ -77,8 +77,8 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     """Give what can be written down of an agent, never a key, and the names of the parts that can't be."""
     missing: list[str] = []
     recorded: dict[str, JsonValue] = {"max_parallel_calls": agent.max_parallel_calls}
-    if isinstance(agent.llm, LLM):
-        recorded["llm"] = agent.llm.record()
+    if (llm := record_model(agent.llm)) is not None:
+        recorded["llm"] = llm
     else:
         missing.append(f"the model ({type(agent.llm).__name__} {agent.llm.name!r})")
     tools: list[JsonValue] = []
@@ -111,7 +111,7 @@ def restore_agent(recorded: dict[str, Any]) -> Agent:
     """
     output = recorded.get("output")
     return Agent(
-        llm=LLM.model_validate(recorded["llm"]),
+        llm=restore_model(recorded["llm"]),
         tools=tuple(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
         context=None if recorded.get("context") is None else AgentContext.model_validate(recorded["context"]),
         output=None if output is None else _find_output(output),

@@ -69,6 +69,8 @@ def agent_of(
                 "Name the one to go on with: --model provider/model"
             )
         llm = _model(settings, retries)
+    elif isinstance(recorded["llm"], dict) and "kind" in recorded["llm"]:
+        return restore_agent(recorded)  # several models, each with an address of its own
     else:
         llm = _checked(LLM.model_validate(recorded["llm"]), settings, base_url=base_url, retries=retries)
     return replace(restore_agent({**recorded, "llm": llm.record()}), llm=llm)

@@ -23,6 +23,8 @@ from agentcore.llm.parsing import parse as parse
 from agentcore.llm.parsing import parse_reply as parse_reply
 from agentcore.llm.rate_limit import RateLimitedModel as RateLimitedModel
 from agentcore.llm.rate_limit import TokenBucket as TokenBucket
+from agentcore.llm.recording import record_model as record_model
+from agentcore.llm.recording import restore_model as restore_model
 from agentcore.llm.reply import Reply as Reply
 from agentcore.llm.retry import RetryingModel as RetryingModel
 from agentcore.llm.retry import RetryPolicy as RetryPolicy
