@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from functools import lru_cache
 from heapq import heappop, heappush
@@ -48,17 +49,32 @@ class Answered:
             heappush(self._free, self._number)
 
 
+_PACKED = frozenset({"gzip", "x-gzip", "deflate"})
+
+
+def _unpacked(unpack: Callable[[bytes], bytes], data: bytes) -> bytes:
+    try:
+        return unpack(data)
+    except zlib.error as error:
+        raise httpx.DecodingError(str(error)) from error
+
+
 async def read_through(response: httpx.Response) -> AsyncGenerator[bytes]:
     """Give the body's pieces; to be closed with `aclose` when no more are wanted.
 
     httpx reads through several async generators inside each other, and closing the outermost leaves the inner ones to
     the garbage collector. A read that is cancelled unwinds them all.
     """
-    chunks = response.aiter_bytes()
+    chunks = response.aiter_raw()
+    # Unpacked here and not by httpx: what can't be unpacked would leave its generators open.
+    packed = response.headers.get("content-encoding", "").strip().lower() in _PACKED
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 32).decompress if packed else None
     ended = False
     try:
         async for chunk in chunks:
-            yield chunk
+            data = chunk if unpack is None else _unpacked(unpack, chunk)
+            if data:
+                yield data
         ended = True
     finally:
         if not ended:
@@ -121,6 +137,8 @@ class Clients:
         self._clients: list[httpx.AsyncClient] = []
         self._free: list[int] = []
         """A heap of the numbers of clients that have room, each as often as it has."""
+        self._keeping: set[int] = set()
+        """The numbers of clients that may have connections from before."""
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Answered:
         """Post a body and give the answer as soon as its head is there, to be closed by the caller.
@@ -132,11 +150,23 @@ class Clients:
             self._add()
         number = heappop(self._free)
         try:
-            response = await self._clients[number].send(_request(url, headers, body), stream=True)
+            response = await self._send(number, url, headers, body)
         except BaseException:
             heappush(self._free, number)
             raise
+        self._keeping.add(number)
         return Answered(response, self._free, number)
+
+    async def _send(self, number: int, url: str, headers: dict[str, str], body: bytes) -> httpx.Response:
+        client = self._clients[number]
+        try:
+            return await client.send(_request(url, headers, body), stream=True)
+        except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
+            if number not in self._keeping:
+                raise
+            # The other side closed a connection from before, which it may at any moment, and answered nothing.
+            self._keeping.discard(number)
+            return await client.send(_request(url, headers, body), stream=True)
 
     def _add(self) -> None:
         self._clients.append(

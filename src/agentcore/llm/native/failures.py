@@ -7,7 +7,7 @@ import re
 
 import httpx
 
-from agentcore.errors import ModelError
+from agentcore.errors import BadRequest, ModelError
 from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_body, seconds_to_wait, without_key
 from agentcore.llm.settings import LLMSettings
 
@@ -21,6 +21,14 @@ _TAGS = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL
 def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> ModelError:
     """Say what an answer that is no reply means."""
     status, headers = response.status_code, response.headers
+    if response.has_redirect_location:
+        # Not followed: a key goes only where the user said.
+        return BadRequest(
+            f"{settings.model}: {response.url} sends on to {headers['location']!r}. If that is the right place, write it "
+            "into LLM(base_url=...).",
+            model=settings.model,
+            status=status,
+        )
     text = body.decode("utf-8", "replace").strip()
     said, codes = _read(text)
     return model_error(

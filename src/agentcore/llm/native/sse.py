@@ -76,9 +76,10 @@ class EventParser:
 
     def finish(self) -> Iterator[bytes]:
         """Give an event that the stream ended in: the specification drops it, some servers leave its last blank line out."""
-        if self._rest:
-            self._take(bytes(self._rest).removesuffix(b"\r"))
-            self._rest.clear()
-        event = self._take(b"")
-        if event is not None:
-            yield event
+        last = bytes(self._rest).removesuffix(b"\r")
+        # A lone "\r" that was held back is the blank line itself.
+        for line in (last, b"") if self._rest else (b"",):
+            event = self._take(line)
+            if event is not None:
+                yield event
+        self._rest.clear()

@@ -24,6 +24,8 @@ from agentcore.llm.reply import Reply
 __all__ = ["NativeStream"]
 
 _LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
+_NO_EVENTS = (b"{", b"[", b"<")
+"""How JSON and pages begin, which are no stream of events whatever they are said to be."""
 _END_SECONDS = 0.5
 """How long after its last word a stream may take to end. One that has ended leaves its connection for the next call."""
 
@@ -41,6 +43,8 @@ class NativeStream:
         self._deltas: deque[Delta] = deque()
         self._begins_by = 0.0
         self._begun = False
+        self._looked = False
+        """Whether it was looked at what the body begins with."""
         self._began: float | None = None
         self._last = False
         self._whole: bytearray | None = None
@@ -78,6 +82,10 @@ class NativeStream:
 
     async def _take_in(self) -> None:
         chunk = await self._next_chunk()
+        if chunk is not None and not self._looked and (beginning := chunk.lstrip()):
+            self._looked = True
+            if beginning.startswith(_NO_EVENTS):
+                self._whole = bytearray()
         if self._whole is not None:
             self._take_whole(chunk)
             return

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import anyio
+import httpx
+import pytest
+
+from agentcore.llm.native.clients import Clients, clients, read_through
+from agentcore.testing.http import HTTPRequest, HTTPServer, Responder, serve_http
+
+
+async def read(made: Clients, server: HTTPServer, number: int) -> int:
+    answered = await made.post(f"{server.url}/{number}", {}, json.dumps(number).encode())
+    try:
+        return json.loads(b"".join([chunk async for chunk in read_through(answered.response)]))
+    finally:
+        await answered.aclose()
+
+
+@asynccontextmanager
+async def opened() -> AsyncGenerator[Clients]:
+    made = Clients(httpx.create_ssl_context())
+    try:
+        yield made
+    finally:
+        await made.aclose()
+
+
+class Echo:
+    """Answers with what it was sent, once so many have asked."""
+
+    def __init__(self, together: int = 1) -> None:
+        self._together = together
+        self._waiting = 0
+        self._full = anyio.Event()
+        self.most = 0
+
+    async def __call__(self, request: HTTPRequest, responder: Responder) -> None:
+        self._waiting += 1
+        self.most = max(self.most, self._waiting)
+        if self._waiting >= self._together:
+            self._full.set()
+        await self._full.wait()
+        await responder.send(200, request.content, {"Content-Type": "application/json"})
+        self._waiting -= 1
+
+
+async def test_calls_one_after_the_other_share_one_connection() -> None:
+    with anyio.fail_after(30):
+        async with serve_http(Echo()) as server, opened() as made:
+            for number in range(20):
+                assert await read(made, server, number) == number
+                assert server.connections == 1
+
+
+async def test_a_thousand_at_once_are_answered_by_small_pools_whose_connections_are_used_again() -> None:
+    echo = Echo(together=1000)
+    with anyio.fail_after(60):
+        async with serve_http(echo) as server, opened() as made:
+            kept = 1000
+            for asking in (1000, 100):
+                answers: list[int] = []
+
+                async def ask(number: int, answers: list[int] = answers) -> None:
+                    answers.append(await read(made, server, number))
+
+                async with anyio.create_task_group() as tasks:
+                    for number in range(asking):
+                        tasks.start_soon(ask, number)
+                assert sorted(answers) == list(range(asking))
+                assert server.connections <= kept
+                kept = server.connections
+            assert echo.most == 1000
+            await made.aclose()
+            await server.idle()
+
+
+async def test_what_fails_or_is_left_early_gives_its_place_back() -> None:
+    async def slow(_: HTTPRequest, responder: Responder) -> None:
+        await responder.start(200, {"Content-Type": "text/plain"})
+        await responder.write(b"x")
+        await anyio.sleep_forever()
+
+    with anyio.fail_after(30):
+        async with serve_http(slow) as server, opened() as made:
+            for _ in range(20):
+                with pytest.raises(httpx.ConnectError):
+                    await made.post("http://127.0.0.1:1/", {}, b"")
+                answered = await made.post(server.url, {}, b"")
+                chunks = read_through(answered.response)
+                assert await anext(chunks) == b"x"
+                await chunks.aclose()
+                await answered.aclose()
+                await server.idle()
+            assert len(made._clients) == 1  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_an_event_loop_has_its_clients_once_however_many_ask_first() -> None:
+    found: list[Clients] = []
+
+    async def ask() -> None:
+        found.append(await clients())
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(10):
+            tasks.start_soon(ask)
+    assert len(set(map(id, found))) == 1
