@@ -1,5 +1,8 @@
 """Tools for agents that write software: each in a folder of its own, and sets of them for kinds of work."""
 
+from agentcore_tools.apply_patch import ApplyPatchAction as ApplyPatchAction
+from agentcore_tools.apply_patch import ApplyPatchObservation as ApplyPatchObservation
+from agentcore_tools.apply_patch import apply_patch_tool as apply_patch_tool
 from agentcore_tools.edit import EditAction as EditAction
 from agentcore_tools.edit import EditObservation as EditObservation
 from agentcore_tools.edit import edit_tool as edit_tool

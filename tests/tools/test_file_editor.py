@@ -439,7 +439,7 @@ def test_a_diff_is_one_that_git_can_apply(old: str, new: str) -> None:
     assert old[: change.start] + change.new + old[change.end :] == new
     if old == new:
         return
-    shown = unified_diff(old, change, "f", created=not old, removed=not new)
+    shown = unified_diff(old, [change], "f", created=not old, removed=not new)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "f"
         if old:

@@ -10,7 +10,7 @@ from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSp
 from agentcore_tools.edit.action import EditAction
 from agentcore_tools.edit.observation import EditObservation
 from agentcore_tools.files import Files, Reach, opening
-from agentcore_tools.files.change import between, replacing_all
+from agentcore_tools.files.change import replacing_all
 from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.files import text_of, worked
 from agentcore_tools.files.text import Change, Text
@@ -70,7 +70,7 @@ class _Editor:
             old = text_of(before, path)
             changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
             new = old.replaced(changes)
-            diff = unified_diff(old.normal, between(old.normal, new.normal), path)
+            diff = unified_diff(old.normal, changes, path)
             # The first one starts in the new text where it starts in the old one.
             return new.encode(), diff, shown_change(new, changes[0]), len(changes)
 
@@ -91,5 +91,5 @@ class _Editor:
             )
         await self._files.put(path, None, content.encode(errors="replace"))
         change = Change(0, 0, Text(content).normal)
-        diff = await worked(content, lambda: unified_diff("", change, path, created=True))
+        diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
         return EditObservation(text=f"Created {path}.", path=path, diff=diff, replacements=0, outcome="created")

@@ -74,7 +74,7 @@ class FileEditor:
             )
         await self._files.put(path, None, content.encode(errors="replace"))
         change = Change(0, 0, Text(content).normal)
-        diff = await worked(content, lambda: unified_diff("", change, path, created=True))
+        diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
         lines = len(Text(content).lines)
         text = f"Created {path} with {lines} {'line' if lines == 1 else 'lines'}."
         return FileEditorObservation(text=text, command="create", path=path, diff=diff, outcome="created")
@@ -86,7 +86,7 @@ class FileEditor:
             old = text_of(before, path)
             change = find(old)
             new = old.replaced([change])
-            return new.encode(), unified_diff(old.normal, change, path), shown_change(new, change)
+            return new.encode(), unified_diff(old.normal, [change], path), shown_change(new, change)
 
         after, diff, shown = await worked(before, edited)
         await self._files.put(path, before, after)
@@ -112,7 +112,7 @@ class FileEditor:
         def undone() -> tuple[str, str]:
             old, new = text_of(now, path), text_of(then, path)
             change = between(old.normal, new.normal)
-            return unified_diff(old.normal, change, path), shown_change(new, change)
+            return unified_diff(old.normal, [change], path), shown_change(new, change)
 
         diff, shown = await worked(now, undone)
         await self._files.workspace.write(path, then)
@@ -126,7 +126,7 @@ class FileEditor:
         self._files.memory.history.forget_last(path)
         normal = text_of(now, path).normal
         change = Change(0, len(normal), "")
-        diff = await worked(now, lambda: unified_diff(normal, change, path, removed=True))
+        diff = await worked(now, lambda: unified_diff(normal, [change], path, removed=True))
         text = f"Undid the creation of {path}: it is removed."
         return FileEditorObservation(text=text, command="undo_edit", path=path, diff=diff, outcome="removed")
 

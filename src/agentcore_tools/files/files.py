@@ -159,4 +159,4 @@ def _diff(old: bytes, new: bytes, path: str) -> str | None:
         before, after = Text.read(old).normal, Text.read(new).normal
     except NotText:
         return None
-    return unified_diff(before, between(before, after), path)
+    return unified_diff(before, [between(before, after)], path)

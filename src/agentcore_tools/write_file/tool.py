@@ -68,7 +68,7 @@ class _Writer:
             old = text_of(before, path)
             whole = with_line_feeds(action.content)
             new = old.replaced([Change(0, len(old.normal), whole)])
-            return new.encode(), unified_diff(old.normal, between(old.normal, new.normal), path)
+            return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path)
 
         after, diff = await worked(before + action.content.encode(errors="replace"), written)
         await self._files.put(path, before, after)
@@ -77,5 +77,5 @@ class _Writer:
     async def _create(self, path: str, content: str) -> WriteFileObservation:
         await self._files.put(path, None, content.encode(errors="replace"))
         change = Change(0, 0, Text(content).normal)
-        diff = await worked(content, lambda: unified_diff("", change, path, created=True))
+        diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
         return WriteFileObservation(text=f"Created {path}.", path=path, diff=diff, outcome="created")

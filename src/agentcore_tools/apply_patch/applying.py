@@ -1,0 +1,200 @@
+"""Making a patch's changes: all of them are found first, and then all are written, or none stays."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, final
+
+import anyio
+
+from agentcore.errors import PathError, ToolError, WorkspaceError
+from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile
+from agentcore_tools.apply_patch.matching import Misfit, changes_of
+from agentcore_tools.apply_patch.observation import PatchedFile
+from agentcore_tools.files import Files
+from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.text import Change, NotText, Text
+
+__all__ = ["Planned", "apply", "plan"]
+
+_RESTORE_SECONDS: Final = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is to become of one file."""
+
+    file: PatchedFile
+    before: bytes | None
+    """None where there is no such file."""
+    after: bytes | None
+    """None where there is to be none."""
+    diff: str
+
+
+async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
+    """Find out what is to become of each file, and write nothing.
+
+    Raises:
+        ToolError: a part of the patch can't be applied; it tells all that can't.
+    """
+    planned: list[Planned] = []
+    problems: list[str] = []
+    for patch in patches:
+        try:
+            planned.append(await _plan(files, patch))
+        except Misfit as problem:
+            problems.append(f"{patch.path}:\n{problem}")
+        except (ToolError, PathError) as problem:
+            problems.append(f"{patch.path}: {problem}")
+    if problems:
+        rest = " The other parts of it would fit." if planned else ""
+        raise ToolError(f"The patch was not applied, and nothing was changed.{rest}\n" + "\n".join(problems))
+    return planned
+
+
+async def _plan(files: Files, patch: FilePatch) -> Planned:
+    path = await files.to_write(patch.path)
+    match patch:
+        case AddFile():
+            await _refuse_if_there(files, path, "To change it, use '*** Update File'.")
+            change = Change(0, 0, patch.text)
+            diff = unified_diff("", [change], path, created=True)
+            return Planned(PatchedFile(path=path, outcome="created"), None, patch.text.encode(errors="replace"), diff)
+        case DeleteFile():
+            before = await files.to_change(path)
+            return Planned(PatchedFile(path=path, outcome="removed"), before, None, _removed(before, path))
+        case UpdateFile():
+            return await _plan_update(files, patch, path)
+
+
+async def _plan_update(files: Files, patch: UpdateFile, path: str) -> Planned:
+    move_to = None
+    if patch.move_to is not None:
+        move_to = await files.to_write(patch.move_to)
+        if move_to != path:
+            await _refuse_if_there(files, move_to, "Choose another name, or delete it first.")
+    before = await files.to_change(path)
+    if not patch.hunks:
+        after, diff = before, unified_diff("", [], path, to=move_to)
+    else:
+
+        def changed() -> tuple[bytes, str]:
+            old = text_of(before, path)
+            changes = changes_of(old, patch.hunks)
+            return old.replaced(changes).encode(), unified_diff(old.normal, changes, path, to=move_to)
+
+        after, diff = await worked(before, changed)
+    if move_to is None or move_to == path:
+        return Planned(PatchedFile(path=path, outcome="changed"), before, after, diff)
+    return Planned(PatchedFile(path=path, outcome="moved", moved_to=move_to), before, after, diff)
+
+
+async def _refuse_if_there(files: Files, path: str, advice: str) -> None:
+    if await files.workspace.stat(path) is not None:
+        raise ToolError(f"there is something at {path!r} already. {advice}")
+
+
+def _removed(before: bytes, path: str) -> str:
+    try:
+        normal = Text.read(before).normal
+    except NotText:
+        return f"Binary file {path} removed\n"
+    return unified_diff(normal, [Change(0, len(normal), "")], path, removed=True)
+
+
+async def apply(files: Files, planned: Sequence[Planned]) -> None:
+    """Write what was planned.
+
+    Raises:
+        WorkspaceError: it can't be written; what was written before is as it was.
+        ToolError: the same, of removing and moving.
+    """
+    writing = _Writing(files)
+    try:
+        for each in planned:
+            await writing.do(each)
+        await writing.remove([each for each in planned if each.after is None])
+    except BaseException as error:
+        await writing.restore(error)  # noqa: ASYNC102 it is shielded and bounded where it waits
+        raise
+    for each in planned:
+        _remember(files, each)
+
+
+def _remember(files: Files, planned: Planned) -> None:
+    path = planned.file.moved_to or planned.file.path
+    if planned.after is None or planned.file.moved_to is not None:
+        files.memory.forget(planned.file.path)
+    if planned.after is not None:
+        files.memory.saw(path, planned.after)
+        if planned.file.moved_to is None:
+            files.memory.history.add(path, planned.before, planned.after)
+
+
+@final
+class _Writing:
+    """Knows how to take back what it did."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._workspace = files.workspace
+        self._undo: list[tuple[str, Callable[[], Awaitable[object]]]] = []
+
+    async def do(self, planned: Planned) -> None:
+        path, before, after = planned.file.path, planned.before, planned.after
+        if after is None:
+            return  # last of all, since a file that is removed comes back without its permissions
+        # What takes it back is noted first: a write that is cancelled may have happened.
+        if before is None:
+            self._undo.append((path, lambda: self._files.remove(path)))
+        elif before != after:
+            self._undo.append((path, lambda: self._workspace.write(path, before)))
+        if before != after:
+            await self._workspace.write(path, after)
+        if (target := planned.file.moved_to) is not None:
+            self._undo.append((path, lambda: self._move_back(target, path)))
+            await self._move(path, target)
+
+    async def remove(self, planned: Sequence[Planned]) -> None:
+        for each in planned:
+            if each.before is not None:
+                self._undo.append((each.file.path, self._writing_back(each.file.path, each.before)))
+        if planned:
+            await self._run("rm", "-f", "--", *(each.file.path for each in planned))
+
+    def _writing_back(self, path: str, data: bytes) -> Callable[[], Awaitable[object]]:
+        async def write() -> None:
+            if await self._workspace.stat(path) is None:
+                await self._workspace.write(path, data)
+
+        return write
+
+    async def _move(self, source: str, target: str) -> None:
+        await self._run("mkdir", "-p", "--", posixpath.dirname(target))
+        await self._run("mv", "-n", "--", source, target)
+
+    async def _move_back(self, target: str, source: str) -> None:
+        if await self._workspace.stat(source) is None:
+            await self._run("mv", "-n", "--", target, source)
+
+    async def _run(self, *command: str) -> None:
+        result = await self._workspace.run(command)
+        if result.exit_code:
+            raise ToolError(f"The patch was not applied: {result.stderr.strip()}")
+
+    async def restore(self, error: BaseException) -> None:
+        """Take it all back, the newest first; what could not be is told by a note."""
+        with anyio.move_on_after(_RESTORE_SECONDS, shield=True):
+            while self._undo:
+                path, undo = self._undo[-1]
+                try:
+                    await undo()
+                except (ToolError, WorkspaceError) as problem:
+                    error.add_note(f"{path!r} could not be restored: {problem}")
+                self._undo.pop()
+        for path, _ in self._undo:
+            error.add_note(f"{path!r} was not restored in time.")

@@ -1,0 +1,194 @@
+"""Finding the places of hunks in a text, and making changes of them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from agentcore_tools.apply_patch.grammar import Hunk
+from agentcore_tools.files.text import Change, Text
+
+__all__ = ["Misfit", "changes_of"]
+
+_SHOWN: Final = 12
+_MOST_COMPARED: Final = 20_000
+
+
+class Misfit(Exception):
+    """A hunk has no place. Its text says so to a model."""
+
+
+def _exact(line: str) -> str:
+    return line
+
+
+def _without_spaces(line: str) -> str:
+    return "".join(line.split())
+
+
+# How lines are compared: as they are, then without what stands behind them, then without any space.
+_WAYS: Final[tuple[Callable[[str], str], ...]] = (_exact, str.rstrip, _without_spaces)
+
+
+class _Target:
+    """A text's lines, in each of the ways in which they are compared."""
+
+    def __init__(self, text: Text) -> None:
+        self.lines = text.lines
+        self._compared: dict[int, list[str]] = {0: self.lines}
+
+    def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
+        """Give where the lines are from some line on, or None. At the end, if they have to be there."""
+        for way, compared in enumerate(_WAYS):
+            if way not in self._compared:
+                self._compared[way] = [compared(line) for line in self.lines]
+            lines, sought = self._compared[way], [compared(line) for line in wanted]
+            last = len(lines) - len(sought)
+            if at_end:
+                if last >= start and lines[last:] == sought:
+                    return last
+            else:
+                found = next(_places(lines, sought, start), None)
+                if found is not None:
+                    return found
+        return None
+
+
+def changes_of(text: Text, hunks: Sequence[Hunk]) -> list[Change]:
+    """Give what the hunks change, in order.
+
+    Raises:
+        Misfit: one of them, or more, have no place.
+    """
+    target = _Target(text)
+    starts = _starts(text)
+    changes: list[Change] = []
+    problems: list[str] = []
+    at = 0
+    for number, hunk in enumerate(hunks, 1):
+        try:
+            place = _place(target, hunk, at)
+        except Misfit as problem:
+            problems.append(f"- hunk {number} (line {hunk.line} of the patch): {problem}")
+            continue
+        changes += _changes(text, starts, hunk, place)
+        at = place + len(hunk.old)
+    if problems:
+        raise Misfit("\n".join(problems))
+    return changes
+
+
+def _places(lines: Sequence[str], sought: Sequence[str], start: int) -> Iterator[int]:
+    first, count = sought[0], len(sought)
+    for place in range(start, len(lines) - count + 1):
+        if lines[place] == first and lines[place : place + count] == sought:
+            yield place
+
+
+def _place(target: _Target, hunk: Hunk, at: int) -> int:
+    for anchor in hunk.anchors:
+        found = target.find([anchor], at)
+        if found is None:
+            above = target.find([anchor], 0)
+            if above is not None:
+                raise Misfit(
+                    f"the line '@@ {anchor}' is at line {above + 1} of the file, which is above the hunk before this one. "
+                    "Give hunks in the order of the file."
+                )
+            raise Misfit(f"there is no line '@@ {anchor}' in the file.{_nearest(target.lines, [anchor], at)}")
+        at = found + 1
+    old = hunk.old
+    if not old:
+        return at if hunk.anchors and not hunk.at_end else len(target.lines)
+    place = target.find(old, at, at_end=True) if hunk.at_end else None
+    if place is None:
+        place = target.find(old, at)
+    # A model may repeat the line of the anchor in the hunk.
+    if place is None and hunk.anchors:
+        place = target.find(old, at - 1)
+        place = None if place != at - 1 else place
+    if place is None:
+        above = target.find(old, 0)
+        if above is not None:
+            raise Misfit(
+                f"its lines are at line {above + 1} of the file, which is above {'its @@ line' if hunk.anchors else 'the hunk before it'}. "
+                "Give hunks in the order of the file."
+            )
+        raise Misfit(f"its lines are not in the file.{_nearest(target.lines, old, at)}")
+    return place
+
+
+def _changes(text: Text, starts: Sequence[int], hunk: Hunk, place: int) -> Iterator[Change]:
+    """Give a change for each stretch of lines that go or come. What stays is not touched, whatever the patch has for it."""
+    normal = text.normal
+    line = place
+    removed, added = 0, list[str]()
+    for sign, content in (*hunk.lines, (" ", "")):
+        match sign:
+            case "-":
+                removed += 1
+            case "+":
+                added.append(content)
+            case _:
+                if removed or added:
+                    yield _change(normal, starts, line, removed, added)
+                    line += removed
+                    removed, added = 0, []
+                line += 1
+
+
+def _change(normal: str, starts: Sequence[int], line: int, removed: int, added: Sequence[str]) -> Change:
+    start, end = starts[line], starts[line + removed]
+    new = "".join(f"{each}\n" for each in added)
+    if start == len(normal) and normal and not normal.endswith("\n") and not removed:
+        # Lines behind a last line without an end: that gets one, and the new last line none.
+        return Change(start, start, "\n" + new.removesuffix("\n"))
+    if end == len(normal) and removed and not normal.endswith("\n"):
+        new = new.removesuffix("\n")
+        if not added and start:
+            # The line before becomes the last one, and has no end then either.
+            return Change(start - 1, end, "")
+    return Change(start, end, new)
+
+
+def _starts(text: Text) -> list[int]:
+    """Give where each line begins, and where the text ends."""
+    starts = [0]
+    for line in text.lines:
+        starts.append(min(starts[-1] + len(line) + 1, len(text.normal)))
+    return starts
+
+
+def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
+    """Show the place that is most like what was wanted."""
+    if not lines:
+        return " The file is empty."
+    first = next((line for line in wanted if line.strip()), wanted[0])
+    near = difflib.get_close_matches(
+        first.strip(), {line.strip() for line in lines[:_MOST_COMPARED] if line.strip()}, n=1
+    )
+    if not near:
+        return " Nothing in it is like that. View the file: it may have changed."
+    places = [number for number, line in enumerate(lines) if line.strip() == near[0]]
+    sought = [_without_spaces(line) for line in wanted]
+
+    def likeness(place: int) -> tuple[int, bool]:
+        found = [_without_spaces(line) for line in lines[place : place + len(wanted)]]
+        return sum(1 for one, other in zip(found, sought, strict=False) if one == other), place >= at
+
+    place = max(places, key=likeness)
+    shown = lines[place : place + min(len(wanted), _SHOWN)]
+    differ = next(
+        (
+            number
+            for number, line in enumerate(wanted[: len(shown)])
+            if _without_spaces(line) != _without_spaces(shown[number])
+        ),
+        None,
+    )
+    told = (
+        "" if differ is None else f" The first line that differs is {wanted[differ]!r}; there stands {shown[differ]!r}."
+    )
+    text = "\n".join(f"{place + number + 1:6d}\t{line}" for number, line in enumerate(shown))
+    return f" The nearest to it is:\n{text}\n {told}".rstrip()

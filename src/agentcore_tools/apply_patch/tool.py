@@ -1,0 +1,107 @@
+"""Applying a patch as a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from agentcore.errors import ToolError, WorkspaceError
+from agentcore.tools import Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools.apply_patch.action import ApplyPatchAction
+from agentcore_tools.apply_patch.applying import Planned, apply, plan
+from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
+from agentcore_tools.apply_patch.observation import ApplyPatchObservation
+from agentcore_tools.files import Files, Reach, opening
+
+__all__ = ["apply_patch_tool"]
+
+_DESCRIPTION: Final = """\
+Change files by a patch. All of it is applied, or nothing. It looks so:
+
+*** Begin Patch
+*** Add File: path/new.py
++each line of a new file
+*** Update File: path/old.py
+*** Move to: path/renamed.py
+@@ def function(argument):
+     a line that stays, exactly as it is in the file
+-    a line that goes
++    a line that comes
+*** Delete File: path/gone.py
+*** End Patch
+
+- Move is for renaming only. A file comes once, with its hunks in the order of the file.
+- A hunk has about 3 lines that stay above and below what changes. Where these occur more than once, '@@' and a line further up, \
+such as the head of the class or function, say which; several '@@' lines lead from the outer to the inner.
+- '*** End of File' below a hunk says that it is at the end of the file.
+- A path counts from the workspace's folder."""
+_OTHER_NAMES: Final = ("input", "patch_text", "diff", "content", "command")
+
+
+def apply_patch_tool(also: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPatchObservation]:
+    """Make the tool with which an agent changes several files at once.
+
+    Args:
+        also: Folders outside of the workspace's in which it may do so, too; "/" is everything.
+    """
+    reach = Reach.of(also)
+    return Tool(
+        name="apply_patch",
+        description=_DESCRIPTION,
+        action=ApplyPatchAction,
+        open=opening(_Patcher, reach),
+        annotations=ToolAnnotations(title="Apply a patch", open_world=False),
+        resources=_resources,
+        aliases=("applypatch", "patch"),
+        mend=_mend,
+        spec=ToolSpec(name="apply_patch", params=reach.params),
+    )
+
+
+def _resources(action: ApplyPatchAction, root: str) -> tuple[Resource, ...]:
+    try:
+        patches = read_patch(action.patch)
+    except ToolError:
+        return ()  # it is refused, and touches nothing
+    paths = [
+        path for patch in patches for path in (patch.path, patch.move_to if isinstance(patch, UpdateFile) else None)
+    ]
+    return tuple(Resource.file(path, "write", root=root) for path in paths if path is not None)
+
+
+def _mend(arguments: Arguments) -> Arguments:
+    if "patch" in arguments:
+        return arguments
+    name = next((name for name in _OTHER_NAMES if name in arguments), None)
+    if name is None:
+        return arguments
+    given = arguments[name]
+    if isinstance(given, list) and given:
+        given = given[-1]  # as on a command line: ["apply_patch", "..."]
+    return {**{key: value for key, value in arguments.items() if key != name}, "patch": given}
+
+
+@final
+class _Patcher:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    async def __call__(self, action: ApplyPatchAction, ctx: ToolContext) -> ApplyPatchObservation:  # noqa: ARG002 every executor is given it
+        planned = await plan(self._files, read_patch(action.patch))
+        try:
+            await apply(self._files, planned)
+        except (ToolError, WorkspaceError) as error:
+            notes: Sequence[str] = getattr(error, "__notes__", ())
+            told = " ".join(notes) if notes else "All files are as they were."
+            raise ToolError(f"{error} {told}") from error
+        text = "\n".join(["The patch was applied:", *map(self._said, planned)])
+        return ApplyPatchObservation(
+            text=text, files=tuple(each.file for each in planned), diff="".join(each.diff for each in planned)
+        )
+
+    def _said(self, planned: Planned) -> str:
+        file, root = planned.file, f"{self._files.workspace.root}/"
+        to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
+        added = sum(line.startswith("+") for line in planned.diff.split("\n")[2:])
+        gone = sum(line.startswith("-") for line in planned.diff.split("\n")[2:])
+        return f"- {file.outcome} {file.path.removeprefix(root)}{to} (+{added} -{gone})"
