@@ -130,7 +130,16 @@ async def _keep(module: Any) -> AsyncGenerator[None]:
         _note_clients(module, loop)
         with anyio.move_on_after(END_SECONDS, shield=True):
             await _close(list(_clients.pop(loop)))
+            await _close(_shared_session(module, loop))
         _cache(module, loop, drop=True)
+
+
+def _shared_session(module: Any, loop: asyncio.AbstractEventLoop) -> list[Any]:
+    """Give what one client opened in this loop that litellm has for all loops; it opens another one when it needs it."""
+    made: dict[str, Any] = module.__dict__  # where it is only once it was needed
+    client = made.get("module_level_aclient")
+    session = getattr(getattr(getattr(client, "client", None), "_transport", None), "client", None)
+    return [session] if session is not None and getattr(session, "_loop", None) is loop else []
 
 
 async def _close(clients: list[Any]) -> None:
