@@ -33,7 +33,12 @@ def test_an_error_in_a_stream_is_told_by_its_status_wherever_that_is(
 
 def test_a_call_that_the_provider_does_not_pass_on_may_be_made_better_when_asked_again() -> None:
     said = "Tool call validation failed: attempted to call tool 'x' which was not in request.tools"
-    error: dict[str, Any] = {"message": said, "type": "invalid_request_error", "code": "tool_use_failed", "status_code": 400}
+    error: dict[str, Any] = {
+        "message": said,
+        "type": "invalid_request_error",
+        "code": "tool_use_failed",
+        "status_code": 400,
+    }
     whole = model_error(Refusal(status=400, said=said, codes="tool_use_failed invalid_request_error"), GROQ)
     for refused in (whole, refused_in_stream(GROQ, error)):
         assert isinstance(refused, ModelUnavailable)
