@@ -6,14 +6,17 @@ from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from types import SimpleNamespace
+from typing import Any, Generic, TypeVar, cast
 
 import anyio
 import psutil
 from pydantic import JsonValue
 
+from agentcore.conversation.core import Core
+from agentcore.conversation.spool import open_spool
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import Action, Medium, Observation, Tool, ToolContext
+from agentcore.tools import Action, Medium, Observation, Spool, Tool, ToolContext
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import (
     FileEditorAction,
@@ -37,6 +40,9 @@ class KeepingHost:
     def __init__(self, workspace: LocalWorkspace, secrets: SecretRegistry) -> None:
         self._workspace = workspace
         self._secrets = secrets
+        # What a conversation's spool needs of it.
+        state = SimpleNamespace(conversation_id="conversation")
+        self._core = cast("Core", SimpleNamespace(workspace=workspace, secrets=secrets, state=state, spooled=0))
         self.shown: deque[str] = deque(maxlen=50)  # a flood is shown in pieces, which a test must not collect
         self.seeing: bool | None = None
         self.recorded: Mapping[str, JsonValue] | None = None
@@ -57,6 +63,9 @@ class KeepingHost:
         path = f"{await self._workspace.private_folder('conversation')}/{name}"
         await self._workspace.write(path, self._secrets.masker.mask_bytes(data))
         return path
+
+    async def open_spool(self, name: str, limit: int) -> Spool:
+        return await open_spool(self._core, name, limit)
 
     async def takes(self, medium: Medium) -> bool | None:
         return self.seeing
@@ -106,9 +115,12 @@ Editor = Opened[FileEditorAction, FileEditorObservation]
 
 @asynccontextmanager
 async def open_tool(
-    tool: Tool[ActionT, ObservationT], folder: Path, secrets: Mapping[str, Any] | None = None
+    tool: Tool[ActionT, ObservationT],
+    folder: Path,
+    secrets: Mapping[str, Any] | None = None,
+    seconds: float = _BOUND_SECONDS,
 ) -> AsyncGenerator[Opened[ActionT, ObservationT]]:
-    with anyio.fail_after(_BOUND_SECONDS):
+    with anyio.fail_after(seconds):
         async with LocalWorkspace(folder) as workspace:
             async with tool.open_executor(workspace, "conversation") as execute:
                 yield Opened(tool, execute, workspace, SecretRegistry(secrets))
@@ -117,10 +129,17 @@ async def open_tool(
 
 @asynccontextmanager
 async def open_terminal(
-    folder: Path, *, quiet: float = 60.0, input_quiet: float = 60.0, secrets: Mapping[str, Any] | None = None
+    folder: Path,
+    *,
+    quiet: float = 60.0,
+    input_quiet: float = 60.0,
+    secrets: Mapping[str, Any] | None = None,
+    seconds: float = _BOUND_SECONDS,
+    **settings: Any,
 ) -> AsyncGenerator[Terminal]:
     """Open a terminal that is patient: what a test waits for is an end, unless it says otherwise."""
-    async with open_tool(terminal_tool(quiet_seconds=quiet, input_seconds=input_quiet), folder, secrets) as opened:
+    tool = terminal_tool(quiet_seconds=quiet, input_seconds=input_quiet, **settings)
+    async with open_tool(tool, folder, secrets, seconds) as opened:
         yield opened
 
 

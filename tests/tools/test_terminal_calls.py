@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentcore.tools import ToolSpec, read_call
+from agentcore.tools import AnyTool, Resource, ToolSpec, conflicts, read_call
 from agentcore_tools import TerminalAction, coding_tools, terminal_tool
 
 
@@ -72,16 +72,34 @@ def test_a_terminal_travels_by_name_with_what_is_not_as_usual() -> None:
     assert terminal_tool().spec == ToolSpec(name="terminal")
     spec = terminal_tool(quiet_seconds=5, input_seconds=1).spec
     assert spec == ToolSpec(name="terminal", params={"quiet_seconds": 5, "input_seconds": 1})
+    spec = terminal_tool(type_seconds=1, keep_bytes=0, sessions=2, overlap=True).spec
+    assert spec is not None
+    assert spec.params == {"type_seconds": 1, "keep_bytes": 0, "sessions": 2, "overlap": True}
+
+
+def test_sessions_are_resources_of_their_own_and_a_command_may_write_any_file() -> None:
+    def touched(tool: AnyTool, session: str) -> tuple[Resource, ...]:
+        return tool.resources_of(TerminalAction(command="true", session=session), "/root")
+
+    usual, overlapping = terminal_tool(), terminal_tool(overlap=True)
+    view = [Resource.file("a.txt", "read", root="/root")]
+    assert conflicts(touched(usual, "a"), touched(usual, "b"))
+    assert conflicts(touched(usual, "a"), view)
+    assert conflicts(touched(overlapping, "a"), touched(overlapping, "a"))
+    assert not conflicts(touched(overlapping, "a"), touched(overlapping, "b"))
+    assert not conflicts(touched(overlapping, "a"), view)
 
 
 def test_a_terminal_without_patience_is_refused() -> None:
-    with pytest.raises(ValueError, match="seconds"):
+    with pytest.raises(ValueError, match="quiet_seconds=0"):
         terminal_tool(quiet_seconds=0)
+    with pytest.raises(ValueError, match="sessions=0"):
+        terminal_tool(sessions=0)
 
 
 def test_the_model_is_told_the_time_that_is_set() -> None:
     assert "silent for 30 seconds" in terminal_tool().description
     assert "silent for 7 seconds" in terminal_tool(quiet_seconds=7).description
     parameters: dict[str, Any] = terminal_tool().schema.parameters
-    assert set(parameters["properties"]) == {"command", "is_input", "timeout", "reset"}
+    assert set(parameters["properties"]) == {"command", "is_input", "timeout", "session", "reset"}
     assert parameters["required"] == ["command"]

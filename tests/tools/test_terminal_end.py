@@ -194,7 +194,7 @@ async def test_an_error_in_the_body_leaves_as_itself_and_ends_the_shell(tmp_path
 
 
 async def test_a_shell_that_takes_no_input_is_told_and_replaced(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
+    async with open_terminal(tmp_path, type_seconds=0.5) as terminal:
         pid = int((await terminal("echo $$")).text)
         await terminal("(sleep 0.2; kill -STOP $$; echo > stopped) & true")
         await line_in(tmp_path / "stopped")

@@ -27,8 +27,8 @@ async def test_a_silent_command_is_told_to_be_running_and_goes_on(tmp_path: Path
 
 
 async def test_a_command_that_keeps_writing_is_waited_for(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=3.0) as terminal:
-        told = await terminal("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.5; done")
+    async with open_terminal(tmp_path, quiet=1.5) as terminal:
+        told = await terminal("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done")
         assert told.text == "1\n2\n3\n4\n5\n6\n7\n8\n"
         assert told.exit_code == 0
 
@@ -176,7 +176,7 @@ async def test_input_for_a_command_that_has_ended_is_not_typed_and_the_end_is_to
 
 
 async def test_input_that_is_not_taken_is_told(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
+    async with open_terminal(tmp_path, quiet=0.2, type_seconds=0.5) as terminal:
         await terminal("stty raw; sleep 1000")
         with pytest.raises(ToolError, match="does not read"):
             await terminal("x" * 200_000, is_input=True)

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentcore_tools._output.kept import Kept, find_gap, said
 from agentcore_tools.terminal.echo import Echo
 from agentcore_tools.terminal.fence import Fence, Report, new_nonce
-from agentcore_tools.terminal.kept import Kept
 from agentcore_tools.terminal.screen import Screen
 
 
@@ -151,7 +151,7 @@ def test_any_amount_is_kept_in_bounded_memory_with_its_beginning_and_its_end(lin
     for _ in range(count):
         kept.add(line)
     kept.add("the end\n")
-    text = kept.take()
+    text = said(kept.take())
     assert len(text) < 100_000 + 2 * len(line) + 200
     assert text.startswith("the beginning\n")
     assert text.endswith("the end\n")
@@ -163,7 +163,22 @@ def test_the_number_of_characters_that_were_not_kept_is_right() -> None:
     kept = Kept(10)
     for number in range(100):
         kept.add(f"{number:02d}\n")
-    assert kept.take() == "00\n01\n[288 characters (96 line ends) were not kept]\n98\n99\n"
+    text = kept.take()
+    assert find_gap(text) == (6, len(text) - 6, 288, 96)
+    assert said(text) == "00\n01\n[288 characters (96 line ends) were not kept]\n98\n99\n"
+
+
+def test_of_several_gaps_all_that_is_between_them_is_left_out() -> None:
+    kept = Kept(10)
+    texts: list[str] = []
+    for _ in range(2):
+        for number in range(100):
+            kept.add(f"{number:02d}\n")
+        texts.append(kept.take())
+    gap = find_gap("".join(texts))
+    assert gap is not None
+    assert (gap.characters, gap.lines) == (288 * 2 + 12, 96 * 2 + 4)
+    assert find_gap("no gap 1:2") is None
 
 
 @given(st.binary(max_size=50), st.binary(max_size=50), st.data())

@@ -9,7 +9,7 @@ import pytest
 from pydantic import JsonValue
 
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import Medium, ToolContext
+from agentcore.tools import Medium, Spool, ToolContext
 from agentcore.workspace import LocalWorkspace, Workspace
 
 
@@ -36,6 +36,9 @@ class RememberingHost:
     async def spool(self, name: str, data: bytes) -> str:
         self.spooled[name] = data
         return f"/private/{name}"
+
+    async def open_spool(self, name: str, limit: int) -> Spool:
+        raise NotImplementedError
 
     async def takes(self, medium: Medium) -> bool | None:
         self.heard.append(("takes", medium))

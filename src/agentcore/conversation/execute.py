@@ -20,7 +20,7 @@ from agentcore.conversation.deltas import StreamDelta
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.queue import Place, Queue
-from agentcore.conversation.spool import spool, spool_if_room
+from agentcore.conversation.spool import GrowingSpool, open_spool, spool, spool_if_room
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.llm import LLM
@@ -87,6 +87,10 @@ class CallHost:
     async def spool(self, name: str, data: bytes) -> str:
         """Keep a whole output in the workspace's private folder and give its path."""
         return await spool(self._core, name, data)
+
+    async def open_spool(self, name: str, limit: int) -> GrowingSpool:
+        """Begin a file there that grows while an output comes."""
+        return await open_spool(self._core, name, limit)
 
     async def takes(self, medium: Medium) -> bool | None:
         """Say whether the agent's model can look at it, as far as that is known."""

@@ -66,6 +66,10 @@ class SecretRegistry:
         """What masks all values that are known now. Ask anew for each use: the next value makes another one."""
         return self._masker
 
+    def mask(self, text: str) -> str:
+        """Give a text that is complete with every value that is known now masked."""
+        return self._masker.mask_text(text)
+
     def register(self, name: str, source: SecretSource, *, max_age: float | None = None) -> None:
         """Make a secret known, or give a known one another source.
 

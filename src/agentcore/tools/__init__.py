@@ -8,6 +8,7 @@ from agentcore.tools.builtin import ThinkAction as ThinkAction
 from agentcore.tools.builtin import finish_tool as finish_tool
 from agentcore.tools.builtin import think_tool as think_tool
 from agentcore.tools.context import Medium as Medium
+from agentcore.tools.context import Spool as Spool
 from agentcore.tools.context import ToolContext as ToolContext
 from agentcore.tools.context import ToolHost as ToolHost
 from agentcore.tools.context import ToolSecrets as ToolSecrets

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from agentcore.workspace import Workspace
 
-__all__ = ["Medium", "ToolContext", "ToolHost", "ToolSecrets"]
+__all__ = ["Medium", "Spool", "ToolContext", "ToolHost", "ToolSecrets"]
 
 Medium: TypeAlias = Literal["image", "pdf"]
 """What a model may be able to look at besides words."""
@@ -31,6 +31,40 @@ class ToolSecrets(Protocol):
 
     async def get(self, name: str) -> str:
         """Give the secret's value, or raise `SecretError`."""
+        ...
+
+    def mask(self, text: str) -> str:
+        """Give a text with every value that is known masked. All that a tool says is masked: this is for what is cut."""
+        ...
+
+
+class Spool(Protocol):
+    """A file in the workspace's private folder that grows while an output comes, masked. It may outlive the call."""
+
+    @property
+    def path(self) -> str:
+        """Where it is, in the workspace."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether it holds as much as it may, and what comes now is left out."""
+        ...
+
+    async def append(self, text: str) -> None:
+        """Add to it; what might be the beginning of a secret is written later.
+
+        Raises:
+            WorkspaceError: it can't be written.
+        """
+        ...
+
+    async def finish(self) -> None:
+        """Write what was held back, and say in a last line if something was left out.
+
+        Raises:
+            WorkspaceError: it can't be written.
+        """
         ...
 
 
@@ -55,6 +89,10 @@ class ToolHost(Protocol):
 
     async def spool(self, name: str, data: bytes) -> str:
         """Keep data in the workspace's private folder and give its path there."""
+        ...
+
+    async def open_spool(self, name: str, limit: int) -> Spool:
+        """Begin a file in the workspace's private folder that takes so many bytes."""
         ...
 
     async def takes(self, medium: Medium) -> bool | None:
@@ -106,6 +144,18 @@ class ToolContext:
     async def spool(self, name: str, data: str | bytes) -> str:
         """Keep the whole of an output in the workspace's private folder, and give the path where it can be read."""
         return await self.host.spool(name, data.encode() if isinstance(data, str) else data)
+
+    async def open_spool(self, name: str, *, limit: int) -> Spool:
+        """Begin a file in the workspace's private folder for an output that comes piece by piece.
+
+        Args:
+            name: What it is called there.
+            limit: How many bytes it takes: the beginning of the output. What a conversation keeps is bounded as a whole, too.
+
+        Raises:
+            WorkspaceError: it can't be made.
+        """
+        return await self.host.open_spool(name, limit)
 
     async def takes(self, medium: Medium) -> bool | None:
         """Say whether the model can look at a picture or a PDF; None where nobody knows."""

@@ -23,5 +23,8 @@ class TerminalAction(Action):
     timeout: Annotated[float, Field(ge=0)] | None = None
     """Answer after so many seconds at the latest, with what there is; the command runs on. Without it, the answer comes when
     nothing new was written for a while."""
+    session: Annotated[str, Field(min_length=1, max_length=64)] = "default"
+    """Which shell. Each name is one of its own, started when it is first used: keep a server running in one, and work in
+    another."""
     reset: bool = False
     """End the shell with all that runs in it, and start a new one first."""

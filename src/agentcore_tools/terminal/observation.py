@@ -29,8 +29,11 @@ class TerminalObservation(Observation):
     """Whether a command runs."""
     timed_out: Literal["quiet", "limit"] | None = None
     """Why the answer came before the end: nothing new was written for a while, or the call's `timeout` was over."""
-    problem: Literal["still_running", "nothing_running"] | None = None
-    """Why nothing was done: a command while another one runs, or input and a look when none does."""
+    problem: Literal["still_running", "nothing_running", "cut_off", "nothing_lost"] | None = None
+    """Why nothing was done: a command while another one runs, or input and a look when none does.
+
+    Or what a crash did: a command was cut off, so that how it ended is not known; a mere look was, and nothing is lost.
+    """
     new_shell: bool = False
     """Whether this is not the shell that did the command before, so that nothing is known that was set in that one."""
     shell_ended: bool = False
@@ -39,13 +42,15 @@ class TerminalObservation(Observation):
     """The shell's working directory, where it is known: when a command has ended."""
     python: str | None = None
     """The Python that a command would find, where it is known."""
+    session: str = "default"
+    """The name of the session."""
     whole_at: str | None = None
     """Where the whole of a long output is, in the workspace."""
 
     @property
     def is_error(self) -> bool:
         """Whether the command failed, or was not run."""
-        return self.problem is not None or bool(self.exit_code)
+        return self.problem not in {None, "nothing_lost"} or bool(self.exit_code)
 
     def to_content(self) -> Sequence[str | ResultBlock]:
         written = self.text.removesuffix("\n")
@@ -67,6 +72,16 @@ class TerminalObservation(Observation):
             return f"[The command before this one still runs, so this one was not run. {_HOW_TO_GO_ON}]"
         if self.problem == "nothing_running":
             return "[Nothing runs, so there is nothing to wait for or to type into. Give a command.]"
+        if self.problem == "nothing_lost":
+            return (
+                "[The process that ran this ended while it waited. It only waited, so nothing is lost by that itself.]"
+            )
+        if self.problem == "cut_off":
+            kept = f" What it had written by then is in {self.whole_at}." if self.whole_at else ""
+            return (
+                "[The process that ran this ended while the command ran, or before its end was told, and the shell with it. How "
+                f"the command ended is not known: look before you do it again.{kept}]"
+            )
         if self.running:
             why = "The time that the call gave it is over" if self.timed_out == "limit" else "It has been silent"
             return f"[The command still runs. {why}. {_HOW_TO_GO_ON}]"
@@ -79,4 +94,5 @@ class TerminalObservation(Observation):
             return ""
         where = f"; in {self.cwd}" if self.cwd else ""
         python = f"; python is {self.python}" if self.python else ""
-        return f"[exit code {self.exit_code}{where}{python}]"
+        session = "" if self.session == "default" else f"; session {self.session}"
+        return f"[exit code {self.exit_code}{where}{python}{session}]"

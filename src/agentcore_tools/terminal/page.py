@@ -19,11 +19,21 @@ _LONGEST_ROW: Final = 65536
 class Page:
     """So many rows at most, and the cursor. Rows and columns count from 0."""
 
-    def __init__(self, width: int, height: int, keep: Callable[[str], None]) -> None:
-        """Make it empty; `keep` takes the text of the rows that become final."""
+    def __init__(
+        self, width: int, height: int, keep: Callable[[str], None], finish: Callable[[str], None] | None = None
+    ) -> None:
+        """Make it empty.
+
+        Args:
+            width: In columns.
+            height: In rows.
+            keep: Takes the text of the rows that become final, without what was told of them.
+            finish: Takes the same, all of it.
+        """
         self._width = width
         self._height = height
         self._keep = keep
+        self._finish = finish
         self._rows = [""]
         self._row = 0
         self._column = 0
@@ -41,6 +51,11 @@ class Page:
             if number == last and number + 1 < len(self._rows):
                 return "\n".join(["", *self._rows[number + 1 :]])
         return ""
+
+    def end(self) -> None:
+        """Make all rows final for `finish`."""
+        if self._finish is not None:
+            self._finish("\n".join(self._rows))
 
     def put(self, text: str) -> None:
         """Write text at the cursor; line ends in it lead to the beginning of the next row."""
@@ -171,6 +186,8 @@ class Page:
             self._row -= over
 
     def _finish_rows(self, rows: list[str]) -> None:
+        if self._finish is not None and rows:
+            self._finish("\n".join([*rows, ""]))
         number = 0
         while self._told and number < len(rows):
             told, row = self._told.pop(0), rows[number]
@@ -188,5 +205,7 @@ class Page:
         row = self._rows[self._row]
         already = len(self._told[0]) if self._told and row.startswith(self._told[0]) else 0
         self._keep(row[already:])
+        if self._finish is not None:
+            self._finish(row)
         self._rows = ["", *self._rows[self._row + 1 :]]
         self._row, self._column, self._told = 0, 0, []

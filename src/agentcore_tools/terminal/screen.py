@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from agentcore_tools.terminal.kept import Kept
+from agentcore_tools._output import Kept
 from agentcore_tools.terminal.page import Page
 
 __all__ = ["Screen"]
@@ -73,7 +73,9 @@ class Screen:
     def __init__(self, width: int, height: int) -> None:
         self._size = (width, height)
         self._kept = Kept()
-        self._main = Page(*self._size, self._kept.add)
+        self.whole: Callable[[str], None] | None = None
+        """Takes all the text as it becomes final, until `finish`."""
+        self._main = Page(*self._size, self._kept.add, self._add_to_whole)
         self._page = self._main
         self._unfinished = ""
 
@@ -113,9 +115,18 @@ class Screen:
         self._page = self._main
         self._page.put(self._unfinished.strip("\x1b"))
         self._unfinished = ""
+        self._main.end()
         text = self.take()
-        self._main = self._page = Page(*self._size, self._kept.add)
+        self._main = self._page = Page(*self._size, self._kept.add, self._add_to_whole)
         return text
+
+    def end(self) -> None:
+        """Give what stands on the page to `whole`: nothing will come any more."""
+        self._main.end()
+
+    def _add_to_whole(self, text: str) -> None:
+        if self.whole is not None:
+            self.whole(text)
 
     def _obey(self, token: re.Match[str]) -> None:
         act: Callable[[Page], None] | None = None

@@ -25,13 +25,17 @@ ENVIRONMENT: Final = dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_P
     "AWS_PAGER": "",
     "DELTA_PAGER": "cat",
     "HISTFILE": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "SSH_ASKPASS_REQUIRE": "never",
 }
-"""Nothing stops to show a page at a time, and what an agent types is no part of the user's history."""
+"""Nothing stops to show a page at a time or opens a window to ask, git fails where it would ask who one is, and what an agent
+types is no part of the user's history."""
 
 # Two ways lead to a report. The line that is typed ends with it; where bash gives the line up (Ctrl-C, an error that ends
 # all of it), PROMPT_COMMAND is the next thing it runs. Whoever comes second finds no number, and is silent.
 # - It leaves `$?` as it was, and neither `set -e` nor an ERR trap sees it: it stands before `&&`.
 # - What the user's `set -x` shows of it goes to /dev/null; `set -a`, `-v` and `-x` rest until the next command begins.
+# - What is typed goes into no history, since values of secrets may be typed.
 # - It asks DIRSTACK, since PWD is a variable that anybody may set.
 # - What was typed too late for the program that was to read it is read here, or it would be the next command. (Not in the
 #   bash of macOS, where `read -t 0` waits.)
@@ -50,6 +54,7 @@ __agentcore_report() {
     *) __agentcore_flags= ;;
   esac
   while [ "${BASH_VERSINFO[0]}" -gt 3 ] && \builtin read -t 0 </dev/tty; do IFS= \builtin read -r -t 1 </dev/tty || break; done
+  set +o history
   \builtin hash python || \builtin hash python3
   python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}
   \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$__agentcore_nonce" "$1" \

@@ -16,6 +16,7 @@ import anyio
 
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
+from agentcore_tools._output import Whole
 from agentcore_tools.terminal.echo import Echo
 from agentcore_tools.terminal.fence import Fence, Report, new_nonce
 from agentcore_tools.terminal.keys import typed
@@ -45,14 +46,19 @@ class Ended(NamedTuple):
 
     report: Report
     text: str
+    whole: Whole | None
+    """What keeps all of its output."""
 
 
 @final
 class Shell:
     """Runs one command at a time."""
 
-    def __init__(self, workspace: Workspace, *, type_seconds: float = TYPE_SECONDS) -> None:
+    def __init__(
+        self, workspace: Workspace, *, marks: Mapping[str, str] | None = None, type_seconds: float = TYPE_SECONDS
+    ) -> None:
         self._workspace = workspace
+        self._marks = dict(marks or {})
         self._type_seconds = type_seconds
         self._process: Process | None = None
         self._scope = anyio.CancelScope()
@@ -70,6 +76,7 @@ class Shell:
         self._typed_whole = True
         self._lines = 0
         self._keyed = False
+        self._whole: Whole | None = None
         self._ended: Ended | None = None
         self._failure: WorkspaceError | None = None
         self._live: deque[str] = deque()
@@ -88,11 +95,17 @@ class Shell:
         """Whether it can be given commands, now or when the one that runs has ended."""
         return not self._gone.is_set()
 
+    @property
+    def whole(self) -> Whole | None:
+        """What keeps all of the output of the command that runs, or of the last one."""
+        return self._whole
+
     async def serve(self) -> None:
         """Start it, and look after it until it ends or is closed; `ready` tells when it can be used."""
         try:
             with self._scope:
-                opened = self._workspace.open_process(START, pty=True, env=ENVIRONMENT, size=(WIDTH, HEIGHT))
+                variables = {**ENVIRONMENT, **self._marks}
+                opened = self._workspace.open_process(START, pty=True, env=variables, size=(WIDTH, HEIGHT))
                 async with opened as process:
                     self._process = process
                     nonce = new_nonce()
@@ -106,6 +119,9 @@ class Shell:
         except WorkspaceError as error:
             self._failure = error
         finally:
+            self._screen.end()
+            if self._whole is not None:
+                self._whole.end()
             self._gone.set()
             self._idle.set()
             self._tell()
@@ -136,8 +152,13 @@ class Shell:
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             await self._gone.wait()
 
-    async def run(self, command: str, variables: Mapping[str, str]) -> str:
+    async def run(self, command: str, variables: Mapping[str, str], whole: Whole | None = None) -> str:
         """Type a command, for which alone the variables are in the environment; give what came before it.
+
+        Args:
+            command: Anything that bash understands.
+            variables: By name.
+            whole: What keeps all of its output.
 
         Raises:
             WorkspaceError: the shell takes no input.
@@ -151,6 +172,8 @@ class Shell:
             between = self._screen.finish()
             before += between if between.strip() else ""  # a shell that is interrupted begins a line
         self.take_live()
+        self._whole = whole
+        self._screen.whole = None if whole is None else whole.add
         await self._run(command, variables)
         return before
 
@@ -233,6 +256,8 @@ class Shell:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
                 self._hear(await process.receive())
+                if self._whole is not None:
+                    await self._whole.keep()
 
     async def _hear_last_words(self, process: Process) -> None:
         """Read what the shell wrote before it ended. What is left in the background may write for ever."""
@@ -244,6 +269,8 @@ class Shell:
                 with anyio.fail_after(_LAST_WORDS_SECONDS):
                     data = await process.receive()
                 self._hear(data)
+                if self._whole is not None:
+                    await self._whole.keep()
 
     def _hear(self, data: bytes) -> None:
         if self._echo is not None:
@@ -251,7 +278,10 @@ class Shell:
         before, report, after = self._fence.feed(data)
         self._show(before)
         if report is not None:
-            self._ended = Ended(report, self._screen.finish())
+            self._ended = Ended(report, self._screen.finish(), self._whole)
+            self._screen.whole = None
+            if self._whole is not None:
+                self._whole.end()
             self._mend = self._mend or not report.cooked or (self._echo is not None and self._echo.found)
             self._echo = None
             self._busy = False

@@ -1,0 +1,222 @@
+"""Doing the actions of one session: its shell is replaced when it ends."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, Literal, NamedTuple, final
+
+import anyio
+from anyio import get_cancelled_exc_class
+from anyio.abc import TaskGroup
+
+from agentcore.errors import ToolError, WorkspaceError
+from agentcore.tools import ToolContext
+from agentcore.workspace import Workspace
+from agentcore_tools._output import TEXT_LIMIT, Whole, shorten
+from agentcore_tools.terminal.action import TerminalAction
+from agentcore_tools.terminal.command import named_secrets, refuse
+from agentcore_tools.terminal.keys import is_key
+from agentcore_tools.terminal.observation import TerminalObservation
+from agentcore_tools.terminal.settings import TerminalSettings
+from agentcore_tools.terminal.shell import Shell
+
+__all__ = ["Session"]
+
+# People see what comes at once, and a flood in pieces.
+_SHOW_SECONDS: Final = 0.05
+_STOP_SECONDS: Final = 12.0
+# How much is shown, with another command's answer, of what has not been told of the one before.
+_EARLIER_LIMIT: Final = 8_000
+
+
+class _Told(NamedTuple):
+    """What is told, and what keeps the output of which that may be a part."""
+
+    observation: TerminalObservation
+    whole: Whole | None = None
+    earlier: str = ""
+    """What had not been told of the command before, or came from the background since."""
+
+
+@final
+class Session:
+    """Does the actions of one session, one at a time. Its shell is started when it is first needed."""
+
+    def __init__(
+        self, name: str, workspace: Workspace, tasks: TaskGroup, settings: TerminalSettings, marks: Mapping[str, str]
+    ) -> None:
+        self._name = name
+        self._workspace = workspace
+        self._tasks = tasks
+        self._settings = settings
+        self._marks = marks
+        self._turn = anyio.Lock()
+        self._shell: Shell | None = None
+        self._resume_told = False
+        """Of a conversation that was resumed: whether the model knows that its shell is gone."""
+        self._end_told = False
+        """Of a shell that has ended: whether the model knows."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has no shell, and there is nothing left to tell."""
+        return not self._turn.locked() and (self._shell is None or (not self._shell.alive and self._end_told))
+
+    async def __call__(self, action: TerminalAction, ctx: ToolContext) -> TerminalObservation:
+        """Do an action. Cancelling it ends the command that runs, with all that the command started."""
+        async with self._turn:
+            try:
+                observation, whole, earlier = await self._do(action, ctx)
+                changes: dict[str, object] = {"session": self._name}
+                if ctx.resumed and not self._resume_told:
+                    self._resume_told = True
+                    changes["new_shell"] = True
+                text, changes["whole_at"] = await shorten(
+                    observation.text, ctx, _file(ctx), whole, TEXT_LIMIT - len(earlier)
+                )
+                changes["text"] = f"{earlier}[From this command:]\n{text}" if earlier else text
+                return observation.model_copy(update=changes)
+            except get_cancelled_exc_class():
+                with anyio.move_on_after(_STOP_SECONDS, shield=True):
+                    await self._stop()
+                raise
+
+    async def _do(self, action: TerminalAction, ctx: ToolContext) -> _Told:
+        shell, command = self._shell, action.command.strip()
+        if action.reset:
+            if action.is_input:
+                raise ToolError("reset starts a new shell, and nothing runs in that to type into: leave is_input out.")
+            if shell is not None:
+                await shell.close()
+            if not command:
+                earlier = await self._earlier(ctx)
+                await self._living_shell()
+                return _Told(TerminalObservation(text=earlier, new_shell=True))
+        elif action.is_input or not command:
+            return await self._go_on(action, ctx)
+        elif shell is not None and shell.busy and is_key(command):
+            # It can't have been meant as a command, and is_input was forgotten.
+            return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
+        elif shell is not None and shell.busy:
+            return _Told(TerminalObservation(text=shell.take(), running=True, problem="still_running"), shell.whole)
+        return await self._run(action, ctx)
+
+    async def _run(self, action: TerminalAction, ctx: ToolContext) -> _Told:
+        refuse(action.command)
+        variables = await named_secrets(action.command, ctx.secrets)
+        earlier = await self._earlier(ctx)
+        shell, new = await self._living_shell()
+        whole = Whole(partial(ctx.open_spool, _file(ctx), limit=self._settings.keep_bytes), TEXT_LIMIT)
+        try:
+            before = await shell.run(action.command, variables, whole)
+        except WorkspaceError as error:
+            await shell.close()
+            raise ToolError(f"{error} The command was not run. The next one gets a new shell.") from error
+        earlier += await self._titled("Since the last command, from the background:", before, ctx)
+        told = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
+        return told._replace(observation=told.observation.model_copy(update={"new_shell": new}), earlier=earlier)
+
+    async def _go_on(self, action: TerminalAction, ctx: ToolContext) -> _Told:
+        """Type into what runs, or wait for it."""
+        shell = self._shell
+        if shell is None or not shell.busy:
+            late = None if shell is None else self._outcome(shell)
+            if late is None:
+                text = "" if shell is None else shell.take()
+                return _Told(TerminalObservation(text=text, problem="nothing_running"))
+            if not action.is_input:
+                return late
+            text = _lines(late.observation.text) + "[It had ended before the input came.]\n"
+            return late._replace(observation=late.observation.model_copy(update={"text": text}))
+        if action.is_input and action.command:
+            try:
+                await shell.send(action.command)
+            except WorkspaceError as error:
+                raise ToolError(f"{error} What runs does not read its input. Wait for it, or interrupt it.") from error
+        settings = self._settings
+        quiet_seconds = settings.input_seconds if action.is_input else settings.quiet_seconds
+        return await self._wait(shell, action.timeout, quiet_seconds, ctx)
+
+    async def _wait(self, shell: Shell, timeout: float | None, quiet_seconds: float, ctx: ToolContext) -> _Told:
+        """Wait for the command's end, or until there is nothing to wait for, and show people what comes."""
+        began = anyio.current_time()
+        limit = math.inf if timeout is None else began + timeout
+        timed_out: Literal["quiet", "limit"] | None = None
+        while shell.busy and timed_out is None:
+            quiet = math.inf if timeout is not None else max(shell.last_output, began) + quiet_seconds
+            with anyio.move_on_after(min(limit, quiet) - anyio.current_time()) as waiting:
+                await shell.changed()
+            if waiting.cancelled_caught:
+                timed_out = "limit" if limit < math.inf else "quiet"
+            await self._show(shell, ctx)
+        await self._show(shell, ctx)
+        if not shell.busy and (outcome := self._outcome(shell)) is not None:
+            return outcome
+        return _Told(TerminalObservation(text=shell.take(), running=True, timed_out=timed_out), shell.whole)
+
+    async def _show(self, shell: Shell, ctx: ToolContext) -> None:
+        while live := shell.take_live():
+            await ctx.progress(live)
+            with anyio.move_on_after(_SHOW_SECONDS):
+                await shell.idle()
+
+    def _outcome(self, shell: Shell) -> _Told | None:
+        """Give how the command ended, or the shell, where that has not been told."""
+        ended = shell.take_ended()
+        text = "" if ended is None else ended.text
+        if not shell.alive and not self._end_told:
+            self._end_told = True
+            text += shell.take()
+            return _Told(TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True), shell.whole)
+        if ended is None:
+            return None
+        code, cwd, python, _ = ended.report
+        observation = TerminalObservation(text=text, exit_code=code, cwd=cwd, python=python or None)
+        return _Told(observation, ended.whole)
+
+    async def _earlier(self, ctx: ToolContext) -> str:
+        """Tell what has not been told of the command before."""
+        late = None if self._shell is None else self._outcome(self._shell)
+        if late is None:
+            return ""
+        outcome, whole, _ = late
+        if outcome.exit_code is None:
+            return await self._titled("From the shell before this one:", outcome.text, ctx, whole)
+        what = "shell" if outcome.shell_ended else "command"
+        head = f"[The {what} before this one has ended, with exit code {outcome.exit_code}.]\n"
+        return head + await self._titled("What it had not shown yet:", outcome.text, ctx, whole)
+
+    async def _titled(self, title: str, text: str, ctx: ToolContext, whole: Whole | None = None) -> str:
+        shown, _ = await shorten(text, ctx, f"{ctx.action_id}-before.txt", whole, _EARLIER_LIMIT)
+        return f"[{title}]\n{_lines(shown)}" if shown else ""
+
+    async def _living_shell(self) -> tuple[Shell, bool]:
+        """Give the shell, and whether it is a new one in the place of another.
+
+        Raises:
+            WorkspaceError: none could be started.
+        """
+        old = self._shell
+        if old is not None and old.alive:
+            return old, False
+        shell = Shell(self._workspace, marks=self._marks, type_seconds=self._settings.type_seconds)
+        self._tasks.start_soon(shell.serve, name="shell")
+        await shell.ready()
+        self._shell, self._end_told = shell, False
+        return shell, old is not None
+
+    async def _stop(self) -> None:
+        """End the command that runs; if the shell does not come through it, end that too."""
+        shell = self._shell
+        if shell is not None and shell.busy and not await shell.interrupt():
+            await shell.close()
+
+
+def _file(ctx: ToolContext) -> str:
+    return f"{ctx.action_id}-terminal.txt"
+
+
+def _lines(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"
