@@ -25,6 +25,7 @@ ASYNC_RULES_NOT_KEPT = {
     "ASYNC120": "recording an error is waiting while it is handled",
     "ASYNC123": "an exception leaves as itself, not as a group: that is the design",
     "ASYNC124": "what a protocol says is async is async in each class that meets it",
+    "ASYNC127": "httpx it is: its successor's types and errors are other classes, and most of what speaks HTTP here knows httpx's",
     "ASYNC128": "task_status is passed on",
     "ASYNC900": "an async generator is closed by who opened it (ASYNC119 watches for what goes wrong)",
     "ASYNC910": "not every function is a checkpoint; those that are say so",

@@ -82,6 +82,8 @@ class ReasoningBlock(Recorded):
     id: Verbatim
     summary: tuple[str, ...] = ()
     encrypted_content: Verbatim | None = None
+    provider: Verbatim | None = None
+    """Whose it is: nobody else can read it. None is of a log from before that was noted."""
 
 
 class ToolCallBlock(Recorded):

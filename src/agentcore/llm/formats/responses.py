@@ -74,7 +74,7 @@ def _encode_said(message: Message, provider: str) -> Iterator[JsonValue]:
         elif isinstance(block, ToolCallBlock):
             arguments = arguments_json(block)
             yield {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": arguments}
-        elif isinstance(block, ReasoningBlock):
+        elif isinstance(block, ReasoningBlock) and block.provider in {None, provider}:
             yield from _encode_reasoning(block, provider)
         elif isinstance(block, ProviderBlock) and block.provider == provider and _is_item(block.data):
             yield block.data
@@ -148,7 +148,7 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
             call_id = item.get("call_id") or item["id"]
             blocks.append(ToolCallBlock(id=call_id, name=clean(item["name"]), arguments=arguments))
         elif kind == "reasoning":
-            blocks.append(_decode_reasoning(item))
+            blocks.append(_decode_reasoning(item, provider))
         else:
             blocks.append(ProviderBlock(provider=provider, data=clean_json(item)))
     return Message(role="assistant", content=tuple(blocks))
@@ -175,13 +175,14 @@ def _decode_text(item: dict[str, Any], provider: str) -> Iterator[Block]:
         yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts, **own})
 
 
-def _decode_reasoning(item: dict[str, Any]) -> ReasoningBlock:
+def _decode_reasoning(item: dict[str, Any], provider: str) -> ReasoningBlock:
     # Open models give the thinking itself; what OpenAI's give is a summary of it.
     texts = [part.get("text") or "" for part in item.get("summary") or item.get("content") or ()]
     return ReasoningBlock(
         id=item.get("id") or "",
         summary=tuple(clean(text) for text in texts if text),
         encrypted_content=item.get("encrypted_content"),
+        provider=provider,
     )
 
 
