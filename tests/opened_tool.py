@@ -119,9 +119,10 @@ async def open_tool(
     folder: Path,
     secrets: Mapping[str, Any] | None = None,
     seconds: float = _BOUND_SECONDS,
+    env: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Opened[ActionT, ObservationT]]:
     with anyio.fail_after(seconds):
-        async with LocalWorkspace(folder) as workspace:
+        async with LocalWorkspace(folder, env=env) as workspace:
             async with tool.open_executor(workspace, "conversation") as execute:
                 yield Opened(tool, execute, workspace, SecretRegistry(secrets))
             await workspace.remove_private_folder("conversation")

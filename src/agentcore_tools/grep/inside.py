@@ -1,0 +1,103 @@
+"""Searches files for lines, in a process of its own inside of the workspace: a pattern that takes for ever can be ended there.
+
+Not imported: `python.py` sends it to the workspace's Python, of whatever version from 3.6 on, which has nothing of ours.
+"""
+
+import codecs
+import json
+import os
+import re
+import sys
+from typing import Any, Iterator  # noqa: UP035 of an old Python
+
+LONGEST = 4000
+# The longer first: the mark of UTF-32 begins like that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def read(name: bytes) -> "str | None":
+    """Give a file's text; None of what is no text, or can't be read."""
+    try:
+        with open(name, "rb") as file:
+            data = file.read()
+    except OSError:
+        return None
+    for mark, encoding in MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    return None if b"\0" in data else data.decode("utf-8", "replace")
+
+
+def matching(pattern: "re.Pattern[str]", text: str, first_only: bool) -> "Iterator[tuple[int, int, int]]":
+    """Give the numbers of the lines that match, from 0, and where each begins and ends."""
+    number = at = 0
+    for match in pattern.finditer(text):
+        if match.start() < at:
+            continue  # another one in the same line
+        if match.start() == len(text) and text.endswith("\n"):
+            return  # behind the end of the last line there is none
+        start = text.rfind("\n", 0, match.start()) + 1
+        end = text.find("\n", match.start())
+        end = len(text) if end < 0 else end
+        number += text.count("\n", at, start)
+        yield number, start, end
+        if first_only:
+            return
+        at = end + 1
+        number += 1
+
+
+def search(
+    asked: "dict[str, Any]", pattern: "re.Pattern[str]", name: bytes
+) -> "tuple[int, list[tuple[int, str, bool]]]":
+    """Give how many lines of a file match, and the lines."""
+    text = read(name)
+    if not text:
+        return 0, []
+    found: list[tuple[int, str]] = []
+    count = 0
+    for number, start, end in matching(pattern, text, asked["first_only"]):
+        count += 1
+        if asked["keep"]:
+            found.append((number, text[start : min(end, start + LONGEST)].rstrip("\r")))
+            if count > asked["limit"]:
+                break
+    if not found or not asked["context"]:
+        return count, [(number + 1, line, True) for number, line in found]
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    matched = {number for number, _ in found}
+    around: set[int] = set()
+    for number in matched:
+        around.update(range(max(number - asked["context"], 0), min(number + asked["context"] + 1, len(lines))))
+    shown = [(number + 1, lines[number][:LONGEST].rstrip("\r"), number in matched) for number in sorted(around)]
+    return count, shown
+
+
+def main() -> None:
+    """Read what is asked as a line of JSON, and then the names of files, each with a NUL behind it."""
+    asked = json.loads(sys.stdin.buffer.readline().decode("utf-8"))
+    flags = re.MULTILINE | (re.IGNORECASE if asked["ignore_case"] else 0)
+    pattern = re.compile(asked["pattern"], flags)
+    total = 0
+    for name in sys.stdin.buffer.read().split(b"\0"):
+        if not name:
+            continue
+        count, lines = search(asked, pattern, name)
+        if not count:
+            continue
+        sys.stdout.write(json.dumps([os.fsdecode(name), count, lines]) + "\n")
+        total += count if asked["keep"] else 1
+        if total > asked["limit"]:
+            return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Searching with ripgrep, where the workspace has it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any, Final, final
+
+import anyio
+
+from agentcore.errors import ToolError
+from agentcore.workspace import Process, Workspace
+from agentcore_tools.grep.lines import Line, Lines, Search
+
+__all__ = ["NoRipgrep", "search_with_ripgrep"]
+
+# In the order of the paths, so that what is left out when there is too much is always the same.
+_ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
+_OLD: Final = ("Found argument", "unrecognized flag", "unexpected argument", "PCRE2")
+_MOST_ERROR: Final = 4_000
+
+
+class NoRipgrep(Exception):
+    """There is none, or one that is too old."""
+
+
+async def search_with_ripgrep(
+    workspace: Workspace,
+    folder: str,
+    file: str | None,
+    search: Search,
+    wanted: Callable[[str], bool],
+    *,
+    types: str | None,
+    hidden: bool,
+    everything: bool,
+) -> list[Lines]:
+    """Search a folder, or one file in it.
+
+    Args:
+        workspace: Where.
+        folder: The folder.
+        file: The name of the file.
+        search: What for.
+        wanted: Which files, by their paths.
+        types: A glob of names that all wanted files have.
+        hidden: Whether to look at hidden files.
+        everything: Whether to look at what is ignored.
+
+    Raises:
+        NoRipgrep: it can't be done so.
+        ToolError: the pattern is wrong.
+    """
+    options = [*_ALWAYS.split(), f"--context={search.context if search.keep else 0}"]
+    options += ["--ignore-case"] if search.ignore_case else []
+    options += ["--max-count=1"] if search.first_only else []
+    options += ["--hidden", "--glob=!.git"] if hidden or everything else []
+    options += ["--no-ignore"] if everything else []
+    # Not --glob, which would bring back what is ignored.
+    options += [f"--type-add=wanted:{types}", "--type=wanted"] if types is not None and file is None else []
+    target = f"./{file}" if file is not None else "./"
+    reader = _Reader(search, wanted)
+    async with workspace.open_process(["rg", *options, "-e", search.pattern, "--", target], cwd=folder) as process:
+        await process.send_eof()
+        while not reader.enough:
+            try:
+                reader.feed(await process.receive())
+            except anyio.EndOfStream:
+                break
+        if reader.enough:
+            return reader.found
+        problem = await _problem(process)
+        code = await process.wait()
+    if code == 127 or any(sign in problem for sign in _OLD):
+        raise NoRipgrep
+    if code == 2 and not reader.found and problem.strip():
+        raise ToolError(f"ripgrep refused the pattern: {problem.strip()}")
+    return reader.found
+
+
+@final
+class _Reader:
+    """Reads what ripgrep writes, a JSON object on each line."""
+
+    def __init__(self, search: Search, wanted: Callable[[str], bool]) -> None:
+        self.found: list[Lines] = []
+        self.enough = False
+        self._search = search
+        self._wanted = wanted
+        self._count = 0
+        self._current: Lines | None = None
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        for line in whole:
+            if not self.enough:
+                self._take(json.loads(line))
+
+    def _take(self, event: dict[str, Any]) -> None:
+        data: dict[str, Any] = event["data"]
+        if event["type"] == "begin":
+            path = _text(data["path"]).removeprefix("./")
+            self._current = Lines(path) if self._wanted(path) else None
+            return
+        current = self._current
+        if current is None:
+            return
+        match event["type"]:
+            case "match" | "context":
+                is_match = event["type"] == "match"
+                current.matches += is_match
+                if self._search.keep:
+                    current.lines.append(Line(data["line_number"], _text(data["lines"]).rstrip("\r\n"), is_match))
+                    if self._count + current.matches > self._search.limit:
+                        self._finish(current)
+            case "end" if data.get("binary_offset") is None and current.matches:
+                self._finish(current)
+            case _:
+                pass
+
+    def _finish(self, lines: Lines) -> None:
+        self.found.append(lines)
+        self._current = None
+        self._count += lines.matches if self._search.keep else 1
+        self.enough = self._count > self._search.limit
+
+
+async def _problem(process: Process) -> str:
+    said = bytearray()
+    while len(said) < _MOST_ERROR:
+        try:
+            said += await process.receive_stderr()
+        except anyio.EndOfStream:
+            break
+    return said.decode(errors="replace")[:_MOST_ERROR]
+
+
+def _text(value: dict[str, str]) -> str:
+    if "text" in value:
+        return value["text"]
+    return base64.b64decode(value["bytes"]).decode(errors="replace")

@@ -1,0 +1,200 @@
+"""Searching files for lines as a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, final
+
+import anyio
+
+from agentcore.errors import ToolError
+from agentcore.tools import OUTPUT_LIMIT, Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools.files import Files, Reach, opening
+from agentcore_tools.grep.action import GrepAction
+from agentcore_tools.grep.dialect import with_literal_braces
+from agentcore_tools.grep.lines import Line, Lines, Search
+from agentcore_tools.grep.observation import GrepFile, GrepObservation
+from agentcore_tools.grep.python import search_with_python
+from agentcore_tools.grep.ripgrep import NoRipgrep, search_with_ripgrep
+from agentcore_tools.search import Glob, Place, find_place, shown_path, walk
+
+__all__ = ["grep_tool"]
+
+_DESCRIPTION: Final = """\
+Search files for lines that match a regular expression (the dialect of ripgrep: no lookaround, no backreferences). Hidden files, \
+files that .gitignore leaves out and files that are not text are passed over. Lines come with their numbers, ordered by path."""
+_ROOM: Final = OUTPUT_LIMIT - 2_000
+_LONGEST_LINE: Final = 500
+_PATIENCE: Final = 60
+"""Seconds. Without ripgrep, a pattern can take for ever."""
+_OTHER_NAMES: Final = {
+    "regex": "pattern",
+    "query": "pattern",
+    "search": "pattern",
+    "glob": "include",
+    "file_pattern": "include",
+    "case_insensitive": "ignore_case",
+    "-i": "ignore_case",
+    "-C": "context",
+    "output_mode": "output",
+    "head_limit": "limit",
+}
+_OTHER_OUTPUTS: Final = {"content": "lines", "files_with_matches": "files", "count": "counts"}
+
+
+def grep_tool(also: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
+    """Make the tool with which an agent searches files for lines.
+
+    Args:
+        also: Folders outside of the workspace's that it may search, too; "/" is everything.
+    """
+    reach = Reach.of(also)
+    return Tool(
+        name="grep",
+        description=_DESCRIPTION,
+        action=GrepAction,
+        open=opening(_Searcher, reach),
+        annotations=ToolAnnotations(
+            title="Search in files", read_only=True, destructive=False, idempotent=True, open_world=False
+        ),
+        resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
+        aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
+        mend=_mend,
+        spec=ToolSpec(name="grep", params=reach.params),
+    )
+
+
+def _mend(arguments: Arguments) -> Arguments:
+    mended = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    output = mended.get("output")
+    if isinstance(output, str):
+        mended["output"] = _OTHER_OUTPUTS.get(output, output)
+    return mended
+
+
+@final
+class _Searcher:
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._no_ripgrep = False
+
+    async def __call__(self, action: GrepAction, ctx: ToolContext) -> GrepObservation:  # noqa: ARG002 every executor is given it
+        place = await find_place(self._files, action.path)
+        glob = None if action.include is None else Glob(action.include)
+        found: list[Lines] = []
+        with anyio.move_on_after(_PATIENCE) as patience:
+            found = await self._search(place, action, glob)
+        if patience.cancelled_caught:
+            raise ToolError(
+                f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
+                "with a simpler pattern."
+            )
+        found.sort(key=lambda lines: lines.path.split("/"))
+        found, truncated = _cut(found, action)
+        shown = _shown(found, action, place.prefix)
+        text, room_ran_out = _fitted(shown)
+        notes = [text] if text else []
+        if not found:
+            notes.append(_nothing(action))
+        elif truncated or room_ran_out:
+            what = "lines" if action.output == "lines" else "files"
+            notes.append(
+                f"[There are more {what}. Search for less: in a folder (path), in some files (include), or for something rarer.]"
+            )
+        files = tuple(GrepFile(path=shown_path(place.prefix + lines.path), matches=lines.matches) for lines in found)
+        return GrepObservation(text="\n".join(notes), files=files, truncated=truncated or room_ran_out)
+
+    async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> list[Lines]:
+        workspace = self._files.workspace
+        search = Search(
+            pattern=with_literal_braces(action.pattern),
+            ignore_case=action.ignore_case,
+            context=action.context,
+            first_only=action.output == "files",
+            keep=action.output == "lines",
+            limit=action.limit,
+        )
+        hidden = glob is not None and glob.names_hidden
+        if not self._no_ripgrep:
+            try:
+                return await search_with_ripgrep(
+                    workspace,
+                    place.folder,
+                    place.file,
+                    search,
+                    lambda path: glob is None or place.file is not None or glob.matches(path),
+                    types=None if glob is None or "/" in glob.pattern else glob.pattern,
+                    hidden=hidden,
+                    everything=action.everything,
+                )
+            except NoRipgrep:
+                self._no_ripgrep = True
+        names = [place.file] if place.file is not None else []
+        if place.file is None:
+            walked = await walk(workspace, place.folder, hidden=hidden, everything=action.everything)
+            names = [
+                each.path for each in walked.found if each.kind == "file" and (glob is None or glob.matches(each.path))
+            ]
+        return await search_with_python(workspace, place.folder, names, search)
+
+
+def _cut(found: list[Lines], action: GrepAction) -> tuple[list[Lines], bool]:
+    """Keep as many lines, or files, as were asked for."""
+    if action.output != "lines":
+        return found[: action.limit], len(found) > action.limit
+    left = action.limit
+    kept: list[Lines] = []
+    for lines in found:
+        if not left:
+            return kept, True
+        if lines.matches > left:
+            last = [line.number for line in lines.lines if line.matches][left - 1]
+            fitting = [line for line in lines.lines if line.number <= last]
+            return [*kept, Lines(lines.path, fitting, left)], True
+        left -= lines.matches
+        kept.append(lines)
+    return kept, False
+
+
+def _shown(found: Sequence[Lines], action: GrepAction, prefix: str) -> Iterator[str]:
+    for lines in found:
+        path = shown_path(prefix + lines.path)
+        match action.output:
+            case "files":
+                yield path
+            case "counts":
+                yield f"{path}: {lines.matches}"
+            case "lines":
+                yield path
+                yield from _numbered(lines.lines, action.context)
+                yield ""
+
+
+def _numbered(lines: Sequence[Line], context: int) -> Iterator[str]:
+    before = None
+    for line in lines:
+        if before is not None and line.number > before + 1 and context:
+            yield "--"
+        before = line.number
+        text = line.text
+        if len(text) > _LONGEST_LINE:
+            text = f"{text[:_LONGEST_LINE]} [... the line goes on]"
+        yield f"{line.number}{':' if line.matches else '-'}{text}"
+
+
+def _fitted(rows: Iterator[str]) -> tuple[str, bool]:
+    kept: list[str] = []
+    room = _ROOM
+    for row in rows:
+        room -= len(row) + 1
+        if room < 0:
+            return "\n".join(kept), True
+        kept.append(row)
+    return "\n".join(kept).rstrip("\n"), False
+
+
+def _nothing(action: GrepAction) -> str:
+    where = f" in {action.path!r}" if action.path != "." else ""
+    include = f" in files like {action.include!r}" if action.include is not None else ""
+    more = "" if action.everything else " Hidden and ignored files were passed over; everything=true searches them."
+    return f"[No line{where}{include} matches {action.pattern!r}.{more}]"

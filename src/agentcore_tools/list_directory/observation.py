@@ -1,0 +1,32 @@
+"""What is in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from agentcore.messages import ResultBlock
+from agentcore.tools import Observation
+
+__all__ = ["ListDirectoryObservation"]
+
+
+class ListDirectoryObservation(Observation):
+    """The entries of a folder."""
+
+    text: str
+    """What the model is shown."""
+    path: str
+    """The absolute path of the folder."""
+    count: int
+    """How many entries are shown."""
+    truncated: bool
+    """Whether there are more."""
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        return (self.text,)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Give the numbers; the entries are in the content already."""
+        return self.model_dump(mode="json", exclude={"text"})

@@ -1,0 +1,89 @@
+"""A task list as a tool.
+
+The list is what the newest answer of the tool says, on the active branch of the history: so it is resumed, forked and rewound
+with the conversation, and is there when the model is not shown that answer any more. There is no file.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pydantic import ValidationError
+
+from agentcore.errors import ToolError
+from agentcore.tools import Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools.task_tracker.action import Task, TaskTrackerAction
+from agentcore_tools.task_tracker.observation import TaskTrackerObservation
+
+__all__ = ["task_tracker_tool"]
+
+_DESCRIPTION: Final = """\
+Keep a list of what is to be done. Use it for work of several steps: plan the steps first, mark the one that you work on as \
+in_progress, and mark it as done when it is, before you begin the next. One task is in progress at a time. plan replaces the \
+whole list; view shows it."""
+_OTHER_NAMES: Final = {"tasks": "task_list", "todos": "task_list", "plan": "task_list"}
+_OTHER_TITLES: Final = {"content": "title", "task": "title", "step": "title", "name": "title", "description": "notes"}
+_OTHER_STATUSES: Final = {
+    "pending": "todo",
+    "open": "todo",
+    "doing": "in_progress",
+    "completed": "done",
+    "complete": "done",
+}
+
+
+def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
+    """Make the tool with which an agent keeps a list of what is to be done."""
+    return Tool(
+        name="task_tracker",
+        description=_DESCRIPTION,
+        action=TaskTrackerAction,
+        execute=_track,
+        annotations=ToolAnnotations(
+            title="Task list", read_only=True, destructive=False, idempotent=True, open_world=False
+        ),
+        resources=lambda action, root: (  # noqa: ARG005 it is not a file
+            Resource.named("task_tracker", "read" if action.command == "view" else "write"),
+        ),
+        aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
+        mend=_mend,
+        spec=ToolSpec(name="task_tracker"),
+    )
+
+
+async def _track(action: TaskTrackerAction, ctx: ToolContext) -> TaskTrackerObservation:
+    if action.command == "plan":
+        if action.task_list is None:
+            raise ToolError("plan needs task_list, which is missing: all tasks, each with a title and a status.")
+        return TaskTrackerObservation(command="plan", tasks=tuple(action.task_list))
+    return TaskTrackerObservation(command="view", tasks=_recorded(ctx))
+
+
+def _recorded(ctx: ToolContext) -> tuple[Task, ...]:
+    data = ctx.latest_data
+    try:
+        return () if data is None else TaskTrackerObservation.model_validate(dict(data)).tasks
+    except ValidationError:
+        return ()  # another tool of the same name wrote it
+
+
+def _mend(arguments: Arguments) -> Arguments:
+    mended = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    given = mended.get("task_list")
+    if isinstance(given, list):
+        mended["task_list"] = [_mended_task(task) if isinstance(task, dict) else task for task in given]
+    if mended.get("command") is None:
+        mended["command"] = "view" if given is None else "plan"
+    return mended
+
+
+def _mended_task(task: Arguments) -> Arguments:
+    mended: Arguments = {}
+    for name, value in task.items():
+        meant = _OTHER_TITLES.get(name, name)
+        if meant == name or meant not in task:
+            mended[meant] = value
+    status = mended.get("status")
+    if isinstance(status, str):
+        mended["status"] = _OTHER_STATUSES.get(status, status)
+    return {name: value for name, value in mended.items() if name in Task.model_fields}

@@ -1,0 +1,243 @@
+"""Searching files for lines: the same with ripgrep as without it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentcore.errors import ToolError
+from agentcore.tools import OUTPUT_LIMIT
+from agentcore_tools import GrepAction, GrepObservation, grep_tool
+from opened_tool import Opened, open_tool
+
+pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
+
+Grep = Opened[GrepAction, GrepObservation]
+
+NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
+BOTH = [
+    pytest.param("rg", marks=pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")),
+    "python",
+]
+
+
+def programs_in(folder: Path, *names: str) -> str:
+    """Make a folder with these programs and no others, to be all of PATH."""
+    folder.mkdir()
+    for name in names:
+        found = sys.executable if name == "python3" else shutil.which(name)
+        (folder / name).write_text(f'#!/bin/sh\nexec {found} "$@"\n')
+        (folder / name).chmod(0o755)
+    return str(folder)
+
+
+@pytest.fixture(params=BOTH)
+async def grep(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Grep]:
+    """A grep in a workspace that has ripgrep, or has none."""
+    programs = programs_in(tmp_path / "programs", *NEEDED, "python3", *(["rg"] if request.param == "rg" else []))
+    root = tmp_path / "root"
+    root.mkdir()
+    async with open_tool(grep_tool(), root, env={"PATH": programs}) as opened:
+        yield opened
+
+
+def write(root: str, files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        path = Path(root) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+async def test_lines_come_with_their_numbers_in_the_order_of_the_paths(grep: Grep) -> None:
+    write(grep.workspace.root, {"b.py": "x = 1\n\ny = x\n", "a/c.py": "x\n", "a.py": "none\n", "a-b/x": "x\n"})
+    found = await grep.call(pattern="x")
+    assert found.text == "a/c.py\n1:x\n\na-b/x\n1:x\n\nb.py\n1:x = 1\n3:y = x"
+    assert [(file.path, file.matches) for file in found.files] == [("a/c.py", 1), ("a-b/x", 1), ("b.py", 2)]
+    assert not found.truncated
+    assert (await grep.call(pattern="x", path="a")).text == "a/c.py\n1:x"
+    assert (await grep.call(pattern="x", path="b.py")).text == "b.py\n1:x = 1\n3:y = x"
+    assert (await grep.call(pattern="x", output="files")).text == "a/c.py\na-b/x\nb.py"
+    assert (await grep.call(pattern="x", output="counts")).text == "a/c.py: 1\na-b/x: 1\nb.py: 2"
+
+
+async def test_lines_around_are_shown_with_gaps(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": "".join(f"{number}\n" for number in range(1, 13))})
+    found = await grep.call(pattern="^(3|4|9)$", context=1)
+    assert found.text == "f\n2-2\n3:3\n4:4\n5-5\n--\n8-8\n9:9\n10-10"
+    assert found.files[0].matches == 3
+
+
+INCLUDES = (
+    ("*.{ts,tsx}", ["a.ts", "src/b.tsx", "src/deep/c.ts"]),
+    ("src/*.{ts,tsx}", ["src/b.tsx"]),
+    ("src/**/*.ts", ["src/deep/c.ts"]),
+    ("/a.*", ["a.js", "a.ts"]),
+    ("{a.js,src/deep/*}", ["a.js", "src/deep/c.ts"]),
+    ("?.[jt]s", ["a.js", "a.ts", "src/deep/c.ts"]),
+    ("[!a-b].*", ["src/deep/c.ts"]),
+    (".hid*", [".hidden"]),
+)
+
+
+async def test_only_the_files_that_are_meant_are_searched(grep: Grep) -> None:
+    names = ["a.ts", "a.js", "src/b.tsx", "src/deep/c.ts", ".hidden", ".git/config"]
+    write(grep.workspace.root, dict.fromkeys(names, "here\n"))
+    for include, found in INCLUDES:
+        told = await grep.call(pattern="here", include=include, output="files")
+        assert [file.path for file in told.files] == found, include
+
+
+@pytest.mark.parametrize("everything", [False, True])
+async def test_what_is_ignored_hidden_or_no_text_is_passed_over(grep: Grep, everything: bool) -> None:
+    write(
+        grep.workspace.root,
+        {
+            ".gitignore": "*.log\n!keep.log\n/build/\n",
+            "a.log": "here", "keep.log": "here", "build/x": "here", "src/build/x": "here", "src/a.log": "here",
+            "src/.gitignore": "!a.log\nlocal\n", "src/local": "here", "local": "here",
+            "other/.git/HEAD": "here", "other/a.log": "here", ".env": "here", ".git/config": "here",
+            "binary": b"here\0", "broken": b"\xffhere\n", "utf16": "here\n".encode("utf-16"),
+        },
+    )  # fmt: skip
+    told = await grep.call(pattern="here$", output="files", everything=everything)
+    shown = ["broken", "keep.log", "local", "other/a.log", "src/a.log", "src/build/x", "utf16"]
+    more = [".env", "a.log", "build/x", "src/local"]
+    assert [file.path for file in told.files] == sorted([*shown, *(more if everything else [])])
+    below = await grep.call(pattern="here", path="src", output="files")
+    assert [file.path for file in below.files] == ["src/a.log", "src/build/x"]
+
+
+CODE = """\
+function  foo(a) { return a.b + 1; }
+const x = { y: [1, 2] };
+--flag and -e
+größe = "ÄÖ"
+emoji \N{GRINNING FACE} end
+tab\there
+if (a || b) && c {
+aaa 0x1F ab12
+"""
+
+
+PATTERNS = (
+    (r"function\s+\w+", [1]),
+    ("a|b", [1, 3, 6, 7, 8]),
+    ("--flag", [3]),
+    ("-e", [3]),
+    (r"^\s*const\b", [2]),
+    (r"[[:alpha:]]+\d+", [8]),
+    (r"\{", [1, 2, 7]),
+    (r"c {", [7]),
+    ("{ y", [2]),
+    (r"\d{2,}", [8]),
+    (r"a{3}", [8]),
+    (r"(?i)GRÖSSE|CONST", [2]),
+    (r"x(?i)1f", [8]),
+    (r"(?i:FLAG)", [3]),
+    (r"Ä(?-i)Ö", [4]),
+    (r"(?P<q>[\x22'])Ä", [4]),
+    (r"(?:a\.)b", [1]),
+    (r"\p{Lu}", [4, 8]),
+    (r"\x41|\x{1F600}", [5]),
+    (r"b\th", [6]),
+    (r"[^\x00-\x7f]", [4, 5]),
+    (r"[\]\[]", [2]),
+    (r"[^a]\W[0-9]", [1, 2]),
+    (r"e$", [3, 6]),
+    (r"\|\| b\)", [7]),
+    (r"[\s\S]here", [6]),
+    (r"\bab\d", [8]),
+    (r"a*?aa", [8]),
+)
+
+
+async def test_the_dialect_is_that_of_ripgrep_with_it_or_without(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": CODE, "g": CODE.replace("\n", "\r\n")})
+    for pattern, lines in PATTERNS:
+        told = await grep.call(pattern=pattern)
+        rows = [row for row in told.text.split("\n") if row[:1].isdigit()]
+        assert [int(row.split(":")[0]) for row in rows] == lines * 2, pattern
+        assert not any(row.endswith("\r") for row in rows)
+
+
+async def test_a_pattern_that_can_not_be_used_is_told(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": "a\n"})
+    for pattern in (r"(?=a)", r"(a)\1", "(", "a)", "*a", "[a", r"a\nb", r"\Z", "a\\"):
+        with pytest.raises(ToolError, match="refused the pattern|can't be used"):
+            await grep.call(pattern=pattern)
+
+
+async def test_case_matters_unless_it_is_said_not_to(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": "Größe\nGRÖßE\n"})
+    assert (await grep.call(pattern="größe")).files == ()
+    assert (await grep.call(pattern="größe", ignore_case=True)).files[0].matches == 2
+
+
+async def test_what_is_too_much_is_cut_at_the_same_place_and_says_so(grep: Grep) -> None:
+    write(grep.workspace.root, dict.fromkeys(("a", "b", "c"), "hit\nmiss\n" * 30))
+    told = await grep.call(pattern="hit", limit=40)
+    assert [(file.path, file.matches) for file in told.files] == [("a", 30), ("b", 10)]
+    assert told.text.endswith("b\n" + "\n".join(f"{number}:hit" for number in range(1, 20, 2)) + "\n[There are more lines. "
+                              "Search for less: in a folder (path), in some files (include), or for something rarer.]")  # fmt: skip
+    assert told.truncated
+    assert [file.path for file in (await grep.call(pattern="hit", output="files", limit=2)).files] == ["a", "b"]
+    exactly = await grep.call(pattern="hit", limit=90)
+    assert (exactly.truncated, len(exactly.files)) == (False, 3)
+
+
+async def test_long_lines_and_many_of_them_fit(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": ("x" * 400 + "\n") * 150, "min.js": "x" * 100_000})
+    told = await grep.call(pattern="x")
+    assert len(told.text) < OUTPUT_LIMIT
+    assert told.truncated
+    line = (await grep.call(pattern="x", path="min.js")).text
+    assert line.endswith("x [... the line goes on]")
+    assert len(line) < 1_000
+
+
+async def test_nothing_found_is_said_with_what_was_passed_over(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": "a\n", "empty": ""})
+    assert (await grep.call(pattern="x", include="*.py")).text == (
+        "[No line in files like '*.py' matches 'x'. Hidden and ignored files were passed over; everything=true searches them.]"
+    )
+    with pytest.raises(ToolError, match="nothing at"):
+        await grep.call(pattern="x", path="nowhere")
+    with pytest.raises(ToolError, match="outside of the workspace"):
+        await grep.call(pattern="x", path="..")
+
+
+async def test_names_that_are_no_words_are_found(grep: Grep) -> None:
+    write(grep.workspace.root, {"-e": "here\n", "a b'\"$": "here\n", "über/x": "here\n"})
+    told = await grep.call(pattern="here", output="files")
+    assert [file.path for file in told.files] == ["-e", "a b'\"$", "über/x"]
+    assert (await grep.call(pattern="here", path="./-e")).files[0].path == "-e"
+
+
+async def test_a_pattern_that_takes_for_ever_is_ended_with_the_call(tmp_path: Path) -> None:
+    programs = programs_in(tmp_path / "programs", *NEEDED, "python3")
+    (tmp_path / "f").write_text("a" * 64 + "!\n")
+    async with open_tool(grep_tool(), tmp_path, env={"PATH": programs}) as grep:
+        with anyio.move_on_after(0.5) as bound:
+            await grep.call(pattern="(a|aa)+$", path="f")
+        assert bound.cancelled_caught
+        (tmp_path / "f").write_text("aa\n")
+        assert (await grep.call(pattern="(a|aa)+$", path="f")).files[0].matches == 1
+
+
+async def test_without_ripgrep_and_python_it_is_said_what_to_do(tmp_path: Path) -> None:
+    programs = programs_in(tmp_path / "programs", *NEEDED)
+    async with open_tool(grep_tool(), tmp_path, env={"PATH": programs}) as grep:
+        with pytest.raises(ToolError, match="grep -rnE"):
+            await grep.call(pattern="a")
+
+
+async def test_a_call_as_other_programs_have_it_is_understood() -> None:
+    tool = grep_tool()
+    assert tool.mend is not None
+    action = tool.parse(tool.mend({"pattern": "a", "glob": "*.py", "-i": True, "output_mode": "files_with_matches"}))
+    assert (action.include, action.ignore_case, action.output) == ("*.py", True, "files")
