@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 import agentcore
@@ -259,7 +260,10 @@ async def test_commands_are_found_though_another_agent_started_them(tmp_path: Pa
         async with LocalWorkspace(tmp_path, env=ENVIRONMENT) as workspace:
             async with workspace.open_process([sys.executable, "inner.py"]) as process:
                 pids = await wait_for_lines(workspace, "pids", 1)
-                # So that it can't tidy up itself, and only the mark is left to go by.
+                # So that it can't tidy up itself, nor what guards it, and only the mark is left to go by.
+                for guard in psutil.Process(process.pid).children():
+                    if "agentcore-guard" in guard.cmdline():
+                        guard.kill()
                 os.kill(process.pid, signal.SIGKILL)
                 await process.wait()
                 assert await still_alive(workspace, pids) == pids

@@ -22,11 +22,12 @@ from agentcore.workspace.environment import environment
 from agentcore.workspace.family import CLOSE_SECONDS
 from agentcore.workspace.files import append_file, list_folder, path_errors, read_file, stat_path, write_file
 from agentcore.workspace.git import git_changes, git_diff
+from agentcore.workspace.guard import GUARD
 from agentcore.workspace.private import make_private_folder, remove_private_folder
 from agentcore.workspace.process import LocalProcess, open_local_process
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.starting import Order
-from agentcore.workspace.threads import FILES
+from agentcore.workspace.threads import FILES, STARTS
 from agentcore.workspace.values import CommandResult, Entry, GitChange
 
 __all__ = ["LocalWorkspace"]
@@ -38,7 +39,8 @@ class LocalWorkspace:
 
     Cancelling `run`, or leaving the context of a process, ends it with all its descendants within 5 seconds, in general within
     0.3: those that called setsid or were forked twice are found too. A descendant that runs as another user (sudo) is beyond
-    reach, and so is one that left its session, threw its environment away and whose parent is gone.
+    reach, and so is one that left its session, threw its environment away and whose parent is gone. If this program is killed
+    (SIGKILL, out of memory), a small process that it keeps beside it ends them, within a second or so.
 
     Args:
         path: The folder.
@@ -65,6 +67,7 @@ class LocalWorkspace:
         self._root: str | None = None
         self._open = False
         self._processes: set[LocalProcess] = set()
+        self._guarded = False
 
     def __repr__(self) -> str:
         return f"LocalWorkspace({self._path!r})"
@@ -100,6 +103,9 @@ class LocalWorkspace:
             async with anyio.create_task_group() as tasks:
                 for process in list(self._processes):
                     tasks.start_soon(process.aclose)
+            if self._guarded:
+                self._guarded = False
+                await STARTS.run(GUARD.release, self)
 
     def resolve(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.root, path))
@@ -127,8 +133,11 @@ class LocalWorkspace:
         size: tuple[int, int] = (80, 24),
     ) -> AsyncGenerator[LocalProcess]:
         folder = self._at(cwd or ".")
+        if not self._guarded:
+            self._guarded = True
+            await STARTS.run(GUARD.hold, self)
         mark = os.urandom(8).hex()
-        variables = environment(self._inherit, self._env, env, mark=mark, terminal=pty)
+        variables = environment(self._inherit, self._env, env, mark=f"{GUARD.mark}:{mark}", terminal=pty)
         order = Order(command, folder, variables, mark, terminal=size if pty else None)
         async with open_local_process(order) as process:
             self._processes.add(process)

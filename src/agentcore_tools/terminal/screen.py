@@ -20,6 +20,7 @@ _TOKEN: Final = re.compile(
     r"\x1b(?:\[(?P<numbers>[0-?]*)[ -/]*(?P<letter>[@-~])|\][^\r\n\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\r\n\x07\x1b]*\x1b\\"
     r"|[ -/]*(?P<single>[0-~]))|(?P<control>[\x00-\x08\x0b-\x1f\x7f-\x9f])"
 )
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # The beginning of one that may go on in the next piece.
 _UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\r\n\x07\x1b]*\x1b?|[PX^_][^\r\n\x07\x1b]*\x1b?|[ -/]*)\Z")
 # One that is longer than this, or goes on in another line, is taken for text: nothing hides behind one that never ends.
@@ -84,13 +85,15 @@ class Screen:
         if self._unfinished:
             text, self._unfinished = self._unfinished + text, ""
         if "\r" in text:
-            text = _SEVERAL_RETURNS.sub("\n", text.replace("\r\n", "\n"))
+            text = text.replace("\r\n", "\n")
+            if "\r" in text:
+                text = _SEVERAL_RETURNS.sub("\n", text)
         if (unfinished := _UNFINISHED.search(text, max(0, len(text) - _LONGEST_SEQUENCE))) is not None:
             self._unfinished = unfinished[0]
             text = text[: unfinished.start()]
         watched: list[str] = []
         at = 0
-        for token in _TOKEN.finditer(text):
+        for token in _TOKEN.finditer(text) if _CONTROL.search(text) is not None else ():
             if token.start() > at:
                 watched.append(text[at : token.start()])
                 self._page.put(watched[-1])
