@@ -198,8 +198,10 @@ async def take_calls(llm: LLM) -> None:
 
 async def take_conversation(host: Host, llm: LLM) -> None:
     """Let an agent work."""
-    conversation = await host.open(Agent(llm=llm, tools=agent_tools()))
-    await conversation.run("Find where the price is rounded.")
+    # It makes the same call again and again, which an agent is otherwise stopped for.
+    conversation = await host.open(Agent(llm=llm, tools=agent_tools(), stuck=None))
+    result = await conversation.run("Find where the price is rounded.")
+    assert result.steps == TURNS
     await conversation.close()
 
 

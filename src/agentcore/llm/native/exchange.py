@@ -13,7 +13,7 @@ import httpx
 
 from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
 from agentcore.llm.answer import Answer
-from agentcore.llm.catalog import ModelInfo, model_info, priced
+from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
 from agentcore.llm.failures import which_key
 from agentcore.llm.media import check_media
 from agentcore.llm.model import CallContext
@@ -22,6 +22,7 @@ from agentcore.llm.native.chat import ChatWire
 from agentcore.llm.native.clients import Answered, clients, read_through
 from agentcore.llm.native.failures import broken_connection, refused
 from agentcore.llm.native.hosts import HOSTS, find_key, where
+from agentcore.llm.native.kept import Beginnings
 from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
 from agentcore.llm.reply import Reply
@@ -54,11 +55,29 @@ async def prepare(
     """
     sent = anyio.current_time()
     info = await model_info(settings)
-    check_media(messages, settings, info.features)
+    _check(messages, settings, info.features)
     wire, base_url, key = _reach(settings, info)
     call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)
     headers = wire.headers(key) | settings.revealed_headers
     return Exchange(settings, info, wire, wire.url(base_url), headers, wire.body(call), sent)
+
+
+_checked: dict[tuple[str, bool, Features], Beginnings[Message]] = {}
+"""What was looked at already of conversations, by what it was looked at for."""
+
+
+def _check(messages: Sequence[Message], settings: LLMSettings, features: Features) -> None:
+    """Look at the media of the messages that are new: looking at all in each step would cost more with each step."""
+    what = (settings.model, settings.base_url is None, features)
+    checked = _checked.get(what)
+    if checked is None:
+
+        def check(new: Sequence[Message]) -> bytes:
+            check_media(new, settings, features)
+            return b""
+
+        checked = _checked[what] = Beginnings(check)
+    checked(messages[:])
 
 
 def _reach(settings: LLMSettings, info: ModelInfo) -> tuple[Wire, str, str | None]:
