@@ -28,7 +28,7 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.names import KEY_VARIABLES
+from agentcore.llm.keys import hide, key_variables
 from agentcore.llm.settings import LLMSettings
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "said_in_json",
     "seconds_to_wait",
     "which_key",
-    "without_key",
 ]
 
 _TOO_LONG = re.compile(
@@ -81,7 +80,6 @@ _STATUS_OF_TYPE = {
 }
 
 _LONGEST = 2_000
-_SHORTEST_SECRET = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,16 +160,18 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
 
 
 def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
-    """Say what a refusal means."""
+    """Say what a refusal means. Whatever was told goes through here, so that no key that it repeats does."""
+    said = cut(hide(told.said, settings))
+    request_id = None if told.request_id is None else hide(told.request_id, settings)
     kind, template = next((kind, template) for holds, kind, template in _RULES if holds(told))
-    sentence = template.replace("{key}", which_key(settings)).replace("{said}", cut(told.said))
-    request = "" if told.request_id is None else f" [request {told.request_id}]"
+    sentence = template.replace("{key}", which_key(settings)).replace("{said}", said)
+    request = "" if request_id is None else f" [request {request_id}]"
     failure = kind(
         f"{settings.model}: {sentence}{request}",
         model=settings.model,
         status=told.status,
         retry_after=told.retry_after,
-        request_id=told.request_id,
+        request_id=request_id,
     )
     if told.status == 402 or (kind is RateLimited and told.tells(_NO_CREDIT)):
         failure.retryable = False
@@ -188,22 +188,14 @@ def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
     if status is None:
         # A provider that gives up in the middle mostly says no more than that: it may pass.
         status = next((_STATUS_OF_TYPE[word] for word in codes.split() if word in _STATUS_OF_TYPE), 500)
-    return model_error(
-        Refusal(status=status, said=without_key(said, settings) or "without a reason", codes=codes), settings
-    )
+    return model_error(Refusal(status=status, said=said or "without a reason", codes=codes), settings)
 
 
 def no_connection(settings: LLMSettings, cause: str) -> ModelConnectionError:
     """Say that no answer came at all, or that the connection broke."""
-    return ModelConnectionError(f"{settings.model}: {_no_connection(settings, cause)}", model=settings.model)
-
-
-def without_key(words: str, settings: LLMSettings) -> str:
-    """Take the key out of words in which a provider may have repeated it."""
-    # A shorter one is no secret, and may be a part of any word.
-    if (key := settings.revealed_key) and len(key) >= _SHORTEST_SECRET:
-        return words.replace(key, "***")
-    return words
+    return ModelConnectionError(
+        f"{settings.model}: {_no_connection(settings, hide(cause, settings))}", model=settings.model
+    )
 
 
 def cut(words: str) -> str:
@@ -252,7 +244,7 @@ def _no_connection(settings: LLMSettings, cause: str) -> str:
 
 def which_key(settings: LLMSettings) -> str:
     """Say which key was not accepted, or where one is looked for."""
-    variables = KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",))
+    variables = key_variables(settings)
     if settings.api_key is not None:
         return "the provider did not accept the key in LLM(api_key=...)"
     for variable in variables:

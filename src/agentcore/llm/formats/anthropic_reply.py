@@ -18,6 +18,7 @@ from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.failures import refused_in_stream
 from agentcore.llm.formats.anthropic import CITED
 from agentcore.llm.formats.chat_reply import read_arguments
+from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
@@ -129,6 +130,7 @@ def _arguments(block: dict[str, Any]) -> dict[str, JsonValue] | str:
 
 def decode_usage(usage: dict[str, Any]) -> Usage:
     """Read what a reply used: what the provider kept, and keeps from now on, it counts apart from the rest."""
+    usage = counted(usage)
     kept = usage.get("cache_read_input_tokens") or 0
     keeping = usage.get("cache_creation_input_tokens") or 0
     details: dict[str, Any] = usage.get("output_tokens_details") or {}

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.formats.think_tags import ThinkTags, split_thinking
 from agentcore.messages import (
@@ -273,6 +274,7 @@ def _first(counts: dict[str, Any], names: Iterable[str]) -> int:
 
 
 def _counts(usage: dict[str, Any]) -> tuple[int, int, int, int, int]:
+    usage = counted(usage)
     asked: dict[str, Any] = usage.get("prompt_tokens_details") or {}
     said: dict[str, Any] = usage.get("completion_tokens_details") or {}
     return (

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from agentcore.llm.formats.anthropic import CITED
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.chat_reply import read_arguments
+from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.names import provider_of
 from agentcore.messages import (
@@ -188,6 +189,7 @@ def _decode_reasoning(item: dict[str, Any], provider: str) -> ReasoningBlock:
 
 def decode_response_usage(usage: dict[str, Any]) -> Usage:
     """Read what a reply used."""
+    usage = counted(usage)
     read: dict[str, Any] = usage.get("input_tokens_details") or {}
     said: dict[str, Any] = usage.get("output_tokens_details") or {}
     return Usage(

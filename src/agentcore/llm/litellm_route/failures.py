@@ -18,7 +18,6 @@ from agentcore.llm.failures import (
     said_in_body,
     said_in_json,
     seconds_to_wait,
-    without_key,
 )
 from agentcore.llm.settings import LLMSettings
 
@@ -45,7 +44,7 @@ def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
         return no_connection(settings, cause)
     told = Refusal(
         status=_status(error),
-        said=_words(error, settings),
+        said=_words(error),
         codes=_codes(error),
         retry_after=_retry_after(error),
         timed_out="Timeout" in type(error).__name__,
@@ -61,8 +60,8 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _words(error: BaseException, settings: LLMSettings) -> str:
-    return without_key(said_in_json(_passed_on(error)) or type(error).__name__, settings)
+def _words(error: BaseException) -> str:
+    return said_in_json(_passed_on(error)) or type(error).__name__
 
 
 def _passed_on(error: BaseException) -> str:

@@ -15,13 +15,15 @@ from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, Mode
 from agentcore.llm.answer import Answer
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
 from agentcore.llm.failures import which_key
+from agentcore.llm.formats.text import clean
+from agentcore.llm.keys import find_key, hide
 from agentcore.llm.media import check_media
 from agentcore.llm.model import CallContext
 from agentcore.llm.native.anthropic import AnthropicWire
 from agentcore.llm.native.chat import ChatWire
 from agentcore.llm.native.clients import Answered, clients, read_through
 from agentcore.llm.native.failures import broken_connection, refused
-from agentcore.llm.native.hosts import HOSTS, find_key, where
+from agentcore.llm.native.hosts import HOSTS, where
 from agentcore.llm.native.kept import Beginnings
 from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
@@ -29,13 +31,14 @@ from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["MISSHAPEN", "Exchange", "prepare", "shown"]
+__all__ = ["MISSHAPEN", "Exchange", "prepare"]
 
 _NO_CONTEXT = CallContext()
 
 MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading raises where an event has not the shape that the interface says."""
 
+_MOST_SHOWN = 200
 _LONGEST_ANSWER = 256 * 1024 * 1024
 _LONGEST_REFUSAL = 1024 * 1024
 
@@ -137,7 +140,7 @@ class Exchange:
                     async for chunk in chunks:
                         body += chunk
                         if len(body) > _LONGEST_ANSWER:
-                            raise self.unreadable(answered.response, "more bytes than any reply has")
+                            raise self.unreadable(answered.response, b"more bytes than any reply has")
             return self.answer(answered.response, bytes(body))
         finally:
             await answered.aclose()
@@ -159,25 +162,27 @@ class Exchange:
         try:
             value: Any = json.loads(body)
         except (ValueError, RecursionError):
-            raise self.unreadable(response, shown(body)) from None
+            raise self.unreadable(response, body) from None
         if not isinstance(value, dict):
-            raise self.unreadable(response, shown(body))
+            raise self.unreadable(response, body)
         try:
             return self.wire.answer(self.settings, cast("dict[str, Any]", value))
         except MISSHAPEN as error:
-            raise self.unreadable(response, shown(body)) from error
+            raise self.unreadable(response, body) from error
 
     def reply(self, answer: Answer, *, began: float | None = None) -> Reply:
         """Put a price on an answer; `began` is when its first piece came."""
         provider = f"{self.settings.provider}/"
+        # A reply is not worth less because what is around it has not the type that the interface says.
+        model, reply_id = _text(answer.model), _text(answer.provider_id)
         return Reply(
             latency=anyio.current_time() - self.sent,
             time_to_first_token=None if began is None else began - self.sent,
             message=answer.message,
             usage=priced(self.info, self.settings, answer.usage, reported=answer.reported_cost),
-            stop_reason=answer.stop_reason,
-            model=f"{provider}{answer.model.removeprefix(provider)}" if answer.model else self.settings.model,
-            provider_id=answer.provider_id,
+            stop_reason=_text(answer.stop_reason) or "end",
+            model=f"{provider}{model.removeprefix(provider)}" if model else self.settings.model,
+            provider_id=reply_id,
         )
 
     def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:
@@ -187,15 +192,24 @@ class Exchange:
             model=self.settings.model,
         )
 
-    def unreadable(self, response: httpx.Response, what: str) -> ModelUnavailable:
+    def unreadable(self, response: httpx.Response, body: bytes) -> ModelUnavailable:
         """Say that an answer is none: a page of a proxy, half a file."""
-        kind = response.headers.get("content-type", "no content type")
+        kind = hide(response.headers.get("content-type", "no content type")[:_MOST_SHOWN], self.settings)
         return ModelUnavailable(
-            f"{self.settings.model}: what {response.url.host} answered can't be read ({kind}): {what}. "
+            f"{self.settings.model}: what {response.url.host} answered can't be read ({kind}): {self._shown(body)}. "
             "Check base_url, and what stands between here and there.",
             model=self.settings.model,
             status=response.status_code,
         )
+
+    def _shown(self, body: bytes) -> str:
+        # More is looked at than is shown: half a key at the end would not be known for one.
+        text = hide(" ".join(body[: 20 * _MOST_SHOWN].decode("utf-8", "replace").split()), self.settings)
+        return repr(text[:_MOST_SHOWN]) if text else "nothing"
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else clean(str(value))
 
 
 async def _beginning(response: httpx.Response) -> bytes:
@@ -207,8 +221,3 @@ async def _beginning(response: httpx.Response) -> bytes:
             if len(body) > _LONGEST_REFUSAL:
                 break
     return bytes(body[:_LONGEST_REFUSAL])
-
-
-def shown(body: bytes) -> str:
-    text = " ".join(body[:400].decode("utf-8", "replace").split())
-    return repr(text[:200]) if text else "nothing"

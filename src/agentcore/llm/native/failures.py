@@ -8,7 +8,8 @@ import re
 import httpx
 
 from agentcore.errors import BadRequest, ModelError
-from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_body, seconds_to_wait, without_key
+from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_body, seconds_to_wait
+from agentcore.llm.keys import hide
 from agentcore.llm.settings import LLMSettings
 
 __all__ = ["broken_connection", "refused"]
@@ -24,7 +25,7 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
     if response.has_redirect_location:
         # Not followed: a key goes only where the user said.
         return BadRequest(
-            f"{settings.model}: {response.url} sends on to {headers['location']!r}. If that is the right place, write it "
+            f"{settings.model}: {response.url} sends on to {hide(headers['location'], settings)!r}. If that is the right place, write it "
             "into LLM(base_url=...).",
             model=settings.model,
             status=status,
@@ -34,7 +35,7 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
     return model_error(
         Refusal(
             status=status,
-            said=without_key(said, settings) or f"HTTP {status}",
+            said=said or f"HTTP {status}",
             codes=codes,
             retry_after=seconds_to_wait(headers),
             request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
@@ -48,7 +49,7 @@ def broken_connection(settings: LLMSettings, error: Exception) -> ModelError:
     if isinstance(error, httpx.TimeoutException):
         return no_connection(settings, "it took too long to connect")
     reason = str(error) or type(error).__name__
-    return no_connection(settings, without_key(reason, settings))
+    return no_connection(settings, reason)
 
 
 def _read(text: str) -> tuple[str, str]:

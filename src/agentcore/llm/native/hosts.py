@@ -6,10 +6,9 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["HOSTS", "Host", "find_key", "goes_native", "where"]
+__all__ = ["HOSTS", "Host", "goes_native", "where"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,13 +98,3 @@ def where(settings: LLMSettings, host: Host) -> str | None:
         if given := os.environ.get(variable):
             return given.rstrip("/")
     return host.base_url
-
-
-def find_key(settings: LLMSettings) -> str | None:
-    """Give the key that the settings or the environment have."""
-    if settings.api_key is not None:
-        return settings.revealed_key
-    for variable in KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",)):
-        if given := os.environ.get(variable):
-            return given
-    return None

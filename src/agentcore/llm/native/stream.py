@@ -16,7 +16,7 @@ from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.deltas import Delta, deltas_of
 from agentcore.llm.model import UNFINISHED
 from agentcore.llm.native.clients import Answered, read_through
-from agentcore.llm.native.exchange import MISSHAPEN, Exchange, shown
+from agentcore.llm.native.exchange import MISSHAPEN, Exchange
 from agentcore.llm.native.sse import EventParser
 from agentcore.llm.native.wire import DONE
 from agentcore.llm.reply import Reply
@@ -142,7 +142,7 @@ class NativeStream:
 
     def _unreadable(self, data: bytes) -> ModelUnavailable:
         assert self._answered is not None
-        return self._exchange.unreadable(self._answered.response, shown(data))
+        return self._exchange.unreadable(self._answered.response, data)
 
     async def _end(self) -> None:
         """Read what comes after the last word, so that the connection can be used again."""

@@ -1,0 +1,46 @@
+"""The key of a model: where it comes from, and how it stays out of what servers and libraries say."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from agentcore.llm.names import KEY_VARIABLES
+from agentcore.llm.settings import LLMSettings
+from agentcore.secrets import Masker
+
+__all__ = ["find_key", "hide", "key_variables"]
+
+_SHORTEST = 6
+"""Shorter ones are no secrets, and may be a part of any word."""
+
+
+def key_variables(settings: LLMSettings) -> tuple[str, ...]:
+    """Give the environment variables that may hold the key."""
+    return KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",))
+
+
+def find_key(settings: LLMSettings) -> str | None:
+    """Give the key that the settings or the environment have."""
+    if settings.api_key is not None:
+        return (settings.revealed_key or "").strip() or None
+    return next(
+        (given for variable in key_variables(settings) if (given := os.environ.get(variable, "").strip())), None
+    )
+
+
+def hide(words: str, settings: LLMSettings) -> str:
+    """Put marks in the place of the key and of all secret headers, plain or encoded: who is asked may repeat them."""
+    known = [("API_KEY", settings.revealed_key or "")]
+    for variables in key_variables(settings):
+        known += [(variable, os.environ.get(variable, "")) for variable in variables.split(" and ")]
+    for name, value in settings.revealed_headers.items():
+        if name in settings.secret_headers:
+            # "Bearer ..." may come back without its first word.
+            known += [(name, piece) for piece in (value, *value.split()[1:])]
+    return _masker(tuple((name, value) for name, value in known if len(value.strip()) >= _SHORTEST)).mask_text(words)
+
+
+@lru_cache(maxsize=64)
+def _masker(known: tuple[tuple[str, str], ...]) -> Masker:
+    return Masker(known)
