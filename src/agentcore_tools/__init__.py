@@ -21,7 +21,10 @@ from agentcore_tools.list_directory import list_directory_tool as list_directory
 from agentcore_tools.list_files import ListFilesAction as ListFilesAction
 from agentcore_tools.list_files import ListFilesObservation as ListFilesObservation
 from agentcore_tools.list_files import list_files_tool as list_files_tool
+from agentcore_tools.presets import FACTORIES as FACTORIES
 from agentcore_tools.presets import coding_tools as coding_tools
+from agentcore_tools.presets import planning_tools as planning_tools
+from agentcore_tools.presets import readonly_tools as readonly_tools
 from agentcore_tools.read_file import ReadFileAction as ReadFileAction
 from agentcore_tools.read_file import ReadFileObservation as ReadFileObservation
 from agentcore_tools.read_file import read_file_tool as read_file_tool

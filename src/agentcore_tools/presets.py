@@ -1,14 +1,73 @@
-"""Sets of tools for kinds of work."""
+"""Sets of tools for kinds of work, and all factories by name."""
 
 from __future__ import annotations
 
-from agentcore.tools import AnyTool
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from agentcore.tools import AnyTool, ToolFactory
+from agentcore_tools.apply_patch import apply_patch_tool
+from agentcore_tools.edit import edit_tool
 from agentcore_tools.file_editor import file_editor_tool
+from agentcore_tools.glob import glob_tool
+from agentcore_tools.grep import grep_tool
+from agentcore_tools.list_directory import list_directory_tool
+from agentcore_tools.list_files import list_files_tool
+from agentcore_tools.read_file import read_file_tool
+from agentcore_tools.read_many import read_many_tool
+from agentcore_tools.task_tracker import task_tracker_tool
 from agentcore_tools.terminal import terminal_tool
+from agentcore_tools.write_file import write_file_tool
 
-__all__ = ["coding_tools"]
+__all__ = ["FACTORIES", "PLAN_FILE", "coding_tools", "planning_tools", "readonly_tools"]
+
+PLAN_FILE: Final = "PLAN.md"
+"""The one file that an agent with `planning_tools` may write."""
+
+FACTORIES: Final[Mapping[str, ToolFactory]] = MappingProxyType(
+    {
+        "apply_patch": apply_patch_tool,
+        "edit": edit_tool,
+        "file_editor": file_editor_tool,
+        "glob": glob_tool,
+        "grep": grep_tool,
+        "list_directory": list_directory_tool,
+        "list_files": list_files_tool,
+        "read_file": read_file_tool,
+        "read_many": read_many_tool,
+        "task_tracker": task_tracker_tool,
+        "terminal": terminal_tool,
+        "write_file": write_file_tool,
+    }
+)
+"""What makes each tool again of what a log has of it, by the name that stands there."""
 
 
-def coding_tools() -> tuple[AnyTool, ...]:
-    """Give the tools of an agent that writes software: a terminal and a file editor."""
-    return (terminal_tool(), file_editor_tool())
+def coding_tools(model: str | None = None) -> tuple[AnyTool, ...]:
+    """Give the tools of an agent that writes software: a terminal, an editor, glob, grep and a task list.
+
+    Args:
+        model: The model's name, as in "openai/gpt-5-codex". Models of the GPT-5 and Codex families edit by patches, those of the
+            Gemini family with small tools, all others with the file editor.
+    """
+    return (terminal_tool(), *_editing(model or ""), glob_tool(), grep_tool(), task_tracker_tool())
+
+
+def readonly_tools() -> tuple[AnyTool, ...]:
+    """Give tools that look and change nothing. There is no terminal among them: it could."""
+    return (read_file_tool(), read_many_tool(), list_files_tool(), glob_tool(), grep_tool())
+
+
+def planning_tools() -> tuple[AnyTool, ...]:
+    """Give the tools of an agent that finds out how to do something, and writes that into PLAN.md and nowhere else."""
+    return (glob_tool(), grep_tool(), file_editor_tool(only=(PLAN_FILE,)))
+
+
+def _editing(model: str) -> tuple[AnyTool, ...]:
+    name = model.rsplit("/", 1)[-1].lower()
+    if name.startswith("gpt-5") or "codex" in name:
+        return (apply_patch_tool(), read_file_tool())
+    if "gemini" in name:
+        return (read_file_tool(), write_file_tool(), edit_tool(), list_directory_tool())
+    return (file_editor_tool(),)

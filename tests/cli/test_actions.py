@@ -29,6 +29,12 @@ def test_typing_into_a_program_and_waiting_for_one_are_no_commands() -> None:
     assert lines(action("terminal", command="")) == ["terminal waits on"]
 
 
+def test_a_program_is_said_as_one_would_type_it() -> None:
+    event = action("run", command=["git", "commit", "-m", "it's \x1b[8mdone"], timeout=60)
+    assert lines(event) == ["run $ git commit -m 'it'\"'\"'s \\x1b[8mdone' timeout=60"]
+    assert lines(action("run", command="cat <<E\nx\nE", stdin="y")) == ["run $ cat <<E stdin=y", "x", "E"]
+
+
 def test_an_edit_is_said_as_the_change_that_it_makes() -> None:
     event = action("file_editor", command="str_replace", path="/p/a.py", old_str="x = 1\ny = 2", new_str="x = 1\ny = 3")
     assert lines(event, root="/p") == ["file_editor str_replace a.py", " x = 1", "-y = 2", "+y = 3"]
@@ -37,6 +43,30 @@ def test_an_edit_is_said_as_the_change_that_it_makes() -> None:
 def test_a_new_file_is_said_line_by_line() -> None:
     event = action("file_editor", command="create", path="/p/a.py", file_text="one\ntwo\n")
     assert lines(event, root="/elsewhere") == ["file_editor create /p/a.py", "+one", "+two"]
+
+
+def test_the_small_tools_for_files_are_said_by_the_change_that_they_make() -> None:
+    edit = action("edit", file_path="/p/a.py", old_string="x = 1", new_string="x = 2", expected_replacements=3)
+    assert lines(edit, root="/p") == ["edit a.py expected_replacements=3", "-x = 1", "+x = 2"]
+    assert lines(action("write_file", file_path="a", content="1\n2\n")) == ["write_file a", "+1", "+2"]
+    patch = "*** Begin Patch\n*** Update File: a\n@@\n-x\n+\x1by\n*** End Patch"
+    assert lines(action("apply_patch", patch=patch)) == [
+        "apply_patch", "*** Begin Patch", "*** Update File: a", "@@", "-x", "+\\x1by", "*** End Patch",
+    ]  # fmt: skip
+
+
+def test_a_search_is_said_by_what_is_sought() -> None:
+    assert lines(action("grep", pattern="a b", include="*.py")) == ["grep a b include=*.py"]
+    assert lines(action("read_file", path="/p/a", offset=5), root="/p") == ["read_file a offset=5"]
+
+
+def test_a_plan_is_said_as_a_list() -> None:
+    tasks = [{"title": "Look", "status": "done"}, {"title": "Do", "notes": "with\ncare"}]
+    assert lines(action("task_tracker", command="plan", task_list=tasks)) == [
+        "task_tracker plan", "[x] Look", "[ ] Do", "    with", "    care",
+    ]  # fmt: skip
+    odd = action("task_tracker", command="plan", task_list=[{"title": "Look", "more": 1}])
+    assert lines(odd) == ['task_tracker command=plan task_list=[{"title": "Look", "more": 1}]']
 
 
 def test_any_other_call_is_said_by_its_arguments() -> None:

@@ -55,7 +55,8 @@ async def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli,
         ended = await cli.run("run", "-", "--json", stdin="Bring es in Ordnung, Bär.\n".encode(), env=env, fresh=True)
         asked = json.loads(provider.requests[0].content)
     assert ended.code == 0, ended.err
-    assert {tool["function"]["name"] for tool in asked["tools"]} == {"terminal", "file_editor", "finish", "think"}
+    names = {tool["function"]["name"] for tool in asked["tools"]}
+    assert names == {"terminal", "file_editor", "glob", "grep", "task_tracker", "finish", "think"}
     assert asked["messages"][1]["content"] == "Bring es in Ordnung, Bär.\n"
     *events, result = ended.lines
     assert (result["kind"], result["status"], result["text"], result["steps"]) == ("result", "finished", "Mended.", 4)

@@ -192,6 +192,25 @@ def test_an_edit_shows_the_change_as_it_came_out() -> None:
     assert printed == "file_editor str_replace a.py\n │  y = 0\n │ -x = 1\n │ +x = 2\n\n"
 
 
+def test_a_patch_of_several_files_names_each() -> None:
+    diff = (
+        "--- /p/a.py\n+++ /p/a.py\n@@ -1,2 +1,2 @@\n-x = 1\n--- y\n+x = 2\n--- /dev/null\n+++ /p/b\n@@ -0,0 +1,1 @@\n+b\n"
+        "--- /p/c\n+++ /p/d\n"
+    )
+    patched = action("a", tool_name="apply_patch", patch="...")
+    printed = Stage().happens(patched, started("a"), answer("a", "The patch was applied: ...", diff=diff))
+    assert printed == (
+        "apply_patch\n │ /p/a.py\n │ @@ -1,2 +1,2 @@\n │ -x = 1\n │ --- y\n │ +x = 2\n │ /p/b (new)\n │ @@ -0,0 +1,1 @@\n"
+        " │ +b\n │ /p/c -> /p/d\n\n"
+    )
+
+
+def test_a_task_list_is_shown_once_as_it_is_now() -> None:
+    plan = action("a", tool_name="task_tracker", command="plan", task_list=[{"title": "Look"}])
+    printed = Stage().happens(plan, started("a"), answer("a", "The task list is now (0 of 1 done):\n1. [ ] Look"))
+    assert printed == "task_tracker plan\n │ The task list is now (0 of 1 done):\n │ 1. [ ] Look\n\n"
+
+
 def test_an_edit_that_failed_shows_why() -> None:
     printed = Stage().happens(EDIT, started("a"), answer("a", "old_str is not there", is_error=True))
     assert printed == "file_editor str_replace a.py\n │ old_str is not there\n\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -143,15 +142,11 @@ async def test_what_is_ignored_is_what_git_ignores(tmp_path: Path) -> None:
     write(tmp_path, *names)
     for name, text in rules.items():
         (tmp_path / name).write_text(text)
-    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    listed = subprocess.run(
-        ["git", "-c", "core.excludesFile=", "-C", str(tmp_path), "ls-files", "-zco", "--exclude-standard"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split("\0")
-    wanted = {name for name in listed if name and not name.startswith(".") and "/." not in name}
     async with LocalWorkspace(tmp_path) as workspace:
+        await workspace.run("git init -q")
+        listed = (await workspace.run("git -c core.excludesFile= ls-files -zco --exclude-standard")).stdout.split("\0")
+        wanted = {name for name in listed if name and not name.startswith(".") and "/." not in name}
+        assert len(wanted) == 8
         walked = await walk(workspace, workspace.root)
         assert {each.path for each in walked.found if each.kind == "file"} == wanted
         below = await walk(workspace, f"{workspace.root}/sub")

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+import shlex
+from collections.abc import Mapping
+from typing import Any, cast
 
 from pydantic import JsonValue
 from rich.text import Text
 
-from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, styled
+from agentcore.cli.console import BAD, DIM, NAME, STRONG, styled
 from agentcore.cli.diff import changes
+from agentcore.cli.file_calls import say_file_call
 from agentcore.cli.printable import one_line, printable
+from agentcore.cli.said import Said, added, inside, lines, with_arguments
 from agentcore.events import ActionEvent
 
-__all__ = ["Said", "say_call"]
+__all__ = ["say_call"]
 
 _LONGEST_VALUE = 200
 _NO_END = 1 << 62
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A call in words."""
-
-    title: Text
-    """The tool and what it is to do, on one line."""
-    body: Sequence[Text] = ()
-    """The rest of it: a longer command, the change to a file."""
 
 
 def say_call(
@@ -48,20 +39,26 @@ def say_call(
     """
     title = styled(one_line(event.tool_name), NAME)
     if event.malformed is not None:
-        return Said(title, _lines(event.malformed, BAD))
+        return Said(title, lines(event.malformed, BAD))
     longest = _NO_END if whole else _LONGEST_VALUE
     given: dict[str, Any] = dict(event.arguments if arguments is None else arguments)
     match event.tool_name, given:
         case "terminal", {"command": str() as command, **rest}:
             return _say_command(title, command, rest, longest)
+        case "run", {"command": str() as command, **rest}:
+            return _say_command(title, command, rest, longest)
+        case "run", {"command": list(), **rest}:
+            words = cast("list[object]", given["command"])
+            return _say_command(title, shlex.join(map(str, words)), rest, longest)
         case "file_editor", {"command": str() as command, "path": str() as path, **rest}:
-            return _say_edit(title, command, _inside(path, root), rest, longest)
+            return _say_edit(title, command, inside(path, root), rest, longest)
         case "think", {"thought": str() as thought}:
-            return Said(title, _lines(thought, DIM))
+            return Said(title, lines(thought, DIM))
         case "finish", {"message": str() as message}:
-            return Said(title, _lines(message))
+            return Said(title, lines(message))
         case _:
-            return Said(_with_arguments(title, given, longest))
+            said = say_file_call(title, event.tool_name, given, root, longest)
+            return said or Said(with_arguments(title, given, longest))
 
 
 def _say_command(title: Text, command: str, rest: Mapping[str, Any], longest: int) -> Said:
@@ -73,7 +70,7 @@ def _say_command(title: Text, command: str, rest: Mapping[str, Any], longest: in
     else:
         title.append(" waits on", DIM)
     said = {name: value for name, value in rest.items() if name != "is_input" and value is not False}
-    return Said(_with_arguments(title.append(first, STRONG), said, longest, DIM), [Text(line, STRONG) for line in more])
+    return Said(with_arguments(title.append(first, STRONG), said, longest, DIM), [Text(line, STRONG) for line in more])
 
 
 def _say_edit(title: Text, command: str, path: str, rest: dict[str, Any], longest: int) -> Said:
@@ -84,34 +81,9 @@ def _say_edit(title: Text, command: str, path: str, rest: dict[str, Any], longes
             new = more.pop("new_str", None)
             body = changes(old, new if isinstance(new, str) else "")
         case {"file_text": str() as text, **more}:
-            body = _added(text)
+            body = added(text)
         case {"new_str": str() as text, **more}:
-            body = _added(text)
+            body = added(text)
         case _:
             more = rest
-    return Said(_with_arguments(title, more, longest, DIM), body)
-
-
-def _with_arguments(title: Text, arguments: Mapping[str, Any], longest: int, style: str = "") -> Text:
-    for name, value in arguments.items():
-        if value is None:
-            continue  # what a model says for "not given"
-        said = one_line(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-        if len(said) > longest:
-            said = f"{said[:longest]}... ({len(said):,} characters)"
-        title.append(f" {one_line(name)}=", DIM).append(said, style)
-    return title
-
-
-def _added(text: str) -> list[Text]:
-    return [Text(f"+{line}", GOOD) for line in printable(text.removesuffix("\n")).split("\n")]
-
-
-def _lines(text: str, style: str = "") -> list[Text]:
-    return [Text(line, style) for line in printable(text).split("\n")]
-
-
-def _inside(path: str, root: str | None) -> str:
-    if root is not None and path.startswith(f"{root}/"):
-        return path.removeprefix(f"{root}/")
-    return path
+    return Said(with_arguments(title, more, longest, DIM), body)

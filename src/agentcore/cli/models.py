@@ -16,7 +16,7 @@ from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.native.hosts import goes_native
 from agentcore.record import ConversationState
 from agentcore.tools import register_tool
-from agentcore_tools import coding_tools, file_editor_tool, terminal_tool
+from agentcore_tools import FACTORIES, coding_tools
 
 __all__ = ["agent_for", "agent_of"]
 
@@ -31,7 +31,8 @@ def agent_for(settings: Settings, *, retries: int | None = None) -> Agent:
         UsageError: No model was named, or it can't be reached like this.
         MissingExtra: The model is reached through litellm, which is not installed.
     """
-    return Agent(llm=_model(settings, retries), tools=coding_tools())
+    llm = _model(settings, retries)
+    return Agent(llm=llm, tools=coding_tools(llm.model))
 
 
 def agent_of(
@@ -53,8 +54,8 @@ def agent_of(
     if state.agent is None:
         return agent_for(settings, retries=retries)
     # An installed distribution declares its tools; run from its sources, nobody but this does.
-    register_tool("terminal", terminal_tool)
-    register_tool("file_editor", file_editor_tool)
+    for name, factory in FACTORIES.items():
+        register_tool(name, factory)
     recorded = dict(state.agent.agent)
     # The model is the first to be named among what is missing. It can be named anew; the rest was some program's own.
     if programs_own := state.agent.missing["llm" not in recorded :]:

@@ -21,6 +21,7 @@ from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, styled
 from agentcore.cli.diff import coloured
 from agentcore.cli.events import Teller, output_lines
 from agentcore.cli.facts import say_fact
+from agentcore.cli.file_calls import TOLD_BY_THEIR_ANSWERS
 from agentcore.cli.output import Output
 from agentcore.cli.printable import one_line
 from agentcore.cli.ticker import Ticker
@@ -228,7 +229,7 @@ class View:
         said = say_call(call.event, call.arguments, root=self._root, whole=self._verbose)
         title = styled(f"[{call.number}] " if call.number else "", DIM)
         say(self._console, title.append(said.title))
-        if call.event.tool_name != "file_editor":  # an edit's answer has the change as it came out
+        if call.event.tool_name not in TOLD_BY_THEIR_ANSWERS:
             self._cut(call, list(said.body))
 
     def _progress(self, delta: StreamDelta) -> None:
@@ -278,7 +279,7 @@ class View:
         code = data.get("exit_code")
         if name == "terminal" and isinstance(code, int) and lines and lines[-1].plain.startswith("[exit code"):
             lines.pop()  # what is told to the model, and in fewer words below
-        if name == "file_editor" and isinstance(diff := data.get("diff"), str) and diff:
+        if name in TOLD_BY_THEIR_ANSWERS and isinstance(diff := data.get("diff"), str) and diff:
             lines = coloured(diff)
         elif event.is_error and name != "terminal":
             lines = [Text(line.plain, BAD) for line in lines]
