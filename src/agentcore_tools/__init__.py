@@ -31,6 +31,9 @@ from agentcore_tools.read_file import read_file_tool as read_file_tool
 from agentcore_tools.read_many import ReadManyAction as ReadManyAction
 from agentcore_tools.read_many import ReadManyObservation as ReadManyObservation
 from agentcore_tools.read_many import read_many_tool as read_many_tool
+from agentcore_tools.run import RunAction as RunAction
+from agentcore_tools.run import RunObservation as RunObservation
+from agentcore_tools.run import run_tool as run_tool
 from agentcore_tools.task_tracker import Task as Task
 from agentcore_tools.task_tracker import TaskTrackerAction as TaskTrackerAction
 from agentcore_tools.task_tracker import TaskTrackerObservation as TaskTrackerObservation

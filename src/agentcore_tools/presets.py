@@ -16,6 +16,7 @@ from agentcore_tools.list_directory import list_directory_tool
 from agentcore_tools.list_files import list_files_tool
 from agentcore_tools.read_file import read_file_tool
 from agentcore_tools.read_many import read_many_tool
+from agentcore_tools.run import run_tool
 from agentcore_tools.task_tracker import task_tracker_tool
 from agentcore_tools.terminal import terminal_tool
 from agentcore_tools.write_file import write_file_tool
@@ -36,6 +37,7 @@ FACTORIES: Final[Mapping[str, ToolFactory]] = MappingProxyType(
         "list_files": list_files_tool,
         "read_file": read_file_tool,
         "read_many": read_many_tool,
+        "run": run_tool,
         "task_tracker": task_tracker_tool,
         "terminal": terminal_tool,
         "write_file": write_file_tool,

@@ -72,6 +72,8 @@ class Teller:
                 outcome = styled("an error", BAD) if event.is_error else styled("done", DIM)
                 if isinstance(code := event.data.get("exit_code"), int):
                     outcome = styled(f"exit code {code}", BAD if code else DIM)
+                    if isinstance(name := event.data.get("signal"), str):
+                        outcome.append(f", {one_line(name)}", BAD)
                 told = Told(Text("result", NAME), outcome.append(self._of(event.cause)), output_lines(event.content))
             case UserRejectObservation():
                 by = f" by {one_line(event.by)}" if event.by else ""

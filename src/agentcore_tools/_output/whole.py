@@ -61,6 +61,11 @@ class Whole:
         if self._total > self._beyond and (self._held >= _PIECE or (self._ended and not self._finished)):
             await self.written()
 
+    async def settle(self) -> None:
+        """Write all that has come, if there is a file for it: what is told of it is there then."""
+        if self._total > self._beyond:
+            await self.written()
+
     async def written(self) -> str | None:
         """Write what has come, and give the path of the file; None where that can't be done."""
         async with self._turn:

@@ -14,9 +14,10 @@ from anyio.abc import TaskGroup
 from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import ToolContext
 from agentcore.workspace import Workspace
+from agentcore_tools._named import named_secrets
 from agentcore_tools._output import TEXT_LIMIT, Whole, shorten
 from agentcore_tools.terminal.action import TerminalAction
-from agentcore_tools.terminal.command import named_secrets, refuse
+from agentcore_tools.terminal.command import refuse
 from agentcore_tools.terminal.keys import is_key
 from agentcore_tools.terminal.observation import TerminalObservation
 from agentcore_tools.terminal.settings import TerminalSettings
@@ -69,6 +70,8 @@ class Session:
         async with self._turn:
             try:
                 observation, whole, earlier = await self._do(action, ctx)
+                if whole is not None:
+                    await whole.settle()
                 changes: dict[str, object] = {"session": self._name}
                 if ctx.resumed and not self._resume_told:
                     self._resume_told = True

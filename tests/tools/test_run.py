@@ -1,0 +1,203 @@
+"""One program, run to its end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from agentcore import Agent, Conversation, ObservationEvent
+from agentcore.errors import PathError, ToolError, WorkspaceError
+from agentcore.secrets import SecretRegistry
+from agentcore.testing import ScriptedLLM, call, say
+from agentcore.tools import OUTPUT_LIMIT, ToolContext, ToolSpec, read_call
+from agentcore.workspace import LocalWorkspace
+from agentcore_tools import RunAction, RunObservation, run_tool
+from opened_tool import KeepingHost, Opened, line_in, open_tool, still_running, until_gone
+
+Run = Opened[RunAction, RunObservation]
+
+
+@asynccontextmanager
+async def open_run(folder: Path, secrets: dict[str, str] | None = None, **settings: Any) -> AsyncGenerator[Run]:
+    async with open_tool(run_tool(**settings), folder, secrets) as opened:
+        yield opened
+
+
+async def test_output_and_errors_are_apart_and_the_exit_code_is_told(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        told = await run.call(command="echo out; echo err >&2; exit 3")
+        assert (told.stdout, told.stderr, told.exit_code, told.signal) == ("out\n", "err\n", 3, None)
+        assert told.is_error
+        (content,) = told.to_content()
+        assert str(content).startswith("out\n[Standard error:]\nerr\n[exit code 3; ")
+        (silent,) = (await run.call(command="true")).to_content()
+        assert str(silent).startswith("(no output)\n[exit code 0; ")
+
+
+async def test_arguments_in_a_list_are_read_by_no_shell(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        told = await run.call(command=["printf", "%s|", "$HOME", "a b", "*", "it's"])
+        assert told.stdout == "$HOME|a b|*|it's|"
+        missing = await run.call(command=["no-such-program"])
+        assert missing.exit_code == 127
+        assert "no-such-program" in missing.stderr
+
+
+async def test_folder_variables_and_input_are_given(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    async with open_run(tmp_path) as run:
+        told = await run.call(command="pwd; echo $A; cat", cwd="sub", env=["A=b c=d", "B="], stdin="grün\n")
+        assert told.stdout == f"{tmp_path}/sub\nb c=d\ngrün\n"
+        assert (await run.call(command="cat; echo end")).stdout == "end\n"
+        with pytest.raises(PathError):
+            await run.call(command="true", cwd="nowhere")
+        with pytest.raises(WorkspaceError):
+            await run.call(command=["true", "\0"])
+
+
+async def test_nothing_is_kept_from_one_call_to_the_next_and_nothing_is_left(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        await run.call(command="setsid sleep 1000 & echo $! > pid; cd /; A=1")
+        await until_gone(int((tmp_path / "pid").read_text()))
+        assert (await run.call(command="echo [$A]; pwd")).stdout == f"[]\n{tmp_path}\n"
+
+
+async def test_the_signal_that_ended_it_is_named(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        told = await run.call(command="kill -KILL $$")
+        assert (told.exit_code, told.signal) == (137, "SIGKILL")
+        assert "exit code 137, that of SIGKILL" in str(told.to_content())
+        assert (await run.call(command="exit 255")).signal is None
+
+
+async def test_what_takes_too_long_is_ended_and_what_it_wrote_is_told(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        told = await run.call(command="echo begun; (setsid sleep 1000 & echo $! > pid); sleep 1000", timeout=1)
+        assert (told.stdout, told.timed_out, told.is_error) == ("begun\n", True, True)
+        assert "had not ended after" in str(told.to_content())
+        assert still_running(int((tmp_path / "pid").read_text())) == []
+    async with open_run(tmp_path, timeout_seconds=0.5) as run:
+        assert (await run.call(command="sleep 1000")).timed_out
+
+
+async def test_cancelling_a_call_ends_it_with_all_that_it_started(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        pid = 0
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: run.call(command="setsid sleep 1000 & echo $! > pid; sleep 1000"))
+            pid = int(await line_in(tmp_path / "pid"))
+            tasks.cancel_scope.cancel()
+        assert still_running(pid) == []
+
+
+async def test_long_output_is_on_disk_and_shown_from_both_ends(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        told = await run.call(command="seq 30000; seq 30001 60000 >&2")
+        numbers = [[f"{number}\n" for number in range(first, first + 30_000)] for first in (1, 30_001)]
+        for text, path, written in (
+            (told.stdout, told.stdout_at, numbers[0]),
+            (told.stderr, told.stderr_at, numbers[1]),
+        ):
+            assert path is not None
+            assert text.startswith("".join(written[:10]))
+            assert text.endswith("".join(written[-10:]))
+            assert (await run.workspace.read(path)).decode() == "".join(written)
+        (content,) = told.to_content()
+        assert len(str(content)) < OUTPUT_LIMIT
+        # One that is alone has all the room.
+        assert (await run.call(command="head -c 25000 /dev/zero | tr '\\0' x")).stdout == "x" * 25_000
+
+
+async def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
+    async with open_run(tmp_path) as run:
+        told = await run.call(command=r"printf 'a\0b\xff\xc3'; sleep 0.1; printf '\xa9\xe2\x82'")
+        assert told.stdout == "a\u2400b\ufffdé\ufffd"
+
+
+async def test_a_secret_is_there_for_the_command_that_names_it_alone(tmp_path: Path) -> None:
+    async with open_run(tmp_path, {"TOKEN": "correct horse", "BAD": "correct\0horse"}) as run:
+        assert (await run.call(command='echo "$TOKEN"')).stdout == "correct horse\n"
+        assert (await run.call(command=["sh", "-c", "echo $TOKEN"])).stdout == "correct horse\n"
+        assert (await run.call(command="env | grep -c horse")).stdout == "0\n"
+        with pytest.raises(ToolError, match="BAD"):
+            await run.call(command="echo $BAD")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "action"),
+    [
+        ("run", {"command": "ls"}, {"command": "ls"}),
+        ("exec", {"cmd": ["ls", "-l"], "workdir": "/"}, {"command": ("ls", "-l"), "cwd": "/"}),
+        ("run", {"command": "git -C x", "args": ["log", "a b"]}, {"command": ("git", "-C", "x", "log", "a b")}),
+        ("run", {"command": "ls", "environment": {"A": "b"}}, {"command": "ls", "env": ("A=b",)}),
+        ("subprocess", {"argv": ["cat"], "input": "x", "timeout_seconds": "3"}, {"command": ("cat",), "stdin": "x", "timeout": 3}),
+    ],
+)  # fmt: skip
+def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], action: dict[str, Any]) -> None:
+    read = read_call(name, arguments, [run_tool()])
+    assert read.problem is None
+    assert read.action == RunAction(**action)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"command": ""}, {"command": []}, {"command": "ls", "timeout": 0}, {"command": "ls", "env": ["A"]}],
+)
+def test_a_call_that_can_not_be_meant_is_answered(arguments: dict[str, Any]) -> None:
+    assert read_call("run", arguments, [run_tool()]).code == "bad_arguments"
+
+
+def test_it_travels_by_name_with_what_is_not_as_usual() -> None:
+    assert run_tool().spec == ToolSpec(name="run")
+    assert run_tool(timeout_seconds=5, keep_bytes=0).spec == ToolSpec(
+        name="run", params={"timeout_seconds": 5, "keep_bytes": 0}
+    )
+    with pytest.raises(ValueError, match="some time"):
+        run_tool(timeout_seconds=0)
+
+
+async def test_in_a_conversation_its_end_is_recorded(tmp_path: Path) -> None:
+    llm = ScriptedLLM([call("run", command=["sh", "-c", "echo hello; exit 4"]), say("ok")])
+    with anyio.fail_after(60):
+        async with Conversation(Agent(llm=llm, tools=[run_tool()]), tmp_path) as conversation:
+            await conversation.run("go")
+            (told,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    assert told.text.startswith("hello\n[exit code 4;")
+    assert (told.data["exit_code"], told.data["signal"], told.is_error) == (4, None, True)
+    assert "stdout" not in told.data
+
+
+@pytest.mark.parametrize("left", [True, False])
+async def test_after_a_crash_what_still_runs_is_named_and_where_its_output_is(tmp_path: Path, left: bool) -> None:
+    tool = run_tool()
+    assert tool.reconcile is not None
+    with anyio.fail_after(60):
+        async with LocalWorkspace(tmp_path) as workspace:
+            context = ToolContext(
+                workspace=workspace,
+                secrets=SecretRegistry(),
+                conversation_id="c1",
+                action_id="ev_1",
+                call_id="call_1",
+                tool_name="run",
+                host=KeepingHost(workspace, SecretRegistry()),
+            )
+            path = f"{await workspace.private_folder('c1')}/ev_1-stdout.txt"
+            try:
+                if left:
+                    await workspace.write(path, "half of it")
+                env = {"AGENTCORE_RUN": "c1/ev_1;" if left else "c1/ev_11;"}
+                async with workspace.open_process(["sleep", "1000"], env=env) as process:
+                    told = await tool.reconcile(RunAction(command="make"), context)
+            finally:
+                await workspace.remove_private_folder("c1")
+    assert told is not None
+    assert (told.problem, told.exit_code, told.is_error) == ("cut_off", None, True)
+    assert told.stdout == (f"[Still running: {process.pid} (sleep 1000).]" if left else "")
+    assert told.stdout_at == (path if left else None)
+    assert "not known" in str(told.to_content())
