@@ -79,6 +79,8 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "model_call",
         "open_log",
         "step",
+        "terminal",
+        "tools",
         "watch",
         "workspace",
     }
