@@ -36,7 +36,7 @@ async def test_a_killed_run_goes_on_where_it_was_and_does_nothing_twice(cli: Cli
         last = json.loads(provider.requests[-1].content)["messages"][-1]
     assert begun.read_text() == "x\n"
     assert last["role"] == "tool"
-    assert "it may have happened" in json.dumps(last)
+    assert "is not known: look before you do it again" in json.dumps(last)
     outcomes = [event["outcome"] for event in cli.events() if event["kind"] == "agent_error"]
     assert outcomes == ["unknown"]
     assert (await cli.run("log", "verify")).code == 0
