@@ -70,7 +70,7 @@ async def test_what_a_call_costs_is_what_litellm_says() -> None:
             assert ours is not None
             assert float(ours) == pytest.approx(costs(library, llm, usage), abs=1e-9), (llm.model, usage)
             compared += 1
-    assert compared > 900
+    assert compared > 250
 
 
 def it_resolves_otherwise(name: str, provider: str) -> bool:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from agentcore.llm.names import PROVIDERS
 from agentcore.llm.keys import find_key
+from agentcore.llm.names import PROVIDERS
 from agentcore.llm.native.hosts import HOSTS, where
 from agentcore.llm.settings import LLMSettings
 
