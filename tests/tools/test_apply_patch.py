@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,6 +189,31 @@ async def test_a_failure_while_writing_restores_what_was_written(tmp_path: Path,
     assert tree(tmp_path) == before
     told = await patch.call(patch=framed("*** Update File: first\n@@\n-a\n+A\n"))
     assert told.files[0].outcome == "changed"
+
+
+async def test_a_patch_that_is_cancelled_while_it_is_written_is_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "first").write_text("a\n")
+    (tmp_path / "second").write_text("b\n")
+    before = tree(tmp_path)
+    programs = tmp_path / ".programs"
+    programs.mkdir()
+    # Moving is a command, and this one tells that it began and never ends.
+    (programs / "mv").write_text(f"#!/bin/sh\necho > {programs}/began\nexec sleep 1000\n")
+    (programs / "mv").chmod(0o755)
+    body = "*** Update File: first\n@@\n-a\n+A\n*** Update File: second\n*** Move to: third\n@@\n-b\n+B\n"
+    path = f"{programs}:{os.environ['PATH']}"
+    async with open_tool(apply_patch_tool(), tmp_path, env={"PATH": path}) as patch:
+        async with anyio.create_task_group() as tasks:
+
+            async def apply() -> None:
+                await patch.call(patch=framed(body))
+
+            tasks.start_soon(apply)
+            while not (programs / "began").exists():
+                await anyio.sleep(0.005)
+            assert (tmp_path / "first").read_text() == "A\n"
+            tasks.cancel_scope.cancel()
+    assert {name: data for name, data in tree(tmp_path).items() if not name.startswith(".")} == before
 
 
 async def test_a_patch_stays_in_the_workspace(tmp_path: Path) -> None:

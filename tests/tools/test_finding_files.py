@@ -11,7 +11,8 @@ from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import glob_tool, list_directory_tool, list_files_tool, read_many_tool
-from agentcore_tools.search import Glob, walk
+from agentcore_tools.search.globs import Glob
+from agentcore_tools.search.walk import walk
 from opened_tool import open_tool
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -90,7 +91,10 @@ async def test_a_folder_is_listed_as_a_tree_and_what_is_left_out_is_counted(tmp_
         assert (await tree.call(path="empty")).text == f"[{tmp_path}/empty is empty.]"
         with pytest.raises(ToolError, match="is a file"):
             await tree.call(path="README")
-        write(tmp_path, *(f"many/{folder}/{number}" for folder in range(20) for number in range(60)))
+        for folder in range(20):
+            (tmp_path / f"many/{folder}").mkdir(parents=True)
+            for number in range(60):
+                (tmp_path / f"many/{folder}/{number}").touch()
         cut = await tree.call(path="many")
         assert (cut.count, cut.truncated) == (20, True)
         assert cut.text.endswith("[There is more than 20 entries. List a folder in it.]")
@@ -146,7 +150,7 @@ async def test_what_is_ignored_is_what_git_ignores(tmp_path: Path) -> None:
         await workspace.run("git init -q")
         listed = (await workspace.run("git -c core.excludesFile= ls-files -zco --exclude-standard")).stdout.split("\0")
         wanted = {name for name in listed if name and not name.startswith(".") and "/." not in name}
-        assert len(wanted) == 8
+        assert len(wanted) == 6
         walked = await walk(workspace, workspace.root)
         assert {each.path for each in walked.found if each.kind == "file"} == wanted
         below = await walk(workspace, f"{workspace.root}/sub")

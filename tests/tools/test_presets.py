@@ -76,7 +76,7 @@ async def test_an_agent_that_plans_writes_its_plan_and_nothing_else(tmp_path: Pa
             await conversation.run("Plan it.")
             seen = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
             (refused,) = [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
-    assert [event.text for event in seen[:2]] == ["a.py\n1:TODO = 1", "a.py"]
+    assert {event.tool_name: event.text for event in seen[:2]} == {"grep": "a.py\n1:TODO = 1", "glob": "a.py"}
     assert "The only file that may be is" in refused.error
     assert (tmp_path / "PLAN.md").read_text() == "1. do it\n"
     assert (tmp_path / "a.py").read_text() == "TODO = 1\n"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import Final, final
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from agentcore.errors import PathError, ToolError, WorkspaceError
 from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile
 from agentcore_tools.apply_patch.matching import Misfit, changes_of
 from agentcore_tools.apply_patch.observation import PatchedFile
-from agentcore_tools.files import Files
 from agentcore_tools.files.diff import unified_diff
-from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.text import Change, NotText, Text
 
 __all__ = ["Planned", "apply", "plan"]
@@ -189,6 +189,7 @@ class _Writing:
     async def restore(self, error: BaseException) -> None:
         """Take it all back, the newest first; what could not be is told by a note."""
         with anyio.move_on_after(_RESTORE_SECONDS, shield=True):
+            await checkpoint()
             while self._undo:
                 path, undo = self._undo[-1]
                 try:

@@ -11,7 +11,9 @@ from agentcore_tools.apply_patch.action import ApplyPatchAction
 from agentcore_tools.apply_patch.applying import Planned, apply, plan
 from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
 from agentcore_tools.apply_patch.observation import ApplyPatchObservation
-from agentcore_tools.files import Files, Reach, opening
+from agentcore_tools.files.files import Files
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 
 __all__ = ["apply_patch_tool"]
 

@@ -9,10 +9,11 @@ from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools.edit.action import EditAction
 from agentcore_tools.edit.observation import EditObservation
-from agentcore_tools.files import Files, Reach, opening
 from agentcore_tools.files.change import replacing_all
 from agentcore_tools.files.diff import unified_diff
-from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.files import Files, text_of, worked
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.files.text import Change, Text
 from agentcore_tools.files.view import shown_change
 

@@ -9,10 +9,9 @@ from agentcore.errors import ToolError
 from agentcore.tools import ToolContext
 from agentcore_tools.file_editor.action import FileEditorAction
 from agentcore_tools.file_editor.observation import FileEditorObservation
-from agentcore_tools.files import Files
 from agentcore_tools.files.change import between, inserting, replacing
 from agentcore_tools.files.diff import unified_diff
-from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.media import medium_of, shown_medium
 from agentcore_tools.files.text import Change, Text
 from agentcore_tools.files.view import shown_change, shown_folder, view

@@ -11,7 +11,8 @@ from agentcore_tools.file_editor.action import FileEditorAction
 from agentcore_tools.file_editor.editor import FileEditor
 from agentcore_tools.file_editor.mend import ALIASES, mend
 from agentcore_tools.file_editor.observation import FileEditorObservation
-from agentcore_tools.files import Reach, opening
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 
 __all__ = ["file_editor_tool"]
 

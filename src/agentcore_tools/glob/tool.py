@@ -8,10 +8,14 @@ from typing import Final, final
 
 from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.files import Files, Reach, opening
+from agentcore_tools.files.files import Files
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.glob.action import GlobAction
 from agentcore_tools.glob.observation import GlobObservation
-from agentcore_tools.search import Found, Glob, find_place, shown_path, walk
+from agentcore_tools.search.globs import Glob
+from agentcore_tools.search.place import find_place, shown_path
+from agentcore_tools.search.walk import Found, walk
 
 __all__ = ["glob_tool"]
 

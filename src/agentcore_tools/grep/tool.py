@@ -9,14 +9,18 @@ import anyio
 
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.files import Files, Reach, opening
+from agentcore_tools.files.files import Files
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.grep.action import GrepAction
 from agentcore_tools.grep.dialect import with_literal_braces
 from agentcore_tools.grep.lines import Line, Lines, Search
 from agentcore_tools.grep.observation import GrepFile, GrepObservation
 from agentcore_tools.grep.python import search_with_python
 from agentcore_tools.grep.ripgrep import NoRipgrep, search_with_ripgrep
-from agentcore_tools.search import Glob, Place, find_place, shown_path, walk
+from agentcore_tools.search.globs import Glob
+from agentcore_tools.search.place import Place, find_place, shown_path
+from agentcore_tools.search.walk import walk
 
 __all__ = ["grep_tool"]
 

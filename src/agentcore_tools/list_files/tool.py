@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.files import Files, Reach, opening
+from agentcore_tools.files.files import Files
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.list_files.action import ListFilesAction
 from agentcore_tools.list_files.observation import ListFilesObservation
 from agentcore_tools.search.tree import tree_of

@@ -7,9 +7,10 @@ from typing import Final, final
 
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.files import Files, Reach, opening
-from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.media import medium_of, shown_medium
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.read_file.action import ReadFileAction
 from agentcore_tools.read_file.observation import ReadFileObservation
 

@@ -9,12 +9,15 @@ import anyio
 
 from agentcore.errors import PathError, ToolError
 from agentcore.tools import OUTPUT_LIMIT, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.files import Files, Reach, opening
-from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.media import medium_of
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.read_many.action import ReadManyAction
 from agentcore_tools.read_many.observation import ReadManyFile, ReadManyObservation
-from agentcore_tools.search import Glob, find_place, shown_path, walk
+from agentcore_tools.search.globs import Glob
+from agentcore_tools.search.place import find_place, shown_path
+from agentcore_tools.search.walk import walk
 
 __all__ = ["read_many_tool"]
 

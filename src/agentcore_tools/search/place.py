@@ -6,7 +6,7 @@ import posixpath
 from typing import NamedTuple
 
 from agentcore.errors import ToolError
-from agentcore_tools.files import Files
+from agentcore_tools.files.files import Files
 
 __all__ = ["Place", "find_place", "shown_path"]
 

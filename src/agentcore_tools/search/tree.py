@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from agentcore.errors import ToolError
-from agentcore_tools.files import Files
+from agentcore_tools.files.files import Files
 from agentcore_tools.search.place import find_place, shown_path
 from agentcore_tools.search.walk import Found, Walked, walk
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final, final
 
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.files import Files, Reach, opening
 from agentcore_tools.files.change import between
 from agentcore_tools.files.diff import unified_diff
-from agentcore_tools.files.files import text_of, worked
+from agentcore_tools.files.files import Files, text_of, worked
+from agentcore_tools.files.opening import opening
+from agentcore_tools.files.reach import Reach
 from agentcore_tools.files.text import Change, Text, with_line_feeds
 from agentcore_tools.write_file.action import WriteFileAction
 from agentcore_tools.write_file.observation import WriteFileObservation
