@@ -72,7 +72,13 @@ async def test_an_editor_may_be_allowed_one_file_alone(tmp_path: Path) -> None:
                 await editor("create", path=path, file_text="x")
         await editor("create", path="./PLAN.md", file_text="1. look\n")
         await editor("insert", path=str(tmp_path / "PLAN.md"), insert_line=1, new_str="2. do")
-    assert (tmp_path / "PLAN.md").read_text() == "1. look\n2. do\n"
+        (tmp_path / "PLAN.md").rename(tmp_path / "kept")
+        (tmp_path / "PLAN.md").symlink_to("f")
+        await editor("view", path="PLAN.md")
+        with pytest.raises(ToolError, match="it is a link to"):
+            await editor("str_replace", path="PLAN.md", old_str="a", new_str="b")
+    assert (tmp_path / "kept").read_text() == "1. look\n2. do\n"
+    assert (tmp_path / "f").read_text() == "a\n"
 
 
 @pytest.mark.parametrize("command", ["str_replace", "insert"])

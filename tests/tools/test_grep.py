@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import AsyncGenerator
@@ -216,6 +217,8 @@ async def test_names_that_are_no_words_are_found(grep: Grep) -> None:
     told = await grep.call(pattern="here", output="files")
     assert [file.path for file in told.files] == ["-e", "a b'\"$", "über/x"]
     assert (await grep.call(pattern="here", path="./-e")).files[0].path == "-e"
+    Path(os.fsdecode(f"{grep.workspace.root}/".encode() + b"\xff")).write_text("odd\n")
+    assert (await grep.call(pattern="odd", include="**")).text == "\\xff\n1:odd"
 
 
 async def test_a_pattern_that_takes_for_ever_is_ended_with_the_call(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ class Border:
                 raise ToolError(
                     f"{path!r} may not be written. The only file that may be is {' or '.join(map(repr, allowed))}."
                 )
+            await self._refuse_link(path, absolute)
         if absolute not in self._inside:
             await self._check(path, absolute, writing)
         return absolute
@@ -121,6 +122,13 @@ class Border:
         raise ToolError(
             f"{path!r}{where} is outside of the workspace's folder. This tool stays in {self._workspace.root!r}{also}."
         )
+
+    async def _refuse_link(self, path: str, absolute: str) -> None:
+        """Refuse a name that may be written but is another file's: a link."""
+        real, root = await self._followed([absolute, self._workspace.root])
+        inside = absolute.removeprefix(self._workspace.root)
+        if absolute != real and real != f"{root.rstrip('/')}/{inside.lstrip('/')}":
+            raise ToolError(f"{path!r} may not be written: it is a link to {real!r}.")
 
     async def _followed(self, paths: list[str]) -> list[str]:
         result = await self._workspace.run(["bash", "-c", _FOLLOW, "bash", *paths], cwd="/")

@@ -101,7 +101,7 @@ class _Reader:
     def _take(self, event: dict[str, Any]) -> None:
         data: dict[str, Any] = event["data"]
         if event["type"] == "begin":
-            path = _text(data["path"]).removeprefix("./")
+            path = _text(data["path"], "surrogateescape").removeprefix("./")
             self._current = Lines(path) if self._wanted(path) else None
             return
         current = self._current
@@ -137,7 +137,7 @@ async def _problem(process: Process) -> str:
     return said.decode(errors="replace")[:_MOST_ERROR]
 
 
-def _text(value: dict[str, str]) -> str:
+def _text(value: dict[str, str], errors: str = "replace") -> str:
     if "text" in value:
         return value["text"]
-    return base64.b64decode(value["bytes"]).decode(errors="replace")
+    return base64.b64decode(value["bytes"]).decode(errors=errors)

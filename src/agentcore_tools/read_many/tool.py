@@ -121,7 +121,7 @@ class _Reader:
                 return "It is a picture or a PDF. View it by itself."
             return await worked(data, lambda: text_of(data, path).lines)
         except (ToolError, PathError) as error:
-            return str(error)
+            return shown_path(str(error))
 
 
 def _section(name: str, lines: list[str] | str, room: int) -> tuple[str, ReadManyFile]:
