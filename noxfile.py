@@ -108,6 +108,17 @@ def recordings(session: nox.Session) -> None:
 
 
 @nox.session
+def soak(session: nox.Session) -> None:
+    """Run the terminal's tests over and over, on as many rounds as stand behind `--` (1000), in another order each time."""
+    install(session, "all,test")
+    rounds = int(session.posargs[0]) if session.posargs else 1000
+    files = sorted(str(path.relative_to(HERE)) for path in (HERE / "tests/tools").glob("test_terminal_*.py"))
+    for number in range(1, rounds + 1):
+        session.log("round %d of %d", number, rounds)
+        session.run("pytest", "-q", "-n", "3", "-p", "randomly", f"-prandomly_seed={number}", *files)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Run the benchmarks, or those that are named after `--`; each prints JSON."""
     install(session, "all,test")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -138,7 +140,7 @@ async def test_an_error_that_gives_up_the_line_is_told_with_its_code(tmp_path: P
     ("command", "code"),
     [
         ("exit 3", 3), ("set -e; false", 1), ("exec true", 0), ("exec sh -c 'exit 4'", 4), ("kill -9 $$", 137), ("kill -9 0", 137),
-        ("trap 'echo bye' EXIT; exit 5", 5), ("trap 'exit 6' ERR; false", 6), ("exec /bin/false", 1),
+        ("exec sh -c 'kill -9 $$'", 137), ("trap 'echo bye' EXIT; exit 5", 5), ("trap 'exit 6' ERR; false", 6), ("exec /bin/false", 1),
     ],
 )  # fmt: skip
 async def test_the_end_of_the_shell_is_told_and_the_next_command_gets_a_new_one(
@@ -232,3 +234,46 @@ async def test_a_folder_that_is_gone_or_oddly_named_is_told(tmp_path: Path) -> N
         told = await terminal('rmdir "$PWD"; true')
         assert told.exit_code == 0
         assert await works(terminal)
+
+
+@pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -i", "bash --norc -i"])
+async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(tmp_path: Path, shell: str) -> None:
+    if shutil.which(shell.split(maxsplit=1)[0]) is None:
+        pytest.skip(f"there is no {shell.split(maxsplit=1)[0]} here")
+    async with open_terminal(tmp_path, quiet=0.5) as terminal:
+        assert (await terminal(f"exec {shell}")).running
+        assert "deep" in (await terminal("echo de''ep", is_input=True, timeout=1)).text
+        ended = await terminal("exit 3", is_input=True, timeout=60)
+        assert (ended.shell_ended, ended.exit_code) == (True, 3)
+        assert (await terminal("echo new")).new_shell
+
+
+async def test_a_program_that_asks_for_a_password_is_told_with_its_question_and_can_be_answered(tmp_path: Path) -> None:
+    # As sudo and ssh do: from the terminal itself, whatever the standard input is, and without showing what is typed.
+    ask = "read -rsp 'password for root: ' word < /dev/tty; echo; echo got ${#word}"
+    async with open_terminal(tmp_path, quiet=0.5) as terminal:
+        told = await terminal(f"echo | bash -c {shlex.quote(ask)}")
+        assert (told.running, told.text) == (True, "password for root: ")
+        assert (await terminal("hunter2", is_input=True, timeout=60)).text.strip() == "got 7"
+        assert (await terminal("stty -a | grep -c -w -e -echo")).text == "1\n"
+
+
+async def test_git_fails_where_it_would_ask_who_one_is(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(
+            "printf 'protocol=http\\nhost=127.0.0.1\\n\\n' | git -c credential.helper= credential fill"
+        )
+        assert told.exit_code == 128
+        assert "prompts disabled" in told.text
+
+
+async def test_a_daemon_that_left_the_terminal_open_does_not_hold_its_end_up(tmp_path: Path) -> None:
+    daemon = "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\nprint(os.getpid(), file=open('pid', 'w'), flush=True)\ntime.sleep(1000)"
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(f"python3 -c {shlex.quote(daemon)}; while [ ! -s pid ]; do sleep 0.01; done; (exit 4)")
+        assert told.exit_code == 4
+        pid = int(await line_in(tmp_path / "pid"))
+        assert still_running(pid) == [pid]
+        assert await works(terminal)
+        assert (await terminal("exit 2", timeout=60)).shell_ended
+    assert still_running(pid) == []

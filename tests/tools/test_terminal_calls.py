@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentcore.tools import AnyTool, Resource, ToolSpec, conflicts, read_call
-from agentcore_tools import TerminalAction, coding_tools, terminal_tool
+from agentcore_tools import TerminalAction, terminal_tool
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ from agentcore_tools import TerminalAction, coding_tools, terminal_tool
     ],
 )
 def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], action: dict[str, Any]) -> None:
-    read = read_call(name, arguments, coding_tools())
+    read = read_call(name, arguments, [terminal_tool()])
     assert read.problem is None
     assert read.name == "terminal"
     assert read.action == TerminalAction(**action)
@@ -65,7 +65,7 @@ def test_a_call_that_can_not_be_meant_is_answered(arguments: dict[str, Any]) -> 
 def test_a_tool_that_is_not_there_is_not_taken_for_a_terminal_where_it_can_not_be(
     name: str, arguments: dict[str, Any]
 ) -> None:
-    assert read_call(name, arguments, coding_tools()).code == "unknown_tool"
+    assert read_call(name, arguments, [terminal_tool()]).code == "unknown_tool"
 
 
 def test_a_terminal_travels_by_name_with_what_is_not_as_usual() -> None:

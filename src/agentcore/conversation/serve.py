@@ -182,7 +182,7 @@ async def _serve(
                 closed = ConversationClosed(state.conversation_id)
                 core.turn.end(make_result(state, state.run_seq), closed, fatal=True)
                 core.turn = None
-            if core.delete and core.spooled:
+            if core.delete and (core.spooled or core.opened_at):  # it may have kept something when it was open before
                 with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
                     await remove_spool(core)
 
