@@ -24,6 +24,7 @@ NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
 BOTH = [
     pytest.param("rg", marks=pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")),
     "python",
+    "nothing",
 ]
 
 
@@ -39,8 +40,10 @@ def programs_in(folder: Path, *names: str) -> str:
 
 @pytest.fixture(params=BOTH)
 async def grep(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Grep]:
-    """A grep in a workspace that has ripgrep, or has none."""
-    programs = programs_in(tmp_path / "programs", *NEEDED, "python3", *(["rg"] if request.param == "rg" else []))
+    """A grep in a workspace that has ripgrep, or Python, or neither."""
+    programs = programs_in(
+        tmp_path / "programs", *NEEDED, *{"rg": ["rg", "python3"], "python": ["python3"]}.get(request.param, [])
+    )
     root = tmp_path / "root"
     root.mkdir()
     async with open_tool(grep_tool(), root, env={"PATH": programs}) as opened:
@@ -154,6 +157,9 @@ PATTERNS = (
     (r"[\s\S]here", [6]),
     (r"\bab\d", [8]),
     (r"a*?aa", [8]),
+    (r"\b{2}end\z", [5]),
+    (r"\Atab\s*here", [6]),
+    (r"^+--", [3]),
 )
 
 
@@ -232,11 +238,13 @@ async def test_a_pattern_that_takes_for_ever_is_ended_with_the_call(tmp_path: Pa
         assert (await grep.call(pattern="(a|aa)+$", path="f")).files[0].matches == 1
 
 
-async def test_without_ripgrep_and_python_it_is_said_what_to_do(tmp_path: Path) -> None:
-    programs = programs_in(tmp_path / "programs", *NEEDED)
+async def test_a_file_that_grew_since_it_was_found_is_read_again(tmp_path: Path) -> None:
+    write(str(tmp_path), {"a": "hit\n", "b": "hit\n"})
+    programs = programs_in(tmp_path / ".programs", *NEEDED)
+    cat = Path(programs, "cat")
+    cat.write_text(f'#!/bin/sh\necho hit >> {tmp_path}/a\nexec {shutil.which("cat")} "$@"\n')
     async with open_tool(grep_tool(), tmp_path, env={"PATH": programs}) as grep:
-        with pytest.raises(ToolError, match="grep -rnE"):
-            await grep.call(pattern="a")
+        assert [file.matches for file in (await grep.call(pattern="hit")).files] == [2, 1]
 
 
 async def test_a_call_as_other_programs_have_it_is_understood() -> None:

@@ -12,7 +12,7 @@ from typing import Final, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["in_python", "with_literal_braces"]
+__all__ = ["as_meant", "in_python"]
 
 _COUNTED: Final = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}")
 _POSIX: Final = {
@@ -33,7 +33,9 @@ _POSIX: Final = {
 }
 _CLASSES: Final = {"d": r"\d", "w": r"\w", "S": r"\S", "s": r"[^\S\n]", "D": r"[^\d\n]", "W": r"[^\w\n]"}
 _CONTROLS: Final = {"t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
-_ASSERTIONS: Final = {"b": r"\b", "B": r"\B", "A": "^", "z": r"(?=\r?(?:\n|\Z))", "<": r"\b(?=\w)", ">": r"\b(?<=\w)"}
+_ASSERTIONS: Final = {"b": r"\b", "B": r"\B", "<": r"\b(?=\w)", ">": r"\b(?<=\w)"}
+_NAMED: Final = re.compile(r"\\(?:[xuUpP]\{[^}]*\}|b\{(?:start|end)(?:-half)?\})")
+_LINE_ENDS: Final = {r"\A": "^", r"\z": "$"}
 _HEX: Final = {"x": 2, "u": 4, "U": 8}
 _GENERAL: Final = {
     "letter": "L",
@@ -47,16 +49,19 @@ _GENERAL: Final = {
 _LINE_END: Final = "the end of a line can't be matched: lines are searched one by one"
 
 
-def with_literal_braces(pattern: str) -> str:
-    """Escape braces that can't be meant as a count, as in `func main() {`: ripgrep refuses them."""
+def as_meant(pattern: str) -> str:
+    r"""Mend what ripgrep refuses or never finds, though there is no doubt what was meant.
+
+    That is a brace that can't be a count, as in `func main() {`, and `\A` and `\z`: the ends of the text, of which each line is one.
+    """
     mended, at, in_class = "", 0, False
     while at < len(pattern):
         character = pattern[at]
         if character == "\\":
             end = at + 2
-            if pattern[at + 1 : at + 2] in {"x", "u", "U", "p", "P", "b"} and pattern[end : end + 1] == "{":
-                end = pattern.find("}", end) + 1 or len(pattern)
-            mended += pattern[at:end]
+            if (named := _NAMED.match(pattern, at)) is not None:
+                end = named.end()
+            mended += _LINE_ENDS.get(pattern[at:end], pattern[at:end])
             at = end
             continue
         if character == "[" and not in_class:
@@ -102,6 +107,8 @@ class _Translation:
         """Flags that were set in this group, each with a group of its own up to the next `|` or the end."""
         self._repeated = False
         """Whether the last atom has a repetition."""
+        self._assertion = False
+        """Whether the last atom is a place and no character."""
         self._fresh = True
         """Whether there is no atom yet, in this group or since the last `|`."""
 
@@ -122,7 +129,9 @@ class _Translation:
         character = self._take()
         match character:
             case "\\":
+                place = self._pattern[self._at : self._at + 1] in _ASSERTIONS
                 self._add(self._escape())
+                self._assertion = place
             case "[":
                 self._add(self._class())
             case "(":
@@ -142,9 +151,10 @@ class _Translation:
                 else:
                     self._at = counted.end()
                     self._repeat(f"{{{counted[1]}{counted[2]}{counted[3]}}}")
-            case "$":
-                self._add(_ASSERTIONS["z"])
-            case "^" | ".":
+            case "$" | "^":
+                self._add(character)
+                self._assertion = True
+            case ".":
                 self._add(character)
             case "\n":
                 raise self._wrong(_LINE_END)
@@ -165,7 +175,7 @@ class _Translation:
 
     def _add(self, atom: str) -> None:
         self._out.append(atom)
-        self._repeated = self._fresh = False
+        self._repeated = self._fresh = self._assertion = False
 
     def _repeat(self, how: str) -> None:
         if self._fresh:
@@ -173,6 +183,9 @@ class _Translation:
         if self._repeated:
             # `re` would read the second one as something else.
             self._out[-1] = f"(?:{self._out[-1]})"
+        elif self._assertion:
+            # `re` repeats none.
+            self._out[-1] = f"(?:{self._out[-1]}(?:))"
         self._out[-1] += how + ("?" if self._starts("?") else "")
         self._repeated = True
 

@@ -1,6 +1,7 @@
-"""Searches files for lines, in a process of its own inside of the workspace: a pattern that takes for ever can be ended there.
+"""Searches files for lines, in a process of its own: a pattern that takes for ever can be ended there.
 
-Not imported: `python.py` sends it to the workspace's Python, of whatever version from 3.6 on, which has nothing of ours.
+Not imported: `python.py` gives it to the workspace's Python, of whatever version from 3.6 on, which has nothing of ours; or to
+the one that runs this, with what the files hold, where the workspace has none.
 """
 
 import codecs
@@ -21,17 +22,38 @@ MARKS = (
 )
 
 
-def read(name: bytes) -> "str | None":
-    """Give a file's text; None of what is no text, or can't be read."""
-    try:
-        with open(name, "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
+def given(asked: "dict[str, Any]") -> "Iterator[tuple[bytes, bytes]]":
+    """Give the files by name, with what they hold: read, or told behind each name."""
+    if not asked["told"]:
+        for name in sys.stdin.buffer.read().split(b"\0"):
+            if not name:
+                continue
+            try:
+                with open(name, "rb") as file:
+                    data = file.read()
+            except OSError:
+                continue
+            yield name, data
+        return
+    while True:
+        head = sys.stdin.buffer.readline()
+        if not head:
+            return
+        name, size = json.loads(head.decode("ascii"))
+        yield os.fsencode(name), sys.stdin.buffer.read(size)
+
+
+def text_of(data: bytes) -> "str | None":
+    """Give a file's text; None of what is no text."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
-    return None if b"\0" in data else data.decode("utf-8", "replace")
+            return with_line_feeds(data[len(mark) :].decode(encoding, "replace"))
+    return None if b"\0" in data else with_line_feeds(data.decode("utf-8", "replace"))
+
+
+def with_line_feeds(text: str) -> str:
+    """End each line by a line feed alone: what else ends it is no part of it."""
+    return text.replace("\r\n", "\n")
 
 
 def matching(pattern: "re.Pattern[str]", text: str, first_only: bool) -> "Iterator[tuple[int, int, int]]":
@@ -54,10 +76,10 @@ def matching(pattern: "re.Pattern[str]", text: str, first_only: bool) -> "Iterat
 
 
 def search(
-    asked: "dict[str, Any]", pattern: "re.Pattern[str]", name: bytes
+    asked: "dict[str, Any]", pattern: "re.Pattern[str]", data: bytes
 ) -> "tuple[int, list[tuple[int, str, bool]]]":
     """Give how many lines of a file match, and the lines."""
-    text = read(name)
+    text = text_of(data)
     if not text:
         return 0, []
     found: list[tuple[int, str]] = []
@@ -65,7 +87,7 @@ def search(
     for number, start, end in matching(pattern, text, asked["first_only"]):
         count += 1
         if asked["keep"]:
-            found.append((number, text[start : min(end, start + LONGEST)].rstrip("\r")))
+            found.append((number, text[start : min(end, start + LONGEST)]))
             if count > asked["limit"]:
                 break
     if not found or not asked["context"]:
@@ -77,20 +99,18 @@ def search(
     around: set[int] = set()
     for number in matched:
         around.update(range(max(number - asked["context"], 0), min(number + asked["context"] + 1, len(lines))))
-    shown = [(number + 1, lines[number][:LONGEST].rstrip("\r"), number in matched) for number in sorted(around)]
+    shown = [(number + 1, lines[number][:LONGEST], number in matched) for number in sorted(around)]
     return count, shown
 
 
 def main() -> None:
-    """Read what is asked as a line of JSON, and then the names of files, each with a NUL behind it."""
+    """Read what is asked as a line of JSON, and then the files: names with a NUL behind each, or names with what they hold."""
     asked = json.loads(sys.stdin.buffer.readline().decode("utf-8"))
     flags = re.MULTILINE | (re.IGNORECASE if asked["ignore_case"] else 0)
     pattern = re.compile(asked["pattern"], flags)
     total = 0
-    for name in sys.stdin.buffer.read().split(b"\0"):
-        if not name:
-            continue
-        count, lines = search(asked, pattern, name)
+    for name, data in given(asked):
+        count, lines = search(asked, pattern, data)
         if not count:
             continue
         sys.stdout.write(json.dumps([os.fsdecode(name), count, lines]) + "\n")

@@ -13,14 +13,14 @@ from agentcore_tools.files.files import Files
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
 from agentcore_tools.grep.action import GrepAction
-from agentcore_tools.grep.dialect import with_literal_braces
+from agentcore_tools.grep.dialect import as_meant
 from agentcore_tools.grep.lines import Line, Lines, Search
 from agentcore_tools.grep.observation import GrepFile, GrepObservation
-from agentcore_tools.grep.python import search_with_python
+from agentcore_tools.grep.python import NoPython, search_here, search_there
 from agentcore_tools.grep.ripgrep import NoRipgrep, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.place import Place, find_place, shown_path
-from agentcore_tools.search.walk import walk
+from agentcore_tools.search.walk import Found, walk
 
 __all__ = ["grep_tool"]
 
@@ -81,6 +81,7 @@ class _Searcher:
     def __init__(self, files: Files) -> None:
         self._files = files
         self._no_ripgrep = False
+        self._no_python = False
 
     async def __call__(self, action: GrepAction, ctx: ToolContext) -> GrepObservation:  # noqa: ARG002 every executor is given it
         place = await find_place(self._files, action.path)
@@ -111,7 +112,7 @@ class _Searcher:
     async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> list[Lines]:
         workspace = self._files.workspace
         search = Search(
-            pattern=with_literal_braces(action.pattern),
+            pattern=as_meant(action.pattern),
             ignore_case=action.ignore_case,
             context=action.context,
             first_only=action.output == "files",
@@ -133,13 +134,21 @@ class _Searcher:
                 )
             except NoRipgrep:
                 self._no_ripgrep = True
-        names = [place.file] if place.file is not None else []
-        if place.file is None:
-            walked = await walk(workspace, place.folder, hidden=hidden, everything=action.everything)
-            names = [
-                each.path for each in walked.found if each.kind == "file" and (glob is None or glob.matches(each.path))
-            ]
-        return await search_with_python(workspace, place.folder, names, search)
+        found = await self._candidates(place, action, glob, hidden)
+        if not self._no_python:
+            try:
+                return await search_there(workspace, place.folder, found, search)
+            except NoPython:
+                self._no_python = True
+        return await search_here(workspace, place.folder, found, search)
+
+    async def _candidates(self, place: Place, action: GrepAction, glob: Glob | None, hidden: bool) -> list[Found]:
+        if place.file is not None:
+            entry = await self._files.workspace.stat(f"{place.folder}/{place.file}")
+            size = 0 if entry is None else entry.size
+            return [Found(place.file, "file", size, 0)]
+        walked = await walk(self._files.workspace, place.folder, hidden=hidden, everything=action.everything)
+        return [each for each in walked.found if each.kind == "file" and (glob is None or glob.matches(each.path))]
 
 
 def _cut(found: list[Lines], action: GrepAction) -> tuple[list[Lines], bool]:
