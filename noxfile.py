@@ -115,7 +115,7 @@ def soak(session: nox.Session) -> None:
     files = sorted(str(path.relative_to(HERE)) for path in (HERE / "tests/tools").glob("test_terminal_*.py"))
     for number in range(1, rounds + 1):
         session.log("round %d of %d", number, rounds)
-        session.run("pytest", "-q", "-n", "3", "-p", "randomly", f"-prandomly_seed={number}", *files)
+        session.run("pytest", "-q", "-n", "3", f"--randomly-seed={number}", *files)
 
 
 @nox.session
