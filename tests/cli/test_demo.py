@@ -123,3 +123,43 @@ async def test_an_output_that_nobody_reads_any_more_ends_the_demo_quietly(cli: C
     assert ended.code == 141
     # It may have ended before there was a log; one that is there is sound.
     assert (await cli.run("log", "verify")).code in {0, 2}
+
+
+async def test_a_calls_result_is_finished_before_the_next_words_are_said(cli: Cli) -> None:
+    ended = await cli.run("demo")
+    story = ended.out[ended.out.index("> ") : ended.out.index("\nfinished")]
+    assert "\n\n\n" not in story
+    paragraphs = story.strip("\n").split("\n\n")
+    calls = [paragraph.splitlines() for paragraph in paragraphs if "│ " in paragraph]
+    assert [call[0].split(" $ ")[0].removesuffix(" basket.py") for call in calls] == [
+        "[1] terminal",
+        "[2] file_editor view",
+        "terminal",
+        "file_editor str_replace",
+        "terminal",
+    ]
+    for call in calls:
+        assert all(line[1:3] == "│ " for line in call[1:]), call
+    assert [call[-1] for call in calls if "terminal" in call[0]] == [
+        "1│ exit code 0",
+        " │ exit code 1",
+        " │ exit code 0",
+    ]
+
+
+async def test_no_line_of_output_is_lost_or_misplaced_where_replies_follow_at_once(cli: Cli) -> None:
+    replies = ", ".join(
+        f'calls(call("terminal", command="seq {number} {number + 3}"), call("terminal", command="echo b{number}"), '
+        f'text="Words {number} go here.")'
+        for number in range(10, 30)
+    )
+    ended = await cli.play(f'[{replies}, "Done."]')
+    assert ended.code == 0
+    told = "".join(
+        f"Words {number} go here.\n\n"
+        f"[1] terminal $ seq {number} {number + 3}\n"
+        + "".join(f"1│ {line}\n" for line in range(number, number + 4))
+        + f"1│ exit code 0\n\n[2] terminal $ echo b{number}\n2│ b{number}\n2│ exit code 0\n\n"
+        for number in range(10, 30)
+    )
+    assert f"> Do it.\n\n{told}Done.\n\nfinished" in ended.out

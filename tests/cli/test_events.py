@@ -83,7 +83,7 @@ def test_every_kind_of_event_is_told_in_words_that_are_safe_to_print(
     teller.tell(parse_event(json.dumps({"kind": "action", "seq": 1, **SAMPLES["action"][0]})))
     told = teller.tell(parse_event(json.dumps({"kind": kind, "seq": 2, **fields})))
     assert told.label.plain
-    for line in (told.label, told.line, *told.body):
+    for line in (told.label, told.said, *told.words, *told.body):
         assert not set(line.plain) & {"\x1b", "\u202e", "\x07", "\n"}, line.plain
 
 
@@ -105,4 +105,5 @@ def test_an_answer_names_the_call_that_it_is_about() -> None:
     teller = Teller()
     teller.tell(parse_event(json.dumps({"kind": "action", "seq": 7, **SAMPLES["action"][0]})))
     told = teller.tell(parse_event(json.dumps({"kind": "observation", "seq": 9, **SAMPLES["observation"][0]})))
-    assert told.line.plain == "exit code 1 terminal #7"
+    assert (told.line.plain, told.about) == ("exit code 1", "terminal #7")
+    assert told.said.plain == "exit code 1 (terminal #7)"

@@ -50,9 +50,14 @@ async def test_show_tells_what_happened(cli: Cli, made: Path) -> None:
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith(f"the-log in {made}\n")
     assert " user     Do it.\n" in ended.out
-    assert " call     terminal $ seq 40; echo 'a ``` fence'\n     │ I look.\n" in ended.out
-    assert " result   exit code 0 terminal #" in ended.out
-    assert " call     file_editor create a.py\n     │ I write.\n     │ +x = 1\n" in ended.out
+    call = next(event for event in cli.events() if event["kind"] == "action")
+    lines = [line.partition(":")[2][6:] for line in ended.out.splitlines() if line.startswith(f"{call['seq']:>5} ")]
+    assert lines == ["agent    I look.", "call     terminal $ seq 40; echo 'a ``` fence'"]
+    assert f" result   exit code 0 (terminal #{call['seq']})\n" in ended.out
+    assert " call     file_editor create a.py\n     │ +x = 1\n" in ended.out
+    (first,) = [line for line in ended.out.splitlines() if line.startswith("    1 ")]
+    assert "the model (ScriptedLLM 'scripted'), which is not recorded, with terminal" in first
+    assert first.count("not recorded") == 1
     assert " agent    Done.\n" in ended.out
     assert ended.out.splitlines()[-1].startswith("finished")
 
@@ -75,7 +80,7 @@ async def test_show_begins_behind_an_event(cli: Cli) -> None:
 async def test_show_keeps_to_some_kinds(cli: Cli) -> None:
     ended = await cli.run("log", "show", "--kind", "action", "-k", "message")
     labels = [line.split()[2] for line in ended.out.splitlines() if line[:5].strip().isdigit()]
-    assert labels == ["user", "call", "call", "agent"]
+    assert labels == ["user", "agent", "call", "agent", "call", "agent"]
     wrong = await cli.run("log", "show", "--kind", "actoin")
     assert wrong.code == 2
     assert "There are: action, " in wrong.err.replace("\n", " ")
@@ -117,11 +122,36 @@ async def test_export_tells_the_story_in_markdown(cli: Cli) -> None:
     story = (cli.project / "story.md").read_text()
     assert story.startswith("# Do it.\n")
     assert "## User\n" in story
-    assert "### terminal $ seq 40" in story
-    assert "+x = 1" in story
+    assert ": finished, " in story.splitlines()[2]
+    assert "\n\nI look.\n\n### ```` terminal $ seq 40; echo 'a ``` fence' ````\n\n*#" in story
+    assert "\n\nI write.\n\n### `file_editor create a.py`\n\n*#" in story
+    assert "\n```text\n+x = 1\n```\n" in story
+    (call,) = [event["seq"] for event in cli.events() if event.get("tool_name") == "terminal" and "reply_id" in event]
+    assert f", result of `terminal #{call}`:* exit code 0\n\n````text\n1\n" in story
+    assert "\n\n\n" not in story
     # What a tool wrote can't end the block that it stands in.
     assert "````text\n" in story
     assert story.count("````") % 2 == 0
+
+
+async def test_what_the_agent_finishes_with_is_its_words(cli: Cli) -> None:
+    await cli.play("""[call("finish", message="All *done*.\\n\\n- one")]""", "--id", "finishing")
+    shown = await cli.run("log", "show", "finishing")
+    assert " agent    All *done*.\n     │ \n     │ - one\n" in shown.out
+    assert shown.out.split(" call ")[1].splitlines()[0].strip() == "finish"
+    story = (await cli.run("log", "export", "finishing", "--format", "markdown")).out
+    assert "\n\nAll *done*.\n\n- one\n\n### `finish`\n" in story
+
+
+async def test_a_file_that_can_not_be_written_is_named_as_it_was_given(cli: Cli) -> None:
+    refused = await cli.run("log", "export", "-o", "nowhere/x.md")
+    assert refused.code == 2
+    said = " ".join(refused.err.split())
+    assert said == f"error: 'nowhere/x.md' can't be written: there is no folder '{cli.project}/nowhere'."
+    (cli.project / "folder").mkdir()
+    refused = await cli.run("log", "export", "-o", "folder", "--force")
+    assert (refused.code, refused.err) == (2, "error: 'folder' can't be written: Is a directory.\n")
+    assert [path.name for path in cli.project.iterdir()] == ["folder"]
 
 
 async def test_export_does_not_replace_a_file_unless_told(cli: Cli) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from typing import Final, NoReturn
 
+from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
@@ -25,6 +27,7 @@ __all__ = [
     "make_console",
     "prepare_streams",
     "say",
+    "say_below",
     "say_words",
     "styled",
 ]
@@ -83,6 +86,33 @@ def say_words(console: Console, text: str | Text, style: str = "") -> None:
     """Print a sentence: between two words a terminal's line may end."""
     line = Text(printable(text)) if isinstance(text, str) else text
     console.print(line, style=style or None, soft_wrap=not console.is_terminal)
+
+
+def say_below(console: Console, mark: str, line: Text) -> None:
+    """Print a line behind a mark; a terminal that it is too wide for gets it folded, the mark before each piece."""
+    room = max(console.width - len(mark), 8)
+    if not console.is_terminal or cell_len(line.plain.expandtabs()) <= room:
+        say(console, styled(mark, DIM).append_text(line))
+        return
+    for piece in fold(line.plain.expandtabs(), room):
+        say(console, styled(mark, DIM).append(piece, line.style))
+
+
+def fold(line: str, width: int) -> list[str]:
+    """Cut a line into pieces of a width: behind spaces, and in the middle only of a word that fills half a piece."""
+    pieces: list[str] = []
+    while cell_len(near := line[: 4 * width]) > width:  # no more of it: what is cut may be long
+        piece = chop_cells(near, width)[0]
+        if line[len(piece)] == " ":
+            line = line[: len(piece)] + line[len(piece) + 1 :]  # the end of the line stands for it
+        elif (words := _TO_A_SPACE.match(piece)) and cell_len(words[0]) * 2 > width:
+            piece = words[0]
+        pieces.append(piece)
+        line = line[len(piece) :]
+    return [*pieces, line]
+
+
+_TO_A_SPACE = re.compile(r".*\s")
 
 
 def flush() -> None:

@@ -48,6 +48,17 @@ class Told:
     """What it is, in a word or two."""
     line: Text
     body: Sequence[Text] = ()
+    about: str = ""
+    """The call that it is about, as in "terminal #6"."""
+    words: Sequence[Text] = ()
+    """What the agent thought and said in the same breath as the call."""
+
+    @property
+    def said(self) -> Text:
+        """The line, with the call that it is about."""
+        if not self.about:
+            return self.line
+        return self.line.copy().append(f" ({self.about})") if self.line.plain else Text(self.about, DIM)
 
 
 @dataclass
@@ -74,15 +85,17 @@ class Teller:
                     outcome = styled(f"exit code {code}", BAD if code else DIM)
                     if isinstance(name := event.data.get("signal"), str):
                         outcome.append(f", {one_line(name)}", BAD)
-                told = Told(Text("result", NAME), outcome.append(self._of(event.cause)), output_lines(event.content))
+                about = self._of(event.cause)
+                told = Told(Text("result", NAME), outcome, output_lines(event.content), about)
             case UserRejectObservation():
                 by = f" by {one_line(event.by)}" if event.by else ""
-                told = Told(Text("rejected", WARN), Text(f"{one_line(event.reason)}{by}{self._of(event.cause)}"))
+                line = Text(f"{one_line(event.reason)}{by}")
+                told = Told(Text("rejected", WARN), line, about=self._of(event.cause))
             case AgentErrorEvent():
-                outcome = styled(event.outcome.replace("_", " "), BAD).append(self._of(event.cause))
-                told = Told(Text("error", BAD), outcome, _lines(event.error))
+                outcome = styled(event.outcome.replace("_", " "), BAD)
+                told = Told(Text("error", BAD), outcome, _lines(event.error), self._of(event.cause))
             case ActionStarted():
-                told = Told(Text("started", DIM), Text(self._of(event.cause).strip(), DIM))
+                told = Told(Text("started", DIM), Text(""), about=self._of(event.cause))
             case ActionApproved():
                 told = self._approval(event)
             case SystemPromptEvent():
@@ -113,22 +126,25 @@ class Teller:
         said = say_call(event, root=self.root, whole=self.whole)
         label = Text("asks", WARN) if event.confirm else Text("call", NAME)
         thoughts = thinking_in(event.before) if self.whole else []
-        words = _lines(event.thought) if event.thought else []
-        return Told(label, said.title, [*thoughts, *words, *said.body])
+        after = "\n".join(block.text for block in event.after if isinstance(block, TextBlock))
+        words = [*thoughts, *_lines(event.thought), *_lines(after)]
+        if event.tool_name == "finish" and event.malformed is None:
+            return Told(label, said.title, words=[*words, *said.body])  # what it finishes with are words too
+        return Told(label, said.title, said.body, words=words)
 
     def _approval(self, event: ActionApproved) -> Told:
         action = self._actions.get(event.cause or "")
-        line = Text(f"by {one_line(event.by)}" if event.by else "").append(self._of(event.cause))
+        line = Text(f"by {one_line(event.by)}" if event.by else "")
         body: Iterable[Text] = ()
         if event.arguments is not None and action is not None:
             said = say_call(action, event.arguments, root=self.root, whole=True)
             body = [styled("changed to: ", WARN).append(said.title), *said.body]
-        return Told(Text("approved", GOOD), line, list(body))
+        return Told(Text("approved", GOOD), line, list(body), self._of(event.cause))
 
     def _of(self, cause: str | None) -> str:
         """Say which action it is about."""
         action = self._actions.get(cause or "")
-        return "" if action is None else f" {one_line(action.tool_name)} #{action.seq}"
+        return "" if action is None else f"{one_line(action.tool_name)} #{action.seq}"
 
 
 _LABELS = {

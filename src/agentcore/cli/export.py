@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Literal
 
 from anyio.to_thread import run_sync
 
-from agentcore.cli.amounts import spent
+from agentcore.cli.amounts import count, spent
 from agentcore.cli.console import make_console, say
 from agentcore.cli.events import Teller
 from agentcore.cli.failures import UsageError
@@ -36,7 +38,11 @@ async def export_log(
     lines = _markdown(state) if form == "markdown" else (event.model_dump_json() for event in state.events)
     await run_sync(_write, lines, output, force)
     if output is not None:
-        say(make_console(stderr=True), f"{state.head} events of {state.conversation_id} are in {output}")
+        what = count(state.head, "event")
+        say(
+            make_console(stderr=True),
+            f"{what} of {state.conversation_id} {'is' if state.head == 1 else 'are'} in {output}",
+        )
     return 0
 
 
@@ -49,17 +55,26 @@ def _write(lines: Iterable[str], output: str | None, force: bool) -> None:
         raise UsageError(f"{output!r} is there already; --force replaces it.")
     # Beside it and then in its place: who reads meanwhile sees the old one or the new one, whole.
     unfinished = f"{output}.part"
-    with open(unfinished, "wb") as file:
-        file.writelines(encoded)
-    os.replace(unfinished, output)
+    try:
+        with open(unfinished, "wb") as file:
+            file.writelines(encoded)
+        os.replace(unfinished, output)
+    except OSError as error:
+        with suppress(OSError):
+            os.unlink(unfinished)
+        # By the name that was given: nobody knows of the one beside it.
+        if error.errno in {errno.ENOENT, errno.ENOTDIR}:
+            folder = os.path.dirname(os.path.abspath(output))
+            raise UsageError(f"{output!r} can't be written: there is no folder {folder!r}.") from None
+        raise UsageError(f"{output!r} can't be written: {error.strerror}.") from None
 
 
 def _markdown(state: ConversationState) -> Iterator[str]:
     yield f"# {_title(state)}"
     yield ""
     where = state.tags.get(WORKSPACE_TAG)
-    yield f"Conversation `{state.conversation_id}`" + (f" in `{one_line(where)}`" if where else "") + ": "
-    yield f"{str(state.status).replace('_', ' ')}, {state.head} events, {spent(state.usage)}."
+    status = f"{str(state.status).replace('_', ' ')}, {count(state.head, 'event')}, {spent(state.usage)}"
+    yield f"Conversation `{state.conversation_id}`{f' in {_code(one_line(where))}' if where else ''}: {status}."
     teller = Teller(root=where, whole=True)
     for event in state.events:
         yield from _section(event, teller)
@@ -68,17 +83,21 @@ def _markdown(state: ConversationState) -> Iterator[str]:
 def _section(event: Event, teller: Teller) -> Iterator[str]:
     told = teller.tell(event)
     body = [line.plain for line in told.body]
+    words = [line.plain for line in told.words]
     when = f"{event.timestamp:%Y-%m-%d %H:%M:%S} UTC"
     match event:
         case MessageEvent():
             yield from ("", f"## {told.label.plain.capitalize()}", "", f"*#{event.seq}, {when}*", "")
             yield event.text
         case ActionEvent():
-            yield from ("", f"### {told.line.plain.splitlines()[0] if told.line.plain else event.tool_name}", "")
-            yield from (f"*#{event.seq}, {when}*", "")
+            if words:
+                yield from ("", "## Agent", "", f"*#{event.seq}, {when}*", "", *words)
+            yield from ("", f"### {_code(told.line.plain)}", "", f"*#{event.seq}, {when}*")
             yield from _fenced(body)
         case _ if isinstance(event, AnswerEvent):
-            yield from ("", f"*#{event.seq}: {told.label.plain}, {told.line.plain}*", "")
+            what = {"rejected": "rejection"}.get(told.label.plain, told.label.plain)
+            about = f" of {_code(told.about)}" if told.about else ""
+            yield from ("", f"*#{event.seq}, {what}{about}:* {told.line.plain}")
             yield from _fenced(body)
         case _:
             pass  # bookkeeping: the JSON Lines have it
@@ -93,10 +112,16 @@ def _title(state: ConversationState) -> str:
     return state.conversation_id
 
 
+def _code(text: str) -> str:
+    """Give text as it is, on a line of Markdown."""
+    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
+    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
+
+
 def _fenced(lines: list[str]) -> Iterator[str]:
-    """Give lines as a block that nothing in them can end."""
+    """Give lines, if there are any, as a block that nothing in them can end."""
     if not lines:
         return
     longest = max((len(run) for line in lines for run in re.findall("`{3,}", line)), default=2)
     fence = "`" * (longest + 1)
-    yield from (f"{fence}text", *lines, fence)
+    yield from ("", f"{fence}text", *lines, fence)

@@ -37,12 +37,7 @@ def say_fact(event: Event) -> Text:
     """Say a bookkeeping event on one line; one of a kind that is not known here by its kind."""
     match event:
         case AgentConfigured():
-            line = (
-                f"{model_of(event) or 'a model that is not recorded'}, with {', '.join(tools_of(event)) or 'no tools'}"
-            )
-            if event.missing:
-                line += f" (not recorded: {', '.join(event.missing)})"
-            said = Text(one_line(line))
+            said = Text(one_line(_agent(event)))
         case UsageEvent():
             said = Text(_usage(event), DIM)
         case RetryEvent():
@@ -69,6 +64,15 @@ def say_fact(event: Event) -> Text:
         case _:
             said = Text("")
     return said
+
+
+def _agent(event: AgentConfigured) -> str:
+    model, missing = model_of(event), list(event.missing)
+    if model is None and "llm" not in event.agent and missing:
+        # The model is the first to be named among what is missing.
+        model = f"{missing.pop(0)}, which is not recorded"
+    line = f"{model or 'a model that is not recorded'}, with {', '.join(tools_of(event)) or 'no tools'}"
+    return f"{line} (not recorded: {', '.join(missing)})" if missing else line
 
 
 def _usage(event: UsageEvent) -> str:

@@ -6,18 +6,17 @@ from collections.abc import Sequence
 from datetime import date
 
 import anyio
-from rich.cells import chop_cells
 from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.amounts import spent
-from agentcore.cli.console import DIM, STRONG, Glyphs, make_console, say, styled
+from agentcore.cli.console import DIM, STRONG, Glyphs, make_console, say, say_below, styled
 from agentcore.cli.events import Teller, Told
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
+from agentcore.cli.home import WORKSPACE_TAG, find_conversation, is_at_work, open_store
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
-from agentcore.events import KNOWN_KINDS, ActionStarted, Event
+from agentcore.events import KNOWN_KINDS, ActionStarted, ConversationStatus, Event
 from agentcore.record import ConversationState, LogReader
 
 __all__ = ["show_log"]
@@ -46,7 +45,7 @@ async def show_log(
     if follow:
         await _follow(anyio.Path(store.folder(conversation_id), "events.jsonl"), reader, page)
     elif not after and not kinds:
-        _say_end(console, state, settings)
+        _say_end(console, state, settings, at_work=is_at_work(store, state))
     return 0
 
 
@@ -78,10 +77,18 @@ class _Page:
         if when.date() != self._day:
             self._day = when.date()
             say(self._console, f"{self._day}", DIM)
-        body = list(told.body)
-        said = told.line if told.line.plain or not body else body.pop(0)
-        line = styled(f"{event.seq:>5} {when:%H:%M:%S} ", DIM).append_text(told.label)
-        say(self._console, line.append(" " * (_LABEL - len(told.label))).append(" ").append_text(said))
+        where = f"{event.seq:>5} {when:%H:%M:%S} "
+        if told.words:
+            self._entry(where, Text("agent", STRONG), Text(""), told.words)
+        self._entry(where, told.label, told.said, told.body)
+
+    def _entry(self, where: str, label: Text, said: Text, below: Sequence[Text]) -> None:
+        """Print what something is, what is said of it, and what stands below."""
+        body = list(below)
+        line = styled(where, DIM).append_text(label).append(" " * (_LABEL - len(label))).append(" ")
+        if not said.plain and body and self._fits(line, body[0]):
+            said = body.pop(0)
+        say(self._console, line.append_text(said))
         if not self._teller.whole and len(body) > _FIRST + _LAST + 1:
             left_out = len(body) - _FIRST - _LAST
             more = Text(f"{Glyphs(self._console.encoding).more} {left_out} more lines (--all)", DIM)
@@ -89,16 +96,11 @@ class _Page:
         for each in body:
             self._below(each)
 
+    def _fits(self, line: Text, rest: Text) -> bool:
+        return not self._console.is_terminal or line.cell_len + rest.cell_len <= self._console.width
+
     def _below(self, line: Text) -> None:
-        mark = f"{'':5}{Glyphs(self._console.encoding).bar} "
-        pieces = [line.plain]
-        if self._console.is_terminal:
-            pieces = chop_cells(line.plain.expandtabs(), max(self._console.width - len(mark), 8)) or [""]
-        if len(pieces) == 1:
-            say(self._console, styled(mark, DIM).append_text(line))
-            return
-        for piece in pieces:
-            say(self._console, styled(mark, DIM).append(piece, line.style))
+        say_below(self._console, f"{'':5}{Glyphs(self._console.encoding).bar} ", line)
 
 
 def _say_head(console: Console, state: ConversationState) -> None:
@@ -108,8 +110,10 @@ def _say_head(console: Console, state: ConversationState) -> None:
         say(console, one_line(state.title))
 
 
-def _say_end(console: Console, state: ConversationState, settings: Settings) -> None:
+def _say_end(console: Console, state: ConversationState, settings: Settings, *, at_work: bool) -> None:
     status = "waits for your yes or no" if state.pending else str(state.status).replace("_", " ")
+    if state.status is ConversationStatus.RUNNING and not at_work:
+        status = "cut off: who wrote it is gone"
     say(console, styled(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
     if state.pending:
         say(console, f"decide: {settings.command(f'resume {state.conversation_id}')}")

@@ -11,13 +11,12 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from pydantic import JsonValue
-from rich.cells import chop_cells
 from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.actions import say_call
 from agentcore.cli.amounts import duration
-from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, styled
+from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, say_below, styled
 from agentcore.cli.diff import coloured
 from agentcore.cli.events import Teller, output_lines
 from agentcore.cli.facts import say_fact
@@ -308,18 +307,13 @@ class View:
 
     def _below(self, call: _Call, line: Text) -> None:
         """Print a line that belongs to a call, folded to the width."""
-        mark = f"{call.number or ' '}{self._glyphs.bar} "
-        pieces = [line.plain]
-        if self._console.is_terminal:
-            pieces = chop_cells(line.plain.expandtabs(), max(self._console.width - len(mark), 8)) or [""]
-        for piece in pieces:
-            say(self._console, styled(mark, DIM).append(piece, line.style))
+        say_below(self._console, f"{call.number or ' '}{self._glyphs.bar} ", line)
 
     def _aside(self, event: Event) -> None:
         if self._verbose:
             told = self._teller.tell(event)
             self._words.end()
-            say(self._console, styled("# ", DIM).append(told.label).append(" ").append(told.line), DIM)
+            say(self._console, styled("# ", DIM).append(told.label).append(" ").append(told.said), DIM)
 
 
 def _words_in(blocks: Iterable[Block]) -> str:

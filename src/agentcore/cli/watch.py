@@ -9,8 +9,17 @@ from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from agentcore.cli.view import View
-from agentcore.conversation import Conversation
-from agentcore.events import AgentErrorEvent, Event, ObservationEvent, UserRejectObservation
+from agentcore.conversation import Conversation, StreamDelta
+from agentcore.events import (
+    ActionEvent,
+    ActionStarted,
+    AgentErrorEvent,
+    Event,
+    MessageEvent,
+    ObservationEvent,
+    UsageEvent,
+    UserRejectObservation,
+)
 
 __all__ = ["Watch"]
 
@@ -21,6 +30,9 @@ _TURNS = 4
 
 class Watch:
     """Hands on what happens, until it is cancelled.
+
+    Deltas come sooner than events: a reply's wait until what came before the reply was shown, a call's until it was
+    shown that it started. Events let those that came before them go first.
 
     Args:
         conversation: Which one.
@@ -39,6 +51,12 @@ class Watch:
         self._deltas = conversation.deltas()
         self._heard = 0
         self._seq = after
+        self._said_of: tuple[str | None, int, str | None] | None = None
+        """Of what the newest delta was a piece: the reply, its attempt, and the action."""
+        self._coming = ""
+        """The reply that the next event is of."""
+        self._begun: set[str] = set()
+        """The actions that were shown to have started."""
         self._moved = anyio.Event()
 
     def start(self, tasks: TaskGroup) -> None:
@@ -56,19 +74,44 @@ class Watch:
 
     async def _follow_events(self) -> None:
         async for event in self._events:
-            if isinstance(event, ObservationEvent | AgentErrorEvent | UserRejectObservation):
-                await self._hear_out()
+            match event:
+                case ObservationEvent() | AgentErrorEvent() | UserRejectObservation():
+                    await self._hear_out()
+                    self._begun.discard(event.cause or "")
+                case ActionEvent() | MessageEvent() | UsageEvent() if event.reply_id is not None:
+                    self._coming = event.reply_id
+                    self._move()
+                    await self._hear_out()
+                case ActionStarted():
+                    self._begun.add(event.cause or "")
+                case _:
+                    pass
             if self._record is not None:
                 self._record(event)
             self._view.event(event)
             self._seq = event.seq
-            self._moved.set()
-            self._moved = anyio.Event()
+            self._move()
 
     async def _follow_deltas(self) -> None:
         async for delta in self._deltas:
+            await self._wait_for_its_turn(delta)
             self._heard += 1
             self._view.delta(delta)
+
+    async def _wait_for_its_turn(self, delta: StreamDelta) -> None:
+        """Wait, before the first piece of a reply or of a call's output, until what comes before it was shown."""
+        about = (delta.reply_id, delta.attempt, delta.action_id)
+        if about == self._said_of or delta.type == "gap":
+            return
+        self._said_of = about
+        # All that the reply answers is in the log by now; where the reply is too, its own events let it go first.
+        head = self._conversation.state.head
+        while self._seq < head and delta.action_id not in self._begun and delta.reply_id != self._coming:
+            await self._moved.wait()
+
+    def _move(self) -> None:
+        self._moved.set()
+        self._moved = anyio.Event()
 
     async def _hear_out(self) -> None:
         """Let the deltas that came before go first: a call's output belongs above its answer."""
