@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncGenerator
@@ -14,6 +15,8 @@ import pytest
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT
 from agentcore_tools import GrepAction, GrepObservation, grep_tool
+from agentcore_tools.grep.dialect import as_meant, in_python
+from agentcore_tools.grep.inside import matching
 from opened_tool import Opened, open_tool
 
 pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -24,7 +27,6 @@ NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
 BOTH = [
     pytest.param("rg", marks=pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")),
     "python",
-    "nothing",
 ]
 
 
@@ -116,6 +118,8 @@ async def test_what_is_ignored_hidden_or_no_text_is_passed_over(grep: Grep, ever
     assert [file.path for file in below.files] == ["src/a.log", "src/build/x"]
 
 
+WRONG = (r"(?=a)", r"(a)\1", "(", "a)", "*a", "[a", r"a\nb", r"\Z", "a\\")
+
 CODE = """\
 function  foo(a) { return a.b + 1; }
 const x = { y: [1, 2] };
@@ -163,20 +167,38 @@ PATTERNS = (
 )
 
 
-async def test_the_dialect_is_that_of_ripgrep_with_it_or_without(grep: Grep) -> None:
+@pytest.mark.parametrize("grep", BOTH[:1], indirect=True)
+async def test_the_dialect_is_that_of_ripgrep(grep: Grep) -> None:
     write(grep.workspace.root, {"f": CODE + CODE.replace("\n", "\r\n")})
     for pattern, lines in PATTERNS:
         told = await grep.call(pattern=pattern, path="f")
         rows = [row for row in told.text.split("\n") if row[:1].isdigit()]
         assert [int(row.split(":")[0]) for row in rows] == [*lines, *(line + 8 for line in lines)], pattern
         assert not any(row.endswith("\r") for row in rows)
-
-
-async def test_a_pattern_that_can_not_be_used_is_told(grep: Grep) -> None:
-    write(grep.workspace.root, {"f": "a\n"})
-    for pattern in (r"(?=a)", r"(a)\1", "(", "a)", "*a", "[a", r"a\nb", r"\Z", "a\\"):
-        with pytest.raises(ToolError, match=r"refused the pattern|can't be used"):
+    for pattern in WRONG:
+        with pytest.raises(ToolError, match="refused the pattern"):
             await grep.call(pattern=pattern)
+
+
+async def test_without_ripgrep_the_dialect_is_the_same() -> None:
+    for pattern, lines in PATTERNS:
+        compiled = re.compile(in_python(as_meant(pattern)), re.MULTILINE)
+        assert [number + 1 for number, *_ in matching(compiled, CODE, False)] == lines, pattern
+    for pattern in WRONG:
+        with pytest.raises(ToolError, match="can't be used"):
+            in_python(as_meant(pattern))
+
+
+@pytest.mark.parametrize("grep", ["nothing"], indirect=True)
+async def test_without_ripgrep_and_python_files_are_brought_to_where_there_is_one(grep: Grep) -> None:
+    write(grep.workspace.root, {"a": "x\r\nhit 1\r\ny", "b/c": "hit\nhit", "no": b"hit\0", "ü": "hit ä\n", "empty": ""})
+    assert (
+        await grep.call(pattern=r"^hit( \S)?$", context=1)
+    ).text == "a\n1-x\n2:hit 1\n3-y\n\nb/c\n1:hit\n2:hit\n\nü\n1:hit ä"
+    assert (await grep.call(pattern="HIT", ignore_case=True, output="counts")).text == "a: 1\nb/c: 2\nü: 1"
+    cut = await grep.call(pattern="hit", limit=2)
+    assert [(file.path, file.matches) for file in cut.files] == [("a", 1), ("b/c", 1)]
+    assert cut.truncated
 
 
 async def test_case_matters_unless_it_is_said_not_to(grep: Grep) -> None:

@@ -11,14 +11,18 @@ import anyio
 
 from agentcore.errors import ToolError
 from agentcore.workspace import Process, Workspace
+from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.lines import Line, Lines, Search
 
 __all__ = ["NoRipgrep", "search_with_ripgrep"]
 
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
-_OLD: Final = ("Found argument", "unrecognized flag", "unexpected argument", "PCRE2")
+_OLD: Final = ("Found argument", "unrecognized flag", "unexpected argument")
 _MOST_ERROR: Final = 4_000
+# A line in which there are very many matches comes as a very long object: reading that takes a while.
+_MUCH: Final = 100_000
+_READS: Final = Threads("matches", 2)
 
 
 class NoRipgrep(Exception):
@@ -65,9 +69,13 @@ async def search_with_ripgrep(
         await process.send_eof()
         while not reader.enough:
             try:
-                reader.feed(await process.receive())
+                data = await process.receive()
             except anyio.EndOfStream:
                 break
+            if b"\n" in data and reader.pending > _MUCH:
+                await _READS.run(reader.feed, data)
+            else:
+                reader.feed(data)
         if reader.enough:
             return reader.found
         problem = await _problem(process)
@@ -90,13 +98,19 @@ class _Reader:
         self._wanted = wanted
         self._count = 0
         self._current: Lines | None = None
-        self._rest = b""
+        self._rest: list[bytes] = []
+        self.pending = 0
+        """How long the line is that has not ended yet."""
 
     def feed(self, data: bytes) -> None:
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        for line in whole:
+        first, *more = data.split(b"\n")
+        self._rest.append(first)
+        self.pending += len(first)
+        for piece in more:
             if not self.enough:
-                self._take(json.loads(line))
+                self._take(json.loads(b"".join(self._rest)))
+            self._rest = [piece]
+            self.pending = len(piece)
 
     def _take(self, event: dict[str, Any]) -> None:
         data: dict[str, Any] = event["data"]
