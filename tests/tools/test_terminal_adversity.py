@@ -13,6 +13,12 @@ from agentcore.errors import ToolError
 from opened_tool import Terminal, line_in, open_terminal, still_running, until_gone
 
 
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """Run on one event loop: what bash makes of it is the same on the other, which all else here is run on, too."""
+    return "asyncio"
+
+
 async def works(terminal: Terminal) -> bool:
     told = await terminal("printf 'still %s' here")
     # What comes from the background may stand before it.
