@@ -7,7 +7,7 @@ import pytest
 from agentcore.errors import BadRequest
 from agentcore.llm import LLM
 from agentcore.llm.catalog import Features
-from agentcore.llm.media import check_media
+from agentcore.llm.media import check_media, without_unseen
 from agentcore.messages import DocumentBlock, ImageBlock, Message, ResultBlock, TextBlock, ToolResultBlock
 
 MIB = 1024 * 1024
@@ -158,3 +158,33 @@ def test_an_address_of_a_document_goes_only_where_somebody_fetches_it() -> None:
 def test_what_has_neither_data_nor_an_address_is_refused(block: ResultBlock, what: str) -> None:
     with pytest.raises(BadRequest, match=f"the {what} in message 1 has neither `data` nor `url`"):
         check_media([Message.user(block)], OWN, UNKNOWN)
+
+
+def test_what_a_model_cannot_see_of_the_past_is_said_in_words() -> None:
+    viewed = ToolResultBlock(call_id="a", name="view", content=(TextBlock(text="plan.png"), PICTURE))
+    history = [
+        Message.user("See:", PICTURE),
+        Message.assistant("I see."),
+        Message(role="tool", content=(viewed,)),
+        Message.user("Go on."),
+    ]
+    blind = Features(vision=False)
+    said = without_unseen(history, blind)
+    check_media(said, LLM(model="openai/some-model"), blind)
+    assert said[0].text == "See:\n(Here is a picture, which this model can't see.)"
+    result = said[2].content[0]
+    assert isinstance(result, ToolResultBlock)
+    assert result.text == "plan.png\n(Here is a picture, which this model can't see.)"
+    assert said[1] is history[1]
+    # The same object again: what was written of it is found.
+    assert without_unseen(history, blind)[0] is said[0]
+    assert without_unseen(history, Features()) is history
+
+
+def test_a_picture_that_is_sent_now_to_a_model_that_cannot_see_is_refused() -> None:
+    blind = Features(vision=False)
+    with pytest.raises(BadRequest, match="takes no pictures"):
+        check_media(without_unseen([Message.user("See:", PICTURE)], blind), LLM(model="openai/some-model"), blind)
+
+
+PICTURE = ImageBlock(data="eA==", media_type="image/png")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentcore.llm.names import full_name, provider_of
+from agentcore.llm.names import NoProvider, full_name, provider_of
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,21 @@ def test_a_name_says_its_provider_with_a_slash_or_a_colon(name: str, full: str) 
     assert provider_of(full) == full.partition("/")[0]
 
 
-@pytest.mark.parametrize("name", ["gpt-5", "llama3:8b", "claude-sonnet-4-5"])
-def test_a_name_without_a_provider_is_refused_with_a_hint(name: str) -> None:
-    with pytest.raises(ValueError, match=r"names no provider.*openai/.*base_url"):
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("gpt-5", "openai/gpt-5"),
+        ("o4-mini", "openai/o4-mini"),
+        ("claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ("Claude", "anthropic/claude-sonnet-4-5"),
+        ("gemini-2.5-flash", "gemini/gemini-2.5-flash"),
+        ("llama3:8b", "anthropic/claude-sonnet-4-5"),
+    ],
+)
+def test_a_name_without_a_provider_is_refused_with_a_hint_at_who_makes_such_models(name: str, meant: str) -> None:
+    with pytest.raises(NoProvider, match=rf"names no provider.*as in '{meant}'.*base_url") as raised:
         full_name(name, compatible=False)
+    assert (raised.value.name, raised.value.example) == (name, meant)
 
 
 @pytest.mark.parametrize("name", ["", "openai/", "openai:", "  "])

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import is_
+from typing import Any
 
 from agentcore.errors import BadRequest
 from agentcore.llm.features import Features
+from agentcore.llm.kept import Kept
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import DocumentBlock, ImageBlock, Message, ToolResultBlock
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolResultBlock
 
-__all__ = ["check_media"]
+__all__ = ["check_media", "without_unseen"]
 
 _MIB = 1024 * 1024
 _BASE64 = 4 / 3
@@ -116,6 +120,45 @@ def _document_problem(
     if limits is not None and len(document.data) > limits.all:
         return f"{_too_large(document.data, settings, limits.all)} in a request. Split it, or put its words into the message."
     return None
+
+
+def without_unseen(messages: Sequence[Message], features: Features) -> Sequence[Message]:
+    """Put words in the place of media that the model is known not to take, where nobody sends them now.
+
+    They may be of a time when another model listened, or a tool's: a conversation has to go on with them. What the last
+    message brings is left for `check_media`, which tells its sender.
+    """
+    if features.vision is not False and features.pdf is not False:
+        return messages
+    kept = _in_words.get((features.vision is False, features.pdf is False))
+    if kept is None:
+        blind, paperless = features.vision is False, features.pdf is False
+        kept = Kept[Message, Message](partial(_say, pictures=blind, documents=paperless))
+        _in_words[blind, paperless] = kept
+    last = len(messages) - 1
+    return [
+        message if position == last and message.role == "user" else kept(message)
+        for position, message in enumerate(messages)
+    ]
+
+
+_in_words: dict[tuple[bool, bool], Kept[Message, Message]] = {}
+"""Messages without their media, as long as those with them live: the same message always gives the same one."""
+
+
+def _say(message: Message, *, pictures: bool, documents: bool) -> Message:
+    def say(block: Any) -> Any:
+        if pictures and isinstance(block, ImageBlock):
+            return TextBlock(text="(Here is a picture, which this model can't see.)")
+        if documents and isinstance(block, DocumentBlock):
+            return TextBlock(text=f"(Here is the document {block.name or ''!r}, which this model can't read.)")
+        if isinstance(block, ToolResultBlock) and any(say(part) is not part for part in block.content):
+            return block.model_copy(update={"content": tuple(map(say, block.content))})
+        return block
+
+    content = tuple(map(say, message.content))
+    same = all(map(is_, content, message.content))
+    return message if same else message.model_copy(update={"content": content})
 
 
 _NOTHING = "has neither `data` nor `url`. Give one of them."

@@ -55,7 +55,8 @@ class CallContext:
     on_retry: Callable[[RetryReport], Awaitable[None]] | None = None
     """Awaited before each wait for another attempt."""
     first: bool = False
-    """Whether no call of the conversation was ever answered: where a connection is refused then, the address may be wrong."""
+    """Whether no call was answered since the conversation was opened: where a connection is refused then, the address may
+    be wrong, or have been another one's when the log was written."""
     response_schema: ResponseSchema | None = None
     """What to hold the model to. One that can't be held to anything ignores it: whoever asks checks what comes."""
     stop: tuple[str, ...] = ()

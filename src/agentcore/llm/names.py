@@ -66,6 +66,50 @@ KEY_VARIABLES: dict[str, tuple[str, ...]] = {
 """The environment variables that hold the keys of the providers people use most; one of each tuple is enough."""
 
 
+_MAKERS = {
+    "claude": ("anthropic", "claude-sonnet-4-5"),
+    "gpt": ("openai", "gpt-5"),
+    "chatgpt": ("openai", "gpt-5"),
+    "codex": ("openai", "gpt-5"),
+    "o1": ("openai", "o1"),
+    "o3": ("openai", "o3"),
+    "o4": ("openai", "o4-mini"),
+    "gemini": ("gemini", "gemini-2.5-pro"),
+    "grok": ("xai", "grok-4"),
+    "deepseek": ("deepseek", "deepseek-chat"),
+    "mistral": ("mistral", "mistral-large-latest"),
+    "codestral": ("mistral", "codestral-latest"),
+    "devstral": ("mistral", "devstral-medium-latest"),
+    "kimi": ("moonshot", "kimi-k2-thinking"),
+    "glm": ("zai", "glm-4.6"),
+    "sonar": ("perplexity", "sonar"),
+}
+"""How names of models begin, who makes these, and a whole name of one."""
+
+
+class NoProvider(ValueError):
+    """A model's name says no provider."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """The name, as it was given."""
+        self.example = _example(name)
+        """A name that may be meant, with its provider."""
+        super().__init__(
+            f"{name!r} names no provider. Write the provider and the model, as in {self.example!r}; for a server of your "
+            f"own, say where it is: LLM(model={name!r}, base_url=...)."
+        )
+
+
+def _example(name: str) -> str:
+    low = name.lower()
+    for beginning, (provider, whole) in _MAKERS.items():
+        if low.startswith(beginning):
+            # Without a number it is a family's name, which no provider knows.
+            return f"{provider}/{name if any(map(str.isdigit, name)) else whole}"
+    return "anthropic/claude-sonnet-4-5"
+
+
 def full_name(name: str, *, compatible: bool) -> str:
     """Give `provider/model` for a name as a person writes it.
 
@@ -75,7 +119,8 @@ def full_name(name: str, *, compatible: bool) -> str:
             knows, and the server speaks as OpenAI's does.
 
     Raises:
-        ValueError: The name says no provider, or no model.
+        NoProvider: The name says no provider.
+        ValueError: It says no model.
     """
     name = name.strip()
     slash, colon = name.find("/"), name.find(":")
@@ -89,10 +134,7 @@ def full_name(name: str, *, compatible: bool) -> str:
         return f"openai/{name}"
     if provider and slash == first:
         return name  # a provider that litellm may have learned of since
-    raise ValueError(
-        f"{name!r} names no provider. Write the provider and the model, as in 'openai/{name}' or "
-        f"'anthropic/claude-sonnet-4-5'; for a server of your own, say where it is: LLM(model={name!r}, base_url=...)."
-    )
+    raise NoProvider(name)
 
 
 def provider_of(name: str) -> str:

@@ -41,7 +41,7 @@ class RetryPolicy(Value):
     max_retry_after: _Seconds = 300.0
     """A provider that asks for a longer wait than this is not waited for: its error is raised at once."""
     refused_retries: Annotated[int, Field(ge=0)] = 2
-    """Attempts after the first one where nobody listens at the address and nobody ever did: most likely it is wrong."""
+    """Attempts after the first one where nobody listens at the address and nobody did since the start: most likely it is wrong."""
     refused_wait: _Seconds = 1.0
     """Seconds before each of these."""
 
@@ -52,7 +52,7 @@ class RetryPolicy(Value):
             attempt: The number of the attempt that failed.
             error: What it failed with.
             draw: Anything from 0 to 1.
-            first: Whether no call of the conversation was ever answered; see `CallContext.first`.
+            first: Whether no call was answered since the conversation was opened; see `CallContext.first`.
         """
         if not error.retryable or attempt > self.retries:
             return None

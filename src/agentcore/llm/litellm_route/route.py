@@ -21,7 +21,7 @@ from agentcore.llm.litellm_route.chat import ChatWire
 from agentcore.llm.litellm_route.failures import as_model_error
 from agentcore.llm.litellm_route.responses import ResponsesWire
 from agentcore.llm.litellm_route.wire import Wire
-from agentcore.llm.media import check_media
+from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
@@ -50,6 +50,7 @@ class LiteLLMModel:
         """Answer, all at once."""
         litellm = await library.litellm()
         info = await model_info(self.settings)
+        messages = without_unseen(messages, info.features)
         check_media(messages, self.settings, info.features)
         wire = _wire(self.settings, info.features)
         options = wire.options(self.settings, messages, tools, context, info.features)
@@ -77,6 +78,7 @@ class LiteLLMModel:
             return
         litellm = await library.litellm()
         info = await model_info(self.settings)
+        messages = without_unseen(messages, info.features)
         check_media(messages, self.settings, info.features)
         wire = _wire(self.settings, info.features)
         options = wire.options(self.settings, messages, tools, context, info.features)

@@ -11,8 +11,8 @@ from typing import Any
 from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, turns
 from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
+from agentcore.llm.kept import Kept
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
-from agentcore.llm.native.kept import Kept
 from agentcore.llm.native.wire import Call, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema

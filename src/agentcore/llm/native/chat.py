@@ -15,8 +15,8 @@ from agentcore.llm.deltas import Delta
 from agentcore.llm.failures import refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import DeltaReader, assemble, decode_message, decode_usage, stop_reason
+from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.kept import Beginnings, Kept
 from agentcore.llm.native.wire import DONE, Call, array, body_of, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema

@@ -16,15 +16,15 @@ from agentcore.llm.answer import Answer
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
 from agentcore.llm.failures import which_key
 from agentcore.llm.formats.text import clean
+from agentcore.llm.kept import Beginnings
 from agentcore.llm.keys import find_key, hide
-from agentcore.llm.media import check_media
+from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import CallContext
 from agentcore.llm.native.anthropic import AnthropicWire
 from agentcore.llm.native.chat import ChatWire
 from agentcore.llm.native.clients import Answered, clients, read_through
 from agentcore.llm.native.failures import broken_connection, refused
 from agentcore.llm.native.hosts import HOSTS, where
-from agentcore.llm.native.kept import Beginnings
 from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
 from agentcore.llm.reply import Reply
@@ -58,6 +58,7 @@ async def prepare(
     """
     sent = anyio.current_time()
     info = await model_info(settings)
+    messages = without_unseen(messages, info.features)
     _check(messages, settings, info.features)
     wire, base_url, key = _reach(settings, info)
     call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)

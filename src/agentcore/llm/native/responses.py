@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
+from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.kept import Beginnings, Kept
 from agentcore.llm.native.wire import Call, array, body_of, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.llm.native.kept import Beginnings, Kept
+from agentcore.llm.kept import Beginnings, Kept
 from agentcore.messages import Message
 
 
