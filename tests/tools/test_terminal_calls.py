@@ -79,10 +79,10 @@ def test_a_terminal_travels_by_name_with_what_is_not_as_usual() -> None:
 
 def test_sessions_are_resources_of_their_own_and_a_command_may_write_any_file() -> None:
     def touched(tool: AnyTool, session: str) -> tuple[Resource, ...]:
-        return tool.resources_of(TerminalAction(command="true", session=session), "/root")
+        return tool.resources_of(TerminalAction(command="true", session=session), "/project")
 
     usual, overlapping = terminal_tool(), terminal_tool(overlap=True)
-    view = [Resource.file("a.txt", "read", root="/root")]
+    view = [Resource.file("a.txt", "read", root="/project")]
     assert conflicts(touched(usual, "a"), touched(usual, "b"))
     assert conflicts(touched(usual, "a"), view)
     assert conflicts(touched(overlapping, "a"), touched(overlapping, "a"))
