@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,3 +135,18 @@ async def test_forking_inside_a_batch_is_refused(tmp_path: Path) -> None:
         await conversation.run("go")
         with pytest.raises(RewindRefused):
             await conversation.fork()
+
+
+@pytest.mark.parametrize("seq", [1.5, "x", True, b"1"])
+async def test_what_is_no_seq_is_refused_by_the_argument_s_name(tmp_path: Path, seq: Any) -> None:
+    async with Conversation(Agent(llm=ScriptedLLM([say("one")])), tmp_path) as conversation:
+        await conversation.run("go")
+        with pytest.raises(TypeError, match=r"^to=.*: it is the seq of an event"):
+            await conversation.rewind(to=seq)
+        with pytest.raises(TypeError, match=r"^at=.*: it is the seq of an event"):
+            await conversation.fork(at=seq)
+        with pytest.raises(TypeError, match=r"^after=.*: it is the seq of an event"):
+            conversation.events(after=seq)
+        nothing: Any = None
+        with pytest.raises(TypeError, match=r"^to=None"):
+            await conversation.rewind(to=nothing)

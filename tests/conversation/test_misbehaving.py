@@ -484,3 +484,97 @@ async def test_what_is_no_agent_no_model_no_tool_or_no_message_is_told_at_once(t
         with pytest.raises(TypeError, match="not NoneType"):
             await conversation.send(nothing)
         assert conversation.state.status is ConversationStatus.IDLE
+
+
+class Untellable(Exception):
+    """Whose class can't be asked for words."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
+
+
+def nested(depth: int) -> Exception:
+    error: Exception = ValueError("deep")
+    for _ in range(depth):
+        wrapped: list[Exception] = [error]
+        error = ExceptionGroup("g", wrapped)
+    return error
+
+
+def with_notes() -> Exception:
+    error = ValueError("noted")
+    error.__notes__ = 5  # pyright: ignore[reportAttributeAccessIssue] - what the test is about
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (Untellable(), "Untellable", "telling of it raised ValueError"),
+        (ExceptionGroup("g", [Untellable(), ValueError("other")]), "Untellable", "other"),
+        (ExceptionGroup("g", [with_notes(), Untellable()]), "ValueError", "noted"),
+        (with_notes(), "ValueError", "noted"),
+        (nested(3000), "ValueError", "deep"),
+        (BaseExceptionGroup("g", [SystemExit(1), ValueError("other")]), "SystemExit", "other"),
+        (BaseExceptionGroup("g", [SystemExit(3)]), "SystemExit", "3"),
+    ],
+    ids=["untellable", "untellable-group", "notes-in-group", "notes", "deep", "exit-and-error", "exit"],
+)
+async def test_whatever_a_tool_raises_is_its_answer(
+    tmp_path: Path, error: BaseException, code: str, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    async def bad() -> str:
+        """Raise it."""
+        raise error
+
+    caplog.set_level("DEBUG", "agentcore")
+    async with Conversation(Agent(llm=ScriptedLLM([call("bad"), say("done")]), tools=[bad]), tmp_path) as conversation:
+        assert (await conversation.run("go")).text == "done"
+        (answered,) = errors(conversation)
+        assert answered.code == code
+        assert told in answered.error
+
+
+class Stream:
+    """Gives what it is told to."""
+
+    def __init__(self, given: Sequence[object], reply: object) -> None:
+        self._given = list(given)
+        self.reply = reply
+
+    def __aiter__(self) -> Stream:
+        return self
+
+    async def __anext__(self) -> object:
+        if not self._given:
+            raise StopAsyncIteration
+        return self._given.pop(0)
+
+
+class BadModel:
+    """A model of somebody's own, with faults."""
+
+    name = "mine/bad"
+
+    def __init__(self, *given: object) -> None:
+        self._given = given
+
+    async def complete(self, *args: object, **kwargs: object) -> object:
+        return None
+
+    @asynccontextmanager
+    async def stream(self, *args: object, **kwargs: object) -> AsyncGenerator[Stream]:
+        yield Stream(self._given, "words")
+
+
+@pytest.mark.parametrize(("given", "kind"), [((5,), "int"), (("text",), "str"), ((), "str")])
+async def test_a_model_that_gives_what_is_no_delta_or_no_reply_is_named(
+    tmp_path: Path, given: Sequence[object], kind: str
+) -> None:
+    model: Any = BadModel(*given)
+    async with Conversation(Agent(llm=model), tmp_path) as conversation:
+        with pytest.raises(RunError, match=f"The model 'mine/bad' is at fault: its stream gave {kind} instead of"):
+            await conversation.run("go")

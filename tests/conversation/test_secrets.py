@@ -19,7 +19,8 @@ from agentcore import (
     ObservationEvent,
     ToolContext,
 )
-from agentcore.errors import SecretError
+from agentcore.errors import BadRequest, RunError, SecretError
+from agentcore.events import ConversationErrorEvent
 from agentcore.messages import DocumentBlock, ImageBlock
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ContentObservation, tool
@@ -168,3 +169,56 @@ async def test_secrets_can_be_added_and_history_stays_as_it_was(tmp_path: Path) 
         await conversation.add_secrets({"TOKEN": TOKEN})
         assert (await conversation.run("go")).text == "<secret:TOKEN> two"
         assert TOKEN in str(conversation.state.events)
+
+
+QUOTED = 'it\'s a "pass\\word"\n'
+"""A value that `repr` writes in another way, in either kind of quotes."""
+
+
+@tool
+async def look_up() -> str:
+    """Ask a dictionary for what it has not."""
+    raise KeyError(QUOTED)
+
+
+@tool
+async def show() -> str:
+    """Print a dictionary."""
+    return str({"token": QUOTED, "longer": f"x{QUOTED}y"})
+
+
+async def test_what_python_writes_of_a_value_is_masked_in_events_and_in_the_log_of_the_program(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "agentcore")
+    agent = Agent(llm=ScriptedLLM([call("look_up"), call("show"), say("done")]), tools=[look_up, show])
+    store = FileStore(tmp_path / "logs")
+    async with Conversation(agent, tmp_path, store=store, secrets={"PASSWORD": QUOTED}) as conversation:
+        await conversation.run("go")
+        raised, printed = [
+            event.error if isinstance(event, AgentErrorEvent) else str(event.content)
+            for event in conversation.state.events
+            if isinstance(event, AgentErrorEvent | ObservationEvent)
+        ]
+    assert "KeyError: '<secret:PASSWORD>'" in raised
+    assert "<secret:PASSWORD>" in printed
+    assert "pass" not in printed
+    logged = next(record.getMessage() for record in caplog.records if "tool raised" in record.getMessage())
+    assert "KeyError('<secret:PASSWORD>')" in logged
+    assert not any("pass" in record.getMessage() for record in caplog.records)
+
+
+async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG", "agentcore")
+    llm = ScriptedLLM([BadRequest(f"not a key: {QUOTED!r}, {TOKEN}")])
+    async with Conversation(Agent(llm=llm), tmp_path, secrets={"PASSWORD": QUOTED, "TOKEN": TOKEN}) as conversation:
+        with pytest.raises(RunError) as caught:
+            await conversation.run("go")
+        failed = conversation.state.events[-1]
+        assert isinstance(failed, ConversationErrorEvent)
+        assert failed.detail == "not a key: '<secret:PASSWORD>', <secret:TOKEN>"
+        assert "<secret:TOKEN>" in str(caught.value)
+        assert TOKEN not in str(caught.value)
+        assert not any(TOKEN in record.getMessage() for record in caplog.records)

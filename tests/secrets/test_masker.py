@@ -74,6 +74,11 @@ def test_a_value_is_replaced_by_its_name() -> None:
         KEY.encode().hex(),
         KEY.encode().hex().upper(),
         KEY.replace("\n", "\r\n"),
+        repr(KEY)[1:-1],
+        ascii(KEY)[1:-1],
+        str(KEY.encode())[2:-1],
+        repr(repr(KEY))[3:-3],
+        json.dumps(repr(KEY))[2:-2],
     ],
 )
 def test_every_written_form_is_replaced_as_a_whole(written: str) -> None:
@@ -115,6 +120,16 @@ def test_json_and_addresses_do_not_show_a_value(value: str, before: str, after: 
         left = masker.mask_text(quoted).split("<secret:S>")
         assert len(left) > 1
         assert not any(bare in piece for piece in left)
+
+
+@given(value=values, before=surroundings, after=surroundings)
+def test_python_does_not_show_a_value(value: str, before: str, after: str) -> None:
+    masker = Masker([("S", value)])
+
+    for written in (repr(value), repr({"a": before + value + after}), str(KeyError(value + after)), ascii([value])):
+        assert "<secret:S>" in masker.mask_text(written)
+        stream = masker.stream()
+        assert "".join(map(stream.feed, written)) + stream.finish() == masker.mask_text(written)
 
 
 def test_the_longest_value_names_the_mask_where_several_begin() -> None:

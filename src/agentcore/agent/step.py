@@ -6,11 +6,11 @@ A function of values, with no task and no state of its own: whoever calls it wri
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
-from agentcore.llm import CallContext, Delta, Reply
+from agentcore.llm import CallContext, Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.logs import get_logger
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.risk import SecurityRisk
@@ -19,6 +19,8 @@ from agentcore.tools import AnyTool, read_call
 __all__ = ["Call", "StepOutcome", "take_step"]
 
 _log = get_logger(__name__)
+
+_Given = TypeVar("_Given")
 
 Shape = Literal["calls", "content", "reasoning_only", "empty"]
 
@@ -71,12 +73,13 @@ async def take_step(
 
     Raises:
         ModelError: There is no reply.
+        TypeError: The model gave what is no delta, or no reply.
     """
     began = clock()
     async with agent.llm.stream(messages, tools, context=context) as deltas:
         async for delta in deltas:
-            await on_delta(delta)
-        reply = deltas.reply
+            await on_delta(_check(agent, delta, TextDelta, ReasoningDelta, ToolCallDelta, ResetDelta))
+        reply = _check(agent, deltas.reply, Reply)
     usage = UsageEvent(
         reply_id=reply_id,
         model=reply.model,
@@ -90,6 +93,17 @@ async def take_step(
         return StepOutcome("calls", reply, said, answers, calls, usage)
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
+
+
+def _check(agent: Agent, given: _Given, *kinds: type) -> _Given:
+    """Say whose fault it is where a model of somebody's own gives what it should not."""
+    if not isinstance(given, kinds):
+        wanted = ", ".join(kind.__name__ for kind in kinds)
+        raise TypeError(
+            f"The model {agent.llm.name!r} is at fault: its stream gave {type(given).__name__} instead of {wanted} "
+            "(see agentcore.llm.DeltaStream)."
+        )
+    return given
 
 
 def _shape(reply: Reply) -> Shape:

@@ -16,6 +16,7 @@ async def ask_aside(core: Core, question: str) -> str:
     Raises:
         ModelError: There is no reply.
     """
+    core.refuse_elsewhere()
     core.view.update(core.state)
     prompt = core.state.prompt
     words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"

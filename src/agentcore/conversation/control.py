@@ -13,6 +13,7 @@ from agentcore.conversation.journal import Condition
 from agentcore.conversation.pending import reject_event
 from agentcore.conversation.result import make_result
 from agentcore.conversation.settle import turn_under_way
+from agentcore.conversation.watch import check_seq
 from agentcore.errors import NothingPending, RewindRefused, StoreError
 from agentcore.events import (
     ActionApproved,
@@ -181,6 +182,7 @@ async def reject(core: Core, reason: str, ids: Sequence[str] | str | None, by: s
 
 async def rewind(core: Core, to: int) -> None:
     """Move the head."""
+    check_seq("to", to)
     gone = tuple(core.arguments)
     while True:
         turn, state = await turn_under_way(core), core.state

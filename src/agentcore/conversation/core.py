@@ -17,6 +17,7 @@ from pydantic import JsonValue
 from agentcore.agent import Agent
 from agentcore.context import View
 from agentcore.conversation.deltas import DeltaHub
+from agentcore.conversation.home import Home
 from agentcore.conversation.journal import Journal
 from agentcore.conversation.limits import WorkClock
 from agentcore.conversation.result import RunResult
@@ -93,6 +94,7 @@ class Core:
     bench: ToolBench
     hands: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
+    home: Home
     inbox: MemoryObjectSendStream[None]
     stuck: StuckDetector | None
     clock: Callable[[], float]
@@ -140,6 +142,11 @@ class Core:
             elif isinstance(event, ActionStarted) and event.cause in names:
                 ran.add(names[event.cause])
         return frozenset(ran)
+
+    def refuse_elsewhere(self) -> None:
+        """Raise where the caller runs in another event loop, and this has not ended."""
+        if not self.ended.is_set():
+            self.home.refuse_elsewhere()
 
     def scope_of(self, action_id: str) -> anyio.CancelScope:
         """Give the scope of a call, made when first asked for: whoever sees the action can stop it."""

@@ -14,6 +14,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore.conversation.home import Home
 from agentcore.secrets import SecretRegistry, StreamMasker
 
 __all__ = ["DeltaCursor", "DeltaHub", "ReplyVoice", "StreamDelta"]
@@ -46,7 +47,8 @@ class StreamDelta(Value):
 class DeltaCursor:
     """Deltas from now on. An object without a scope or a task; it ends when the conversation closes."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._pieces: deque[StreamDelta] = deque()
         self._lost = 0
         self._news = anyio.Event()
@@ -71,8 +73,9 @@ class DeltaCursor:
     async def __anext__(self) -> StreamDelta:
         await checkpoint()
         while not self._pieces:
-            if self._closed:
+            if self._closed or self._home.is_gone:
                 raise StopAsyncIteration
+            self._home.refuse_elsewhere()
             if self._news.is_set():
                 self._news = anyio.Event()
             await self._news.wait()
@@ -85,14 +88,15 @@ class DeltaCursor:
 class DeltaHub:
     """Gives every piece to everybody who listens; never waits for anybody."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Home) -> None:
+        self._home = home
         # Weak: a cursor that was dropped without being closed takes no more pieces.
         self._cursors: WeakSet[DeltaCursor] = WeakSet()
         self._closed = False
 
     def subscribe(self) -> DeltaCursor:
         """Listen from now on."""
-        cursor = DeltaCursor()
+        cursor = DeltaCursor(self._home)
         if self._closed:
             cursor.close()
         self._cursors.add(cursor)

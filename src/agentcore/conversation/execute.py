@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 import anyio
 from anyio import get_cancelled_exc_class
-from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
+from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 from pydantic import JsonValue
 
 from agentcore.agent import Call
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
-from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
+from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.queue import Place, Queue
 from agentcore.conversation.spool import GrowingSpool, open_spool, spool, spool_if_room
+from agentcore.conversation.telling import describe, masked_repr, text_of
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.llm import LLM
@@ -50,6 +50,7 @@ class CallHost:
     async def progress(self, action_id: str, text: str) -> None:
         """Show people what the tool is doing; nothing is kept."""
         assert action_id == self._event.id
+        self._core.home.refuse_elsewhere()
         self._show(self._masking.feed(text))
         await checkpoint()
 
@@ -76,6 +77,7 @@ class CallHost:
 
     async def interrupt(self) -> None:
         """Stop the turn of the call; one that ended is not mistaken for the turn that works now."""
+        self._core.home.refuse_elsewhere()
         if self._turn is not None:
             self._turn.interrupt(f"the tool {self._event.tool_name!r} asked for it")
         await checkpoint()
@@ -114,7 +116,8 @@ def claims(core: Core, call: Call) -> Sequence[Resource]:
     try:
         return call.tool.resources_of(call.action, core.workspace.root)
     except Exception as error:
-        _log.warning("resources unknown: asking the tool raised", tool=call.tool.name, error=repr(error))
+        told = masked_repr(core.secrets, error)
+        _log.warning("resources unknown: asking the tool raised", tool=call.tool.name, error=told)
         return (Resource.workspace("write"),)
 
 
@@ -154,13 +157,15 @@ async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) ->
 class _Hand:
     """One call that runs, or waits until it may."""
 
-    __slots__ = ("abandoned", "call", "place", "scope", "started")
+    __slots__ = ("abandoned", "begun", "call", "place", "scope", "started")
 
     def __init__(self, call: Call, place: Place, started: bool) -> None:
         self.call = call
         self.place = place
         self.started = started
         """Whether its `ActionStarted` is in the log."""
+        self.begun = False
+        """Whether its task has."""
         self.scope = anyio.CancelScope()
         """Cancelled with the turn. The call's own, which others may cancel, is inside."""
         self.abandoned = False
@@ -199,6 +204,7 @@ class _Crew:
         """
         for hand in self._hands.values():
             hand.scope.cancel()
+        await self._forget_unbegun()
         if self._hands:
             with anyio.move_on_after(_STOP_SECONDS, shield=True):  # noqa: ASYNC912 it waits at least once
                 while self._hands:
@@ -207,10 +213,21 @@ class _Crew:
         for hand in tuple(self._hands.values()):
             await self._abandon(hand)
         if self._errors:
-            error = bare(BaseExceptionGroup("calls", self._errors))
+            error = to_raise(BaseExceptionGroup("calls", self._errors), self._errors)
             raise error from error.__cause__
 
+    async def _forget_unbegun(self) -> None:
+        """Wait for none whose task will never begin: asyncio, when its loop is stopped, cancels tasks before they do."""
+        if all(hand.begun for hand in self._hands.values()):
+            return
+        for _ in range(2):  # after one round all have begun that will
+            await cancel_shielded_checkpoint()
+        for event_id in [event_id for event_id, hand in self._hands.items() if not hand.begun]:
+            self._core.forget_call(event_id)
+            del self._hands[event_id]
+
     async def _run(self, hand: _Hand) -> None:
+        hand.begun = True
         try:
             with hand.scope:
                 await _run_call(self._core, hand, self._room)
@@ -293,25 +310,25 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
         execute = await core.bench.executor(call.tool)
         observation = await execute(call.action, context)
         return await observe(core, call, observation)
-    except (Exception, SystemExit) as error:
-        if core.failure is not None:
-            raise core.failure from None  # nothing can be answered any more
-        return _failed(event, bare(error))
     except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again
         context.request_cancel()
         if await is_cancelled():  # noqa: ASYNC102 asking does not wait
             raise
-        return _failed(event, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
-    except BaseException:
+        return _failed(core, event, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
+    except BaseException as error:
+        if all(isinstance(leaf, Exception | SystemExit) for leaf in leaves_of(error)):  # one, or a group of such
+            if core.failure is not None:
+                raise core.failure from None  # nothing can be answered any more
+            return _failed(core, event, bare(error))
         context.request_cancel()
         raise
     finally:
         host.finish()
 
 
-def _failed(event: ActionEvent, error: BaseException) -> AgentErrorEvent:
-    _log.debug("tool raised", tool=event.tool_name, action=event.id, error=repr(error))
-    text = str(error) if isinstance(error, AgentcoreError) else _describe(error)
+def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorEvent:
+    _log.debug("tool raised", tool=event.tool_name, action=event.id, error=masked_repr(core.secrets, error))
+    text = text_of(error) if isinstance(error, AgentcoreError) else describe(error)
     return AgentErrorEvent(
         cause=event.id,
         tool_name=event.tool_name,
@@ -365,10 +382,3 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
 
 def _runs_in_thread(tool: AnyTool) -> bool:
     return isinstance(tool, FunctionTool) and not inspect.iscoroutinefunction(tool.function)
-
-
-def _describe(error: BaseException) -> str:
-    """Say what was raised and where in the tool: the model may have written the code that raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = f" (at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
-    return "\n".join((f"The tool raised {type(error).__name__}: {error}{where}", *getattr(error, "__notes__", ())))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 
+from agentcore.conversation.watch import check_seq
 from agentcore.errors import RewindRefused
 from agentcore.events import (
     ConversationStateUpdateEvent,
@@ -32,7 +33,7 @@ async def fork_log(store: Store, state: ConversationState, at: int | None, conve
         RewindRefused: `at` is not a settled point.
         ConversationExists: The store has that id.
     """
-    at = state.head if at is None else at
+    at = state.head if at is None else check_seq("at", at)
     if not state.is_settled(at):
         raise RewindRefused(f"Event {at} is not a point to fork at.", state.nearest_settled(at))
     # A move of the head means nothing in a log that holds the branch alone.

@@ -2,49 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
-from typing import cast
+from collections.abc import AsyncGenerator, Collection
+from contextlib import asynccontextmanager, suppress
+from typing import Final, cast
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint_if_cancelled
 
-__all__ = ["bare", "cancelled_itself", "is_cancelled", "open_group"]
+from agentcore.conversation.home import is_asyncio
+from agentcore.conversation.telling import text_of
+
+__all__ = ["bare", "cancelled_itself", "is_cancelled", "leaves_of", "open_group", "to_raise"]
+
+_ENDS: Final = (SystemExit, KeyboardInterrupt)
+"""What asyncio lets stop the loop, whichever task raises it."""
 
 
 def bare(error: BaseException) -> BaseException:
     """Give the one exception that a group is about; others are told in its notes."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    leaves = list(_leaves(cast("BaseExceptionGroup[BaseException]", error)))
+    leaves = leaves_of(cast("BaseExceptionGroup[BaseException]", error))
     # An interrupt from the keyboard, or the end of the process, goes before what it caused.
     first = next((leaf for leaf in leaves if not isinstance(leaf, Exception)), leaves[0])
     for leaf in leaves:
         if leaf is not first:
-            first.add_note(f"At the same time: {type(leaf).__name__}: {leaf}")
+            _note(first, f"At the same time: {type(leaf).__name__}: {text_of(leaf)}")
     return first
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for error in group.exceptions:
+def leaves_of(error: BaseException) -> list[BaseException]:
+    """Give the exceptions that are no groups, in their order; of what is no group, itself."""
+    leaves: list[BaseException] = []
+    left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
+    while left:
+        error = left.pop()
         if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+            left.extend(reversed(cast("BaseExceptionGroup[BaseException]", error).exceptions))
         else:
-            yield error
+            leaves.append(error)
+    return leaves
+
+
+def _note(error: BaseException, note: str) -> None:
+    with suppress(Exception):  # its notes may have been made anything
+        error.add_note(note)
 
 
 @asynccontextmanager
 async def open_group() -> AsyncGenerator[TaskGroup]:
-    """Open a task group; what a task or the body raises leaves bare."""
+    """Open a task group; what a task or the body raises leaves bare, where it may (see `to_raise`)."""
+    raised: BaseException | None = None
     try:
         async with anyio.create_task_group() as tasks:
-            yield tasks
+            try:
+                yield tasks
+            except BaseException as error:
+                raised = error
+                raise
     except BaseExceptionGroup as group:
-        error = bare(group)
+        error = to_raise(group, () if raised is None else (raised,))
         # The cause stays what it was: the group would only repeat it.
         raise error from error.__cause__
+
+
+def to_raise(group: BaseExceptionGroup[BaseException], own: Collection[BaseException]) -> BaseException:
+    """Give what is to leave for a group: the exception that it is about, or the group where that may not leave bare.
+
+    An end of the process that comes out of a task has stopped asyncio's loop already. All else is unwound while the loop
+    is being closed: a task that raises it bare once more stops that too, before the threads are told to end, and the
+    process waits for them for ever.
+
+    Args:
+        group: What was raised.
+        own: What has not left a task before.
+    """
+    error = bare(group)
+    if isinstance(error, _ENDS) and not any(error is one for one in own) and is_asyncio():
+        return group
+    return error
 
 
 async def is_cancelled() -> bool:

@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
 from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
-from anyio.lowlevel import checkpoint_if_cancelled
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 from pydantic import JsonValue
 
 from agentcore.agent import Agent
@@ -42,7 +42,8 @@ class Conversation(AsyncContextManagerMixin):
     """A conversation with an agent: `async with Conversation(agent, workspace=...) as conversation`.
 
     What happens in it is an append-only log, kept in the store before anybody is told of it; `state` is what the log
-    says. Leaving the context interrupts what runs, answers what is open, and closes everything.
+    says. Leaving the context interrupts what runs, answers what is open, and closes everything. It belongs to the event
+    loop that it was entered in: in another one, or in another thread, all that waits or changes anything is refused.
 
     Args:
         agent: Who works. None goes on with the recorded agent of a conversation that the store knows.
@@ -174,7 +175,9 @@ class Conversation(AsyncContextManagerMixin):
 
     def deltas(self) -> DeltaCursor:
         """Follow what is being said, piece by piece, from now on. Lossy; what counts is in the log."""
-        return self._core.deltas.subscribe()
+        core = self._core
+        core.refuse_elsewhere()
+        return core.deltas.subscribe()
 
     async def pause(self) -> None:
         """Stop at the end of the step under way; nothing is cut off."""
@@ -231,6 +234,7 @@ class Conversation(AsyncContextManagerMixin):
 
         Raises:
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
+            TypeError: `to` is no int.
         """
         await self._command(control.rewind, to)
 
@@ -239,6 +243,7 @@ class Conversation(AsyncContextManagerMixin):
 
         Raises:
             RewindRefused: `at` is not a settled point.
+            TypeError: `at` is neither None nor an int.
         """
         core = await self._live()
         return await fork_log(core.store, core.state, at, id)
@@ -271,6 +276,10 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = self._core
         refuse_inside(core.state.conversation_id, "close")
+        if core.ended.is_set() or core.home.is_gone:
+            await checkpoint()
+            return
+        core.refuse_elsewhere()
         core.stop.set()
         await core.ended.wait()
 
@@ -286,6 +295,7 @@ class Conversation(AsyncContextManagerMixin):
         refuse_inside(core.state.conversation_id, "delete")
         if core.ended.is_set() and not core.delete:
             raise ConversationClosed(core.state.conversation_id)
+        core.refuse_elsewhere()
         core.delete = True
         await self.close()
         if core.undeleted is not None:
@@ -311,7 +321,9 @@ class Conversation(AsyncContextManagerMixin):
     async def _live(self) -> Core:
         # A caller that is cancelled leaves with that, not with an error that it can do nothing about.
         await checkpoint_if_cancelled()
-        return self._checked()
+        core = self._checked()
+        core.refuse_elsewhere()
+        return core
 
     def _checked(self) -> Core:
         core = self._core

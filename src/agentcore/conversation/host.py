@@ -14,7 +14,9 @@ from agentcore.agent import Agent
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.handle import Conversation
+from agentcore.conversation.home import Home
 from agentcore.conversation.serve import Setup, serve_conversation
+from agentcore.conversation.telling import masked_repr
 from agentcore.errors import ConversationError
 from agentcore.logs import get_logger
 from agentcore.record import Store
@@ -38,11 +40,13 @@ class Host(AsyncContextManagerMixin):
         self._tasks: TaskGroup | None = None
         self._cores: set[Core] = set()  # not by id: two stores may each have one of the same
         self._leaving = False
+        self._home: Home | None = None
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         if self._tasks is not None:
             raise ConversationError("A Host is entered once. Make another one.")
+        self._home = Home(None)
         async with open_group() as self._tasks:
             try:
                 yield self
@@ -66,10 +70,11 @@ class Host(AsyncContextManagerMixin):
 
         Raises:
             StoreError: The log can't be opened.
-            ConversationError: The host is not open, or not any more.
+            ConversationError: The host is not open, or not any more, or belongs to another event loop.
         """
-        if self._tasks is None or self._leaving:
+        if self._tasks is None or self._home is None or self._leaving or self._home.is_gone:
             raise ConversationError("The host is not open: use `async with Host() as host`.")
+        self._home.refuse_elsewhere()
         setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
@@ -84,7 +89,8 @@ class Host(AsyncContextManagerMixin):
         except Exception as error:
             if status.core is None:
                 raise  # not open yet: whoever opens it is told
-            _log.error("conversation ended", conversation=status.core.state.conversation_id, error=repr(error))
+            told = masked_repr(status.core.secrets, error)
+            _log.error("conversation ended", conversation=status.core.state.conversation_id, error=told)
         finally:
             if status.core is not None:
                 self._cores.discard(status.core)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from agentcore.conversation.home import Home
 from agentcore.errors import ConversationClosed
 from agentcore.events import Event
 from agentcore.record import ConversationState
@@ -67,7 +68,8 @@ class Drafts:
 class Journal:
     """Writes groups of events, masked. Any task of the conversation may use it at any time."""
 
-    def __init__(self, conversation_id: str, drafts: Drafts, secrets: SecretRegistry) -> None:
+    def __init__(self, conversation_id: str, drafts: Drafts, secrets: SecretRegistry, home: Home) -> None:
+        self._home = home
         self._id = conversation_id
         self._drafts = drafts
         self._secrets = secrets
@@ -93,6 +95,7 @@ class Journal:
         """Write, even where the caller is cancelled already: for what has happened and must not be lost."""
         if not events:
             return ()
+        self._home.refuse_elsewhere()
         masker = self._secrets.masker
         draft = Draft([masker.mask_event(event) for event in events], condition)
         if not self._drafts.put(draft):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import anyio
+from anyio import get_cancelled_exc_class
 
 from agentcore.conversation.journal import Draft, Drafts
 from agentcore.conversation.watch import Bell
@@ -28,7 +29,7 @@ async def keep_record(drafts: Drafts, log: EventLog, bell: Bell, on_failure: Cal
     """
     failure: StoreError | None = None
     with anyio.CancelScope(shield=True):
-        while waiting := await drafts.take(_MOST):
+        while waiting := await _next(drafts):
             for batch in _batches(waiting):
                 if failure is None:
                     try:
@@ -45,6 +46,18 @@ async def keep_record(drafts: Drafts, log: EventLog, bell: Bell, on_failure: Cal
                             raise
                 _tell(batch, failure)
                 bell.ring()
+
+
+async def _next(drafts: Drafts) -> list[Draft]:
+    """Wait for drafts; none when there will be no more."""
+    waiting: list[Draft] | None = None
+    while waiting is None:
+        try:
+            waiting = await drafts.take(_MOST)
+        except get_cancelled_exc_class():  # noqa: ASYNC103 not that of a scope: those can't come in
+            # asyncio cancels each task of a loop that something has stopped. What they still write is kept.
+            continue  # noqa: ASYNC104 the same
+    return waiting
 
 
 def _store_error(error: BaseException, log: EventLog) -> StoreError:

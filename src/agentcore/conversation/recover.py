@@ -9,6 +9,7 @@ from agentcore.conversation.core import Core
 from agentcore.conversation.execute import CallHost, interrupted, make_context, observe
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.pending import prepare
+from agentcore.conversation.telling import masked_repr
 from agentcore.events import (
     AgentErrorEvent,
     ConversationStateUpdateEvent,
@@ -82,5 +83,6 @@ async def _reconcile(core: Core, call: Call) -> ObservationEvent | None:
             observation = await call.tool.reconcile(call.action, context)
             return None if observation is None else await observe(core, call, observation)
     except Exception as error:
-        _log.warning("reconcile failed", tool=call.tool.name, action=call.event.id, error=repr(error))
+        told = masked_repr(core.secrets, error)
+        _log.warning("reconcile failed", tool=call.tool.name, action=call.event.id, error=told)
         return None

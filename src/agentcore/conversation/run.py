@@ -15,6 +15,7 @@ from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.output import recorded_output
 from agentcore.conversation.result import RunResult, make_result
 from agentcore.conversation.settle import turn_under_way
+from agentcore.conversation.telling import text_of
 from agentcore.conversation.watch import EventCursor
 from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
 from agentcore.events import ConversationStatus, Event, MessageEvent
@@ -71,7 +72,8 @@ def outcome_of(core: Core, turn: Turn) -> RunResult:
     if turn.error is None:
         return result
     if not turn.fatal:
-        raise RunError(f"The run failed with {type(turn.error).__name__}: {turn.error}", result) from turn.error
+        told = core.secrets.masker.mask_text(text_of(turn.error))
+        raise RunError(f"The run failed with {type(turn.error).__name__}: {told}", result) from turn.error
     core.told = core.told or turn.error is core.failure
     if not isinstance(turn.error, StoreError | ConversationClosed):
         raise ConversationClosed(core.state.conversation_id) from turn.error
@@ -106,6 +108,7 @@ class RunStream:
 
     async def __anext__(self) -> Event:
         refuse_inside(self._core.state.conversation_id, "run_stream")
+        self._core.refuse_elsewhere()
         if self._run is None or self._cursor is None:
             core = self._core
             self._cursor = EventCursor(core.state, core.bell, core.state.head)

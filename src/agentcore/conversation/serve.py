@@ -21,6 +21,7 @@ from agentcore.agent import Agent, record_agent, restore_agent
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaHub
 from agentcore.conversation.groups import open_group
+from agentcore.conversation.home import Home
 from agentcore.conversation.journal import Drafts, Journal
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
@@ -105,10 +106,11 @@ class _Recording:
     def __init__(self, log: EventLog, secrets: SecretRegistry) -> None:
         self.log = log
         self.secrets = secrets
-        self.bell = Bell()
+        self.home = Home(log.state.conversation_id)
+        self.bell = Bell(self.home)
         self.core: Core | None = None
         self._drafts = Drafts()
-        self.journal = Journal(log.state.conversation_id, self._drafts, secrets)
+        self.journal = Journal(log.state.conversation_id, self._drafts, secrets, self.home)
 
     @asynccontextmanager
     async def under_way(self) -> AsyncGenerator[None]:
@@ -149,12 +151,13 @@ async def _serve(
             workspace=workspace,
             journal=recording.journal,
             bell=recording.bell,
-            deltas=DeltaHub(),
+            deltas=DeltaHub(recording.home),
             secrets=recording.secrets,
             policy=policy,
             confirm=confirm,
-            bench=ToolBench(tasks, workspace, state.conversation_id),
+            bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
             hands=hands,
+            home=recording.home,
             inbox=inbox_in,
             stuck=None if agent.stuck is None else StuckDetector(agent.stuck),
             clock=anyio.current_time,

@@ -12,6 +12,7 @@ from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import execute_calls, starts_at_once
 from agentcore.conversation.settle import settle
+from agentcore.conversation.telling import masked_repr
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
 from agentcore.events import (
     ActionEvent,
@@ -279,7 +280,9 @@ def _must_ask(core: Core, call: Call) -> bool:
         return core.policy.needs_confirmation(call.event)
     except Exception as error:
         # The reply was paid for, and has to be kept; what nobody could decide on, a person decides.
-        _log.warning("a person is asked: the policy raised", tool=call.tool.name, error=repr(error))
+        _log.warning(
+            "a person is asked: the policy raised", tool=call.tool.name, error=masked_repr(core.secrets, error)
+        )
         return True
 
 

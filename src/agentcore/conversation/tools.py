@@ -10,8 +10,10 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from agentcore.conversation.groups import bare
+from agentcore.conversation.telling import masked_repr
 from agentcore.errors import ToolError
 from agentcore.logs import get_logger
+from agentcore.secrets import SecretRegistry
 from agentcore.tools import AnyTool, Observation, ToolContext
 from agentcore.workspace import Workspace
 
@@ -29,8 +31,9 @@ _CLOSE_SECONDS = 10.0
 class _Owner:
     """Opens and closes one tool's executor in one task, for callers in any task."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, secrets: SecretRegistry) -> None:
         self.name = name
+        self._secrets = secrets
         self.execute: Execute | None = None
         """What does the tool's actions, while it is open."""
         self._scope = anyio.CancelScope()
@@ -51,7 +54,7 @@ class _Owner:
                 raise  # the call that wanted it is told
             # One tool that ends by itself does not end the conversation: the next call opens it again.
             self._failure = bare(error)
-            _log.warning("tool ended", tool=self.name, error=repr(self._failure))
+            _log.warning("tool ended", tool=self.name, error=masked_repr(self._secrets, self._failure))
         finally:
             self.execute = None
             self._done.set()
@@ -77,10 +80,11 @@ class _Owner:
 class ToolBench:
     """Gives the executor of each tool."""
 
-    def __init__(self, owners: TaskGroup, workspace: Workspace, conversation_id: str) -> None:
+    def __init__(self, owners: TaskGroup, workspace: Workspace, conversation_id: str, secrets: SecretRegistry) -> None:
         self._tasks = owners
         self._workspace = workspace
         self._id = conversation_id
+        self._secrets = secrets
         self._owners: dict[str, _Owner] = {}
         self._opening: dict[str, anyio.Lock] = {}  # two calls of one reply may both be the first
 
@@ -97,7 +101,7 @@ class ToolBench:
             owner = self._owners.get(tool.name)
             if owner is None or owner.execute is None:
                 self._owners.pop(tool.name, None)
-                owner = _Owner(tool.name)
+                owner = _Owner(tool.name, self._secrets)
                 await self._tasks.start(owner.run, tool.open(self._workspace, self._id), name=f"tool {tool.name}")
                 self._owners[tool.name] = owner
             if owner.execute is None:

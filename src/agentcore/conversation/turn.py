@@ -11,12 +11,13 @@ from anyio import get_cancelled_exc_class
 
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.execute import execute_calls, interrupted
-from agentcore.conversation.groups import cancelled_itself, is_cancelled
+from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
 from agentcore.conversation.limits import WorkClock, exceeded
 from agentcore.conversation.pending import approved_calls, ask_for_approval
 from agentcore.conversation.result import make_result
 from agentcore.conversation.settle import settle
 from agentcore.conversation.stepping import Stepper
+from agentcore.conversation.telling import masked_repr, repr_of, text_of
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import (
     ConversationErrorEvent,
@@ -138,9 +139,10 @@ async def _record_failure(core: Core, turn: Turn, error: BaseException) -> None:
     """Record that the turn failed; where the log has died, that is what those who wait are told."""
     turn.settling = True
     turn.error = error
-    failed = ConversationErrorEvent(code=type(error).__name__, detail=str(error) or repr(error))
+    what = error if isinstance(error, Exception) else bare(error)
+    failed = ConversationErrorEvent(code=type(what).__name__, detail=text_of(what) or repr_of(what))
     try:
         await _answer_open(core, "the run failed", failed)
-        _log.info("run failed", error=repr(error))
+        _log.info("run failed", error=masked_repr(core.secrets, error))
     except (StoreError, ConversationClosed) as dead:
         turn.error, turn.fatal = dead, True

@@ -7,23 +7,36 @@ from typing import Self
 import anyio
 from anyio.lowlevel import checkpoint
 
+from agentcore.conversation.home import Home
 from agentcore.events import Event
 from agentcore.record import ConversationState
 
-__all__ = ["Bell", "EventCursor"]
+__all__ = ["Bell", "EventCursor", "check_seq"]
 
 _STRIDE = 16
 """Events a cursor gives between two checkpoints: it neither starves other tasks nor pays for each event."""
 
 
+def check_seq(name: str, seq: int | object) -> int:
+    """Refuse what is no number of an event; True is one to Python."""
+    if not isinstance(seq, int) or isinstance(seq, bool):
+        raise TypeError(f"{name}={seq!r}: it is the seq of an event, an int such as `state.head` or `event.seq`.")
+    return seq
+
+
 class Bell:
     """Rung once per group commit; everybody who waits is woken by one event."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: Home) -> None:
+        self._home = home
         self._rung = anyio.Event()
         self._waiting = 0
-        self.closed = False
-        """Nothing will ever be appended again."""
+        self._closed = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether nothing will ever be appended again."""
+        return self._closed or self._home.is_gone
 
     def ring(self) -> None:
         """Wake everybody who waits."""
@@ -33,14 +46,19 @@ class Bell:
 
     def close(self) -> None:
         """Wake everybody who waits, for the last time."""
-        self.closed = True
+        self._closed = True
         self.ring()
 
     async def wait(self) -> None:
-        """Wait for the next ring; not at all when the bell is closed."""
+        """Wait for the next ring; not at all when the bell is closed.
+
+        Raises:
+            ConversationError: The caller is in another event loop.
+        """
         if self.closed:
             await checkpoint()
             return
+        self._home.refuse_elsewhere()
         self._waiting += 1
         try:
             await self._rung.wait()
@@ -56,7 +74,7 @@ class EventCursor:
     """
 
     def __init__(self, state: ConversationState, bell: Bell, after: int | None) -> None:
-        if after is not None and after < 0:
+        if after is not None and check_seq("after", after) < 0:
             raise ValueError(f"after={after}: it is the seq of the last event you have, or None for all of them.")
         self._state = state
         self._bell = bell

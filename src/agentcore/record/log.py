@@ -21,7 +21,7 @@ from agentcore.record.files.store import FileStore
 from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import store_limiter
 from agentcore.record.state import ConversationState
-from agentcore.record.store import Record, Store, StoredLog
+from agentcore.record.store import NO_EVENTS, Record, Store, StoredLog
 from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
 
 __all__ = ["EventLog", "LogReader", "read_log"]
@@ -37,9 +37,10 @@ _CLOSING_SECONDS = 30
 class EventLog:
     """An open log and the state that its events fold to."""
 
-    def __init__(self, stored: StoredLog, state: ConversationState) -> None:
+    def __init__(self, stored: StoredLog, state: ConversationState, *, repaired: str | None = None) -> None:
         self._stored = stored
         self.state = state
+        self._repaired = repaired
 
     @classmethod
     async def create(cls, store: Store, conversation_id: str) -> Self:
@@ -69,12 +70,12 @@ class EventLog:
             with anyio.move_on_after(_CLOSING_SECONDS, shield=True):
                 await stored.close()
             raise
-        return cls(stored, state)
+        return cls(stored, state, repaired=stored.repaired or (None if state.head else NO_EVENTS))
 
     @property
     def repaired(self) -> str | None:
-        """What was cut off an unfinished end when the log was opened, or None."""
-        return self._stored.repaired
+        """What was not whole when the log was opened: what was cut off its end, or that it held nothing. None otherwise."""
+        return self._repaired
 
     async def append(self, groups: Sequence[Sequence[Event]]) -> list[list[Event]]:
         """Keep groups of events, each whole or not at all, in one write; give them back with their seqs.

@@ -13,7 +13,13 @@ from typing import NamedTuple, Protocol
 from agentcore._value import Value
 from agentcore.errors import SeqConflict
 
-__all__ = ["LogInfo", "Record", "Store", "StoredLog", "check_append"]
+__all__ = ["NO_EVENTS", "LogInfo", "Record", "Store", "StoredLog", "check_append"]
+
+
+NO_EVENTS = (
+    "no event at all: the log was made, and then its writer ended before it kept one, or the file was emptied since"
+)
+"""What is told of a log that was made and holds nothing. What was in it can't be told from there."""
 
 
 class Record(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from urllib.parse import quote, quote_plus
 
 from agentcore.errors import SecretError
@@ -47,6 +47,7 @@ def encoded_forms(value: str) -> Iterator[str]:
     for variant in dict.fromkeys(variants):
         yield variant
         yield from _json_forms(variant)
+        yield from _python_forms(variant)
         yield from _url_forms(variant)
         yield from _binary_forms(variant.encode())
 
@@ -75,6 +76,26 @@ def _json_forms(value: str) -> Iterator[str]:
 
 def _json_escaped(value: str, ascii_only: bool) -> str:
     return json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+
+
+def _python_forms(value: str) -> Iterator[str]:
+    """Yield what `repr` makes of it, and of its bytes: so a KeyError tells it, and a dictionary that is printed."""
+    for written in (repr, ascii, _bytes_repr):
+        # What else is in a text decides which quotes stand around it, and so whether a single one is escaped.
+        for quote_mark in ("'", "\\'"):
+            once = _python_escaped(value, written, quote_mark)
+            yield once
+            yield _json_escaped(once, ascii_only=True)
+            for again in ("'", "\\'"):
+                yield _python_escaped(once, repr, again)  # the `repr` of an error that has another one's text
+
+
+def _bytes_repr(value: str) -> str:
+    return repr(value.encode())[1:]
+
+
+def _python_escaped(value: str, written: Callable[[str], str], quote_mark: str) -> str:
+    return quote_mark.join(written(part)[1:-1] for part in value.split("'"))
 
 
 def _url_forms(value: str) -> Iterator[str]:

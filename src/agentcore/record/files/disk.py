@@ -6,13 +6,20 @@ are not among them.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
-from typing import Protocol
+import stat
+from typing import Final, Protocol
+
+from agentcore.errors import StoreError
 
 __all__ = ["Disk", "RealDisk"]
 
+
+_NO_FILE: Final = (errno.ENXIO, errno.EISDIR, errno.EOPNOTSUPP)
+"""What opening says of a pipe that nobody reads and of a socket, and of a folder that is to be written to."""
 
 # On macOS, fsync leaves the data in the drive's own cache.
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
@@ -63,7 +70,7 @@ class RealDisk:
 
     def open_append(self, path: str) -> int:
         """Open a file for appending."""
-        return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return _open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def write(self, descriptor: int, data: bytes) -> None:
         """Append all of it."""
@@ -96,7 +103,7 @@ class RealDisk:
 
     def read(self, path: str, start: int = 0) -> bytes:
         """Give all bytes of a file from this one on."""
-        with open(path, "rb") as file:
+        with open(_open_regular(path, os.O_RDONLY), "rb") as file:
             file.seek(start)
             return file.read()
 
@@ -111,3 +118,24 @@ class RealDisk:
     def remove_folder(self, path: str) -> None:
         """Remove a folder and all that is in it."""
         shutil.rmtree(path)
+
+
+def _open_regular(path: str, flags: int) -> int:
+    """Open a file; a pipe, whose other end may never come, and a device, which keeps nothing, are refused at once."""
+    try:
+        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            raise _not_regular(path) from error
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise _not_regular(path)
+    return descriptor
+
+
+def _not_regular(path: str) -> StoreError:
+    return StoreError(
+        f"{path!r} is no regular file, but a pipe, a socket, a device or a folder: no log can be kept in it, and nothing "
+        "can be read. Put the log's own file back there, from a backup."
+    )

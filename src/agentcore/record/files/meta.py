@@ -6,6 +6,7 @@ import json
 import os
 from datetime import UTC, datetime
 
+from agentcore.errors import StoreError
 from agentcore.record.files.disk import Disk
 from agentcore.record.store import LogInfo
 
@@ -48,7 +49,10 @@ def read_info(disk: Disk, folder: str, conversation_id: str) -> LogInfo:
         if created.tzinfo is None or version < 1:
             raise ValueError(f"created {created}, format_version {version}")  # noqa: TRY301
         problem = None
-    except (ValueError, KeyError, TypeError) as error:
+    except StoreError as error:
+        problem = str(error)
+        created, version = _changed(path), 0
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         problem = f"{path!r} is damaged ({error!r}): it should hold id, created (with its offset) and format_version."
         created, version = _changed(path), 0
     try:

@@ -26,7 +26,7 @@ from agentcore.record.files.meta import has_meta, read_info, write_meta
 from agentcore.record.files.repair import RepairReport, examine, keep_copy, repair_log
 from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import run_bounded
-from agentcore.record.store import LogInfo
+from agentcore.record.store import NO_EVENTS, LogInfo
 from agentcore.record.upgrade import FORMAT_VERSION, other_format
 
 __all__ = ["FileStore"]
@@ -111,7 +111,7 @@ class FileStore:
         await self._run("Deleting", self._delete, conversation_id)
 
     async def verify(self, conversation_id: str) -> tuple[int, str | None]:
-        """Read a whole log with its blobs, beside its writer if there is one: how many events, and what unfinished end.
+        """Read a whole log with its blobs, beside its writer if there is one: how many events, and what is not whole.
 
         Raises:
             LogDamaged: a line in the middle, or a blob that one names, is not what was written.
@@ -295,7 +295,7 @@ class FileStore:
         if found.damage is not None:
             path = os.path.join(folder, "events.jsonl")
             raise LogDamaged(path, *found.damage, f"agentcore log repair {conversation_id}")
-        return found.kept, found.torn
+        return found.kept, found.torn or (None if found.kept else NO_EVENTS)
 
     def _repair(self, folder: str, conversation_id: str) -> RepairReport:
         version = self._sound_info(folder, conversation_id).format_version

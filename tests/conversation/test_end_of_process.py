@@ -1,0 +1,59 @@
+"""What ends the process ends it, with its code, wherever in a conversation it is raised."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+PROGRAM = Path(__file__).with_name("ended_program.py")
+
+
+async def ends_with(kind: str, backend: str, cwd: Path) -> int:
+    with anyio.fail_after(60):
+        # Its words are of no interest here: what asyncio says of tasks that fail while it closes.
+        done = await anyio.run_process([sys.executable, str(PROGRAM), kind, backend], check=False, cwd=cwd)
+    return done.returncode
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("task", 6),
+        ("body", 6),
+        ("ask", 6),
+        ("think", 6),
+        ("watch", 6),
+        ("child_exits", 6),
+        ("interrupt", -signal.SIGINT),
+        ("interrupt_in_thread", -signal.SIGINT),
+    ],
+)
+def test_the_process_ends_with_its_code_on_asyncio(kind: str, code: int, tmp_path: Path) -> None:
+    assert anyio.run(ends_with, kind, "asyncio", tmp_path) == code
+
+
+@pytest.mark.parametrize(("kind", "code"), [("task", 6), ("ask", 6), ("interrupt", -signal.SIGINT)])
+def test_the_process_ends_with_its_code_on_trio(kind: str, code: int, tmp_path: Path) -> None:
+    assert anyio.run(ends_with, kind, "trio", tmp_path) == code
+
+
+async def interrupted_twice(cwd: Path) -> int:
+    program = [sys.executable, str(PROGRAM), "hold", "asyncio"]
+    with anyio.fail_after(60):
+        async with await anyio.open_process(program, cwd=cwd, stderr=None) as process:
+            assert process.stdout is not None
+            said = BufferedByteReceiveStream(process.stdout)
+            assert await said.receive_until(b"\n", 100) == b"held"
+            process.send_signal(signal.SIGINT)
+            assert await said.receive_until(b"\n", 100) == b"asked"
+            process.send_signal(signal.SIGINT)
+            return await process.wait()
+
+
+def test_a_second_ctrl_c_ends_a_tool_that_shields_itself(tmp_path: Path) -> None:
+    assert anyio.run(interrupted_twice, tmp_path) == -signal.SIGINT
