@@ -51,6 +51,7 @@ async def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore._collecting",
         "agentcore.cli",
         "agentcore.cli.app",
+        "agentcore.cli.bounds",
         "agentcore.errors",
     }
 
@@ -80,6 +81,8 @@ async def test_windows_is_refused_in_one_sentence(cli: Cli) -> None:
         ("run",),
         ("run", "x", "--max-cost", "lots"),
         ("run", "x", "--max-cost", "nan"),
+        ("run", "x", "--max-steps", "0"),
+        ("run", "x", "--max-steps", "many"),
         ("log", "repair"),
     ],
 )
@@ -88,6 +91,22 @@ async def test_what_can_not_be_understood_ends_with_2_and_says_why(cli: Cli, arg
     assert ended.code == 2
     assert "Traceback" not in ended.err
     assert "Usage: agentcore" in ended.out + ended.err
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run", ["AGENTCORE_MODEL", "AGENTCORE_HOME", "AGENTCORE_BASE_URL", "AGENTCORE_API_KEY", "ANTHROPIC_API_KEY"]),
+        ("resume", ["words with a blank in them are a message"]),
+        ("log show", ["changed last"]),
+        ("log export", ["changed last"]),
+        ("log verify", ["changed last"]),
+    ],
+)
+async def test_help_says_what_is_not_typed(cli: Cli, command: str, said: list[str]) -> None:
+    ended = await cli.run(*command.split(), "--help")
+    words = " ".join(ended.out.split())
+    assert [each for each in said if each not in words] == []
 
 
 async def test_yes_and_no_at_once_is_refused(cli: Cli) -> None:

@@ -36,7 +36,7 @@ async def test_the_demos_log_is_sound_and_can_be_read_as_it_says(cli: Cli) -> No
     ended = await cli.run("demo")
     (conversation_id,) = cli.ids()
     assert str(cli.log().parent) in ended.out
-    assert f"read it: agentcore log show {conversation_id}" in ended.out
+    assert f"agentcore log show {conversation_id}\n" in ended.out
     assert (await cli.run("log", "verify", conversation_id)).code == 0
     shown = await cli.run("log", "show", conversation_id)
     assert shown.code == 0

@@ -275,7 +275,7 @@ async def test_few_conversations_are_listed_if_few_are_wanted(cli: Cli) -> None:
     ended = await cli.run("conversations", "-n", "2")
     assert "c-1" in ended.out
     assert "the-log" not in ended.out
-    assert "and 1 older: agentcore conversations --limit 0" in ended.out
+    assert "agentcore conversations --limit 0 shows all" in ended.out
     assert len((await cli.run("conversations", "-n", "0", "--json")).lines) == 3
 
 
@@ -283,7 +283,7 @@ async def test_where_there_is_no_conversation_it_is_said_how_to_begin_one(cli: C
     shutil.rmtree(cli.home)
     ended = await cli.run("conversations")
     assert ended.code == 0
-    assert "Begin one: agentcore run" in ended.out
+    assert "agentcore run 'your task'" in ended.out
     assert (await cli.run("conversations", "--json")).out == ""
     shown = await cli.run("log", "show")
     assert shown.code == 2

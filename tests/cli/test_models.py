@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sys
+from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,13 +10,14 @@ import pytest
 
 from agentcore.agent import Agent
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import agent_for, agent_of
+from agentcore.cli.models import agent_for, agent_of, check_model
 from agentcore.cli.settings import Settings, read_settings
 from agentcore.conversation import Conversation
-from agentcore.llm import LLM, Model
+from agentcore.llm import LLM, FallbackLLM, Model
 from agentcore.record import ConversationState
 from agentcore.testing import ScriptedLLM
 from agentcore.tools import tool
+from agentcore.usage import Limits
 from agentcore_tools import coding_tools
 
 pytestmark = pytest.mark.skipif(find_spec("litellm") is None, reason="models are reached through litellm: [litellm]")
@@ -24,7 +27,9 @@ def settings(**variables: str) -> Settings:
     return read_settings(home="/h", environment={"PATH": "/bin", **variables})
 
 
-KEYED = settings(AGENTCORE_API_KEY="sk-now", AGENTCORE_MODEL="openai/other")
+KEYED = settings(AGENTCORE_API_KEY="sk-now")
+MINE = settings(AGENTCORE_MODEL="mine")
+MOVED = settings(AGENTCORE_BASE_URL="http://127.0.0.1:2")
 PLAIN = settings()
 OWN_SERVER = settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1")
 GEMINI = read_settings(home="/h", model="gemini/y", environment={"GEMINI_API_KEY": "k"})
@@ -77,6 +82,48 @@ def test_with_a_key_the_model_is_taken_and_the_key_not_recorded(name: str) -> No
     assert "sk-secret" not in f"{llm!r} {llm.record()}"
 
 
+def test_without_key_and_litellm_both_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    with pytest.raises(UsageError) as raised:
+        agent_for(settings(AGENTCORE_MODEL="gemini/x"))
+    assert "set the environment variable GEMINI_API_KEY" in str(raised.value)
+    assert "agentcore-runtime[litellm]" in str(raised.value)
+
+
+def test_without_litellm_a_provider_that_nobody_knows_is_not_looked_for_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "litellm", None)
+    with pytest.raises(UsageError, match="did you mean 'anthropic'") as raised:
+        agent_for(settings(AGENTCORE_MODEL="antropic/x"))
+    assert "pip install" not in str(raised.value)
+
+
+async def test_a_limit_on_the_cost_needs_a_price() -> None:
+    limits = Limits(cost=Decimal(1))
+    prices = {"input_cost_per_token": Decimal("0.1"), "output_cost_per_token": Decimal("0.1")}
+    mine = LLM(model="mine", base_url="http://127.0.0.1:1")
+    await check_model(mine, Limits())
+    await check_model(mine.model_copy(update=prices), limits)
+    await check_model(LLM(model="openrouter/a/b"), limits)  # it says what it charged
+    await check_model(LLM(model="anthropic/claude-sonnet-4-5"), limits)
+    await check_model(ScriptedLLM([]), limits)
+    with pytest.raises(UsageError, match=r"limit of \$1 .*'openai/mine' costs"):
+        await check_model(mine, limits)
+
+
+async def test_several_models_stay_and_have_no_common_address(tmp_path: Path) -> None:
+    both = FallbackLLM(LLM(model="a", base_url="http://127.0.0.1:1"), LLM(model="anthropic/x", api_key="k"))
+    state = await state_of(both, coding_tools(), tmp_path)
+    assert isinstance(agent_of(state, OWN_SERVER, model=None, base_url=None, retries=None).llm, FallbackLLM)
+    with pytest.raises(UsageError, match="several models"):
+        agent_of(state, OWN_SERVER, model=None, base_url="http://127.0.0.1:1", retries=None)
+
+
+async def test_a_bare_name_is_one_that_the_server_of_the_log_knows(tmp_path: Path) -> None:
+    state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1", temperature=0.5), coding_tools(), tmp_path)
+    same = llm_of(agent_of(state, MINE, model=None, base_url=None, retries=None))
+    assert (same.model, same.base_url, same.temperature) == ("openai/mine", "http://127.0.0.1:1", 0.5)
+
+
 def test_a_server_of_ones_own_needs_no_key() -> None:
     llm = llm_of(agent_for(settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1/v1"), retries=2))
     assert (llm.model, llm.base_url, llm.num_retries) == ("openai/mine", "http://127.0.0.1:1/v1", 2)
@@ -93,7 +140,7 @@ async def test_a_recorded_agent_comes_back_with_the_key_of_now(tmp_path: Path) -
 
 async def test_flags_change_the_recorded_model(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), coding_tools(), tmp_path)
-    moved = agent_of(state, PLAIN, model=None, base_url="http://127.0.0.1:2", retries=1)
+    moved = agent_of(state, MOVED, model=None, base_url="http://127.0.0.1:2", retries=1)
     assert (llm_of(moved).model, llm_of(moved).base_url) == ("openai/mine", "http://127.0.0.1:2")
     assert llm_of(agent_of(state, GEMINI, model="gemini/y", base_url=None, retries=None)).model == "gemini/y"
 

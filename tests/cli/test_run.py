@@ -119,6 +119,9 @@ async def test_a_server_that_is_not_there_is_one_sentence_within_seconds(cli: Cl
     [
         (("-m", "anthropic/claude-sonnet-4-5"), "set the environment variable ANTHROPIC_API_KEY"),
         (("-m", "gpt-5"), "names no provider"),
+        (("-m", "antropic/x"), "no provider 'antropic' (in 'antropic/x'): did you mean 'anthropic'"),
+        (("-m", "nosuch/thing"), "no provider 'nosuch'"),
+        (("-m", "mine", "--base-url", "http://localhost:1", "--max-cost", "1"), "knows what 'openai/mine' costs"),
         ((), "Which model?"),
         (("-m", "mine", "--base-url", "localhost:1"), "is no address"),
         (("-m", "mine", "--base-url", "http://localhost:1", "--id", "a/b"), "can't be a conversation id"),

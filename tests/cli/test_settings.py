@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+import agentcore
 from agentcore.cli.failures import UsageError
-from agentcore.cli.settings import read_settings
+from agentcore.cli.settings import Settings, read_settings, to_write
 
 
 def test_a_flag_wins_over_the_environment() -> None:
@@ -36,6 +39,44 @@ def test_the_key_shows_nowhere() -> None:
 def test_a_policy_that_does_not_exist_is_refused() -> None:
     with pytest.raises(UsageError, match=r"AGENTCORE_CONFIRM is 'sometimes'.* never, always, risky"):
         read_settings(environment={"AGENTCORE_CONFIRM": "sometimes"})
+
+
+def test_a_command_that_is_told_starts_this_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here, there = tmp_path / "here" / "agentcore", tmp_path / "my env" / "agentcore"
+    for script in (here, there):
+        script.parent.mkdir()
+        script.write_text("#!/bin/sh\n")
+        script.chmod(0o755)
+
+    def told(started: str, *path: Path) -> str:
+        monkeypatch.setattr(sys, "argv", [started])
+        return read_settings(environment={"PATH": os.pathsep.join(map(str, path))}).command("resume")
+
+    assert told(str(there), there.parent) == "agentcore resume"
+    assert told(str(there), here.parent, there.parent) == f"'{there}' resume"
+    assert told(str(there), tmp_path) == f"'{there}' resume"
+    module = f"{Path(agentcore.__file__).parent}/__main__.py"
+    assert told(module, tmp_path) == f"{sys.orig_argv[0]} -m agentcore resume"
+    monkeypatch.setattr(sys, "executable", str(here.with_name("python")))
+    assert told(module, here.parent) == "agentcore resume"
+
+
+def test_conversations_can_be_kept_below_a_folder_that_can_be_written(tmp_path: Path) -> None:
+    good = Settings(home=str(tmp_path / "a" / "b"))
+    assert to_write(good) is good
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name in ("file", "file/below", "link"):
+        with pytest.raises(UsageError, match=r"is no folder.* --home"):
+            to_write(Settings(home=str(tmp_path / name)))
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(UsageError, match="can't be written by you"):
+        to_write(Settings(home=str(tmp_path / "a")))
 
 
 def test_a_command_that_is_told_names_the_home_that_a_flag_named() -> None:

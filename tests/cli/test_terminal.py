@@ -94,8 +94,29 @@ async def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli
         await screen.types(CTRL_C)
         await screen.shows("stuck")
         await screen.types(CTRL_C)
+        await screen.shows(f"left at once; the log is kept. go on: agentcore resume {cli.ids()[0]}")
         assert await screen.ends() == 130
     await gone(processes)
+
+
+async def test_ctrl_c_before_it_begins_says_that_and_how_to_go_on(cli: Cli) -> None:
+    program = (
+        "import sys, anyio\n"
+        "sys.path.insert(0, sys.argv.pop(1))\n"
+        "import scripted_program, agentcore.cli.work as work\n"
+        "async def begin(self):\n"
+        "    print('here', flush=True)\n"
+        "    await anyio.sleep_forever()\n"
+        "work._Work.do = begin\n"
+        "scripted_program.main()\n"
+    )
+    arguments = [os.path.dirname(__file__), '["Done."]', "--id", "early"]
+    async with cli.on_terminal(program=[sys.executable, "-c", program, *arguments]) as screen:
+        await screen.shows("here")
+        await screen.types(CTRL_C)
+        await screen.shows("interrupted before it began")
+        await screen.shows("go on: agentcore resume early")
+        assert await screen.ends() == 130
 
 
 async def test_the_process_ends_though_the_thread_of_a_tool_does_not(cli: Cli) -> None:

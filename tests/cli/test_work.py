@@ -130,11 +130,13 @@ async def test_an_id_that_is_taken_is_refused(cli: Cli) -> None:
 
 async def test_a_home_that_can_not_be_written_is_one_sentence(cli: Cli) -> None:
     cli.home.write_text("a file, where a folder has to be")
-    ended = await cli.play('["Done."]')
-    assert ended.code == 1
-    assert ended.err.startswith("error: ")
-    assert "Traceback" not in ended.err
-    assert str(cli.home) in ended.err
+    environment = {"AGENTCORE_MODEL": "mine", "AGENTCORE_BASE_URL": "http://127.0.0.1:9"}
+    for command in (("run", "x"), ("resume",), ("demo",)):
+        ended = await cli.run(*command, env={**environment, "TMPDIR": str(cli.project)})
+        assert (ended.code, ended.out) == (2, "")
+        assert ended.err.startswith("error: Conversations can't be kept in ")
+        assert f"{str(cli.home)!r} is no folder" in ended.err
+        assert list(cli.project.iterdir()) == []  # the demo had not begun either
 
 
 async def test_debug_shows_where_it_failed(cli: Cli) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine
-from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
+from agentcore.cli.bounds import Dollars, Steps, dollars, steps
 from agentcore.errors import UnsupportedPlatform
 
 if TYPE_CHECKING:
@@ -63,31 +63,34 @@ def _execute(command: Callable[[], Coroutine[Any, Any, int]], debug: bool) -> No
     raise AssertionError("execute() leaves the process")
 
 
-def _amount(text: str) -> Decimal:
-    try:
-        amount = Decimal(text.removeprefix("$"))
-    except InvalidOperation:
-        raise typer.BadParameter(f"{text!r} is no amount of dollars.") from None
-    if not amount.is_finite() or amount < 0:
-        raise typer.BadParameter(f"{text!r} is no amount of dollars.")
-    return amount
-
-
-Home = Annotated[str | None, typer.Option(help="Keep conversations in this folder.", metavar="FOLDER")]
+Home = Annotated[
+    str | None, typer.Option(help="Keep conversations in this folder (or AGENTCORE_HOME).", metavar="FOLDER")
+]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks, and what happens inside on standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything: whole output, thinking, bookkeeping.")]
 Model = Annotated[
-    str | None, typer.Option("--model", "-m", help="Provider and model, as in openai/gpt-5.", metavar="NAME")
+    str | None,
+    typer.Option("--model", "-m", help="Provider and model, as in openai/gpt-5 (or AGENTCORE_MODEL).", metavar="NAME"),
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Where the model is, if not at its provider.", metavar="URL")]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(help="Where the model is, if not at its provider (or AGENTCORE_BASE_URL).", metavar="URL"),
+]
 Confirm = Annotated[
     Literal["never", "always", "risky"] | None, typer.Option(help="Which calls wait for a yes from you.")
 ]
 MaxCost = Annotated[
-    Decimal | None,
-    typer.Option(help="Stop when the conversation has cost so many US dollars.", parser=_amount, metavar="DOLLARS"),
+    Dollars | None,
+    typer.Option(
+        help='Stop when the conversation has cost so many US dollars; "none" lifts it.',
+        parser=dollars,
+        metavar="DOLLARS",
+    ),
 ]
-MaxSteps = Annotated[int | None, typer.Option(help="Stop after so many model calls (500).", min=1, metavar="N")]
+MaxSteps = Annotated[
+    Steps | None,
+    typer.Option(help='Stop after so many model calls (500); "none" lifts it.', parser=steps, metavar="N"),
+]
 Retries = Annotated[
     int | None, typer.Option(help="How often a failed model call is tried again (5).", min=0, metavar="N")
 ]
@@ -118,7 +121,7 @@ def start(
 @app.command("demo", short_help="Watch an agent at work, offline.")
 def demo_command(*, home: Home = None, verbose: Verbose = False, debug: Debug = False) -> None:
     """Watch an agent mend a small project: offline, with a scripted model and real tools."""
-    _execute(lambda: demo.show_demo(settings.read_settings(home=home), verbose=verbose), debug)
+    _execute(lambda: demo.show_demo(settings.to_write(settings.read_settings(home=home)), verbose=verbose), debug)
 
 
 @app.command("run", short_help="Give an agent a task.")
@@ -142,12 +145,14 @@ def run_command(
 ) -> None:
     """Give an agent a task, and watch it work.
 
+    The provider's key comes from its own variable, as ANTHROPIC_API_KEY or OPENAI_API_KEY, or from AGENTCORE_API_KEY.
+
     Ctrl-C interrupts it and keeps everything, so that `agentcore resume` can go on; a second Ctrl-C leaves at once.
     """
     _execute(
         lambda: run.run_task(
             task,
-            settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm),
+            settings.to_write(settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm)),
             workspace=os.path.abspath(workspace),
             max_cost=max_cost,
             max_steps=max_steps,
@@ -185,8 +190,8 @@ def resume_command(
 ) -> None:
     """Go on with a conversation: one that was interrupted, crashed, waits for you, or is finished.
 
-    Without an ID it is the one that changed last; `agentcore resume "and now the docs"` says something to it. Calls
-    that wait for your yes or no are shown and asked about.
+    Without an ID it is the one that changed last; `agentcore resume "and now the docs"` says something to it: words
+    with a blank in them are a message, one word is an id. Calls that wait for your yes or no are shown and asked about.
     """
     if approve and reject is not None:
         raise typer.BadParameter("Say --approve or --reject, not both.")
@@ -194,7 +199,7 @@ def resume_command(
         lambda: resume.resume_conversation(
             conversation,
             message,
-            settings.read_settings(home=home, model=model, base_url=base_url),
+            settings.to_write(settings.read_settings(home=home, model=model, base_url=base_url)),
             workspace=None if workspace is None else os.path.abspath(workspace),
             model=model,
             base_url=base_url,
@@ -237,7 +242,7 @@ def show_command(
     home: Home = None,
     debug: Debug = False,
 ) -> None:
-    """Read what happened.
+    """Read what happened, in the conversation that changed last where no ID is given.
 
     With a pager and colours: FORCE_COLOR=1 agentcore log show ID | less -R
     """
@@ -267,7 +272,10 @@ def export_command(
     home: Home = None,
     debug: Debug = False,
 ) -> None:
-    """Write a log out, to standard output or a file: all events as JSON Lines, or the story as Markdown."""
+    """Write a log out, to standard output or a file: all events as JSON Lines, or the story as Markdown.
+
+    Without an ID it is that of the conversation that changed last.
+    """
     _execute(
         lambda: export.export_log(
             conversation, settings.read_settings(home=home), form=form, output=output, force=force
@@ -278,7 +286,7 @@ def export_command(
 
 @log.command("verify", short_help="Check that a log is sound.")
 def verify_command(*, conversation: GivenId = None, home: Home = None, debug: Debug = False) -> None:
-    """Check that a log is what was written.
+    """Check that a log is what was written; without an ID, that of the conversation that changed last.
 
     Ends with 0 if it is sound, 1 if it is damaged, 3 if its end is unfinished.
     """

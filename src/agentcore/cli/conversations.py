@@ -10,12 +10,12 @@ from rich.text import Text
 
 from agentcore.cli.amounts import age, cost
 from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, say, styled
-from agentcore.cli.home import WORKSPACE_TAG, open_store
+from agentcore.cli.home import WORKSPACE_TAG, is_at_work, open_store
 from agentcore.cli.json_lines import write_json
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
 from agentcore.errors import StoreError
-from agentcore.events import MessageEvent
+from agentcore.events import ConversationStatus, MessageEvent
 from agentcore.record import ConversationState, FileStore, LogInfo, read_log
 
 __all__ = ["list_conversations"]
@@ -27,6 +27,7 @@ _STYLES = {
     "waiting": WARN,
     "paused": WARN,
     "running": WARN,
+    "cut off": WARN,
     "damaged": BAD,
 }
 _HEADINGS = ("id", "status", "events", "cost", "changed")
@@ -39,12 +40,21 @@ class _Row:
     state: ConversationState | None
     """None where the log can't be read."""
     problem: str | None = None
+    at_work: bool = False
+    """Whether some process writes it."""
 
     @property
     def status(self) -> str:
         if self.state is None:
             return "damaged"
+        if self.cut_off:
+            return "cut off"
         return "waiting" if self.state.pending else str(self.state.status)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it worked when its process died."""
+        return self.state is not None and self.state.status is ConversationStatus.RUNNING and not self.at_work
 
     @property
     def title(self) -> str:
@@ -85,7 +95,8 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
 
 async def _read(store: FileStore, info: LogInfo) -> _Row:
     try:
-        return _Row(info, await read_log(store, info.conversation_id))
+        state = await read_log(store, info.conversation_id)
+        return _Row(info, state, at_work=is_at_work(store, state))
     except StoreError as error:
         return _Row(info, None, str(error))
 
@@ -124,7 +135,7 @@ def _as_json(row: _Row) -> dict[str, object]:
     state = row.state
     known: dict[str, object] = {
         "id": row.info.conversation_id,
-        "status": "damaged" if state is None else str(state.status),
+        "status": "damaged" if state is None else "cut_off" if row.cut_off else str(state.status),
         "title": row.title,
         "created": row.info.created.isoformat(),
         "modified": row.info.modified.isoformat(),

@@ -57,7 +57,7 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     say(console, "Run once more, outside of the agent, the project's tests pass.", GOOD)
     say(console, Text("With a real model, here or in a folder of yours:", DIM))
     say(console, "  export ANTHROPIC_API_KEY=...        (or another provider's)")
-    say(console, "  agentcore run 'your task' --model anthropic/claude-sonnet-4-5")
+    say(console, f"  {settings.program} run 'your task' --model anthropic/claude-sonnet-4-5")
     return 0
 
 

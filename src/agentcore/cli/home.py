@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shlex
+from contextlib import suppress
 from typing import Final
 
 import anyio
 
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
-from agentcore.record import FileStore
+from agentcore.events import ConversationStatus
+from agentcore.record import ConversationState, FileStore
 
-__all__ = ["WORKSPACE_TAG", "find_conversation", "open_store"]
+__all__ = ["WORKSPACE_TAG", "find_conversation", "is_at_work", "is_there", "open_store"]
 
 WORKSPACE_TAG: Final = "workspace"
 """The tag that says in which folder a conversation works, so that it can be gone on with from anywhere."""
@@ -23,20 +28,27 @@ def open_store(settings: Settings) -> FileStore:
     return FileStore(settings.conversations)
 
 
-async def find_conversation(store: FileStore, settings: Settings, given: str | None) -> str:
+async def find_conversation(store: FileStore, settings: Settings, given: str | None, *, or_words: bool = False) -> str:
     """Give the id that starts like this; without one, that of the conversation that changed last.
+
+    Args:
+        store: Where they are.
+        settings: How commands are told.
+        given: What a person typed.
+        or_words: Whether it may have been meant as a message: then the error says how to say it.
 
     Raises:
         UsageError: There is none, or more than one.
     """
-    if given is not None and await _is_there(store, given):
+    if given is not None and await is_there(store, given):
         return given
     infos = await store.list()
     if not infos:
         begin = settings.command("run 'your task'")
         raise UsageError(f"There is no conversation in {store.location} yet. Begin one: {begin}")
+    newest = max(infos, key=lambda info: info.modified).conversation_id
     if given is None:
-        return max(infos, key=lambda info: info.modified).conversation_id
+        return newest
     found = [info.conversation_id for info in infos if info.conversation_id.startswith(given)]
     if len(found) == 1:
         return found[0]
@@ -49,10 +61,37 @@ async def find_conversation(store: FileStore, settings: Settings, given: str | N
     raise UsageError(
         f"No conversation in {store.location} has an id that begins with {given!r}. "
         f"To see those that are there: {settings.command('conversations')}"
+        + (
+            f"\nTo say it to the newest one: {settings.command(f'resume {newest} {shlex.quote(given)}')}"
+            if or_words
+            else ""
+        )
     )
 
 
-async def _is_there(store: FileStore, conversation_id: str) -> bool:
+def is_at_work(store: FileStore, state: ConversationState) -> bool:
+    """Say whether a process works on it now: its log may say so only because whoever wrote that died.
+
+    Looks at files, which does not take long.
+    """
+    if state.status is not ConversationStatus.RUNNING:
+        return False
+    try:
+        descriptor = os.open(os.path.join(store.folder(state.conversation_id), "lock"), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        # Shared, and let go of at once: several may look at the same moment.
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return False
+        return True
+    finally:
+        os.close(descriptor)
+
+
+async def is_there(store: FileStore, conversation_id: str) -> bool:
+    """Say whether there is a log of this very id."""
     try:
         folder = store.folder(conversation_id)
     except ValueError:

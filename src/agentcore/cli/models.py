@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from difflib import get_close_matches
 from importlib.util import find_spec
 
 from pydantic import ValidationError
@@ -11,17 +12,23 @@ from agentcore.agent import Agent, restore_agent
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.errors import MissingExtra
-from agentcore.llm import LLM
-from agentcore.llm.names import KEY_VARIABLES
+from agentcore.llm import LLM, Model
+from agentcore.llm.catalog import model_info
+from agentcore.llm.litellm_route.library import litellm
+from agentcore.llm.names import KEY_VARIABLES, PROVIDERS
 from agentcore.llm.native.hosts import goes_native
 from agentcore.record import ConversationState
 from agentcore.tools import register_tool
+from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools
 
-__all__ = ["agent_for", "agent_of"]
+__all__ = ["agent_for", "agent_of", "changes_of_environment", "check_model"]
 
 _KEY_ALONE = "_API_KEY"
 """Providers whose variables all end so are reached with a key and in no other way."""
+
+_TELLS_ITS_COST = "openrouter"
+"""The provider that says of each reply what it charged."""
 
 
 def agent_for(settings: Settings, *, retries: int | None = None) -> Agent:
@@ -38,13 +45,13 @@ def agent_for(settings: Settings, *, retries: int | None = None) -> Agent:
 def agent_of(
     state: ConversationState, settings: Settings, *, model: str | None, base_url: str | None, retries: int | None
 ) -> Agent:
-    """Make the agent of a conversation again, with another model where one is asked for.
+    """Make the agent of a conversation again, with another model or address where one is asked for.
 
     Args:
         state: The conversation's.
-        settings: Where the key comes from, and the model where none was recorded.
-        model: Another model, as a flag named it.
-        base_url: Another address, as a flag named it.
+        settings: Where the key comes from, and the model and the address that flags or the environment name.
+        model: The model, if a flag named it: only that takes the place of several models.
+        base_url: The address, if a flag named it.
         retries: How often a failed model call is tried again, as a flag said it.
 
     Raises:
@@ -63,18 +70,36 @@ def agent_of(
             f"Conversation {state.conversation_id!r} worked with {', '.join(programs_own)}, which could not be recorded. "
             "Go on with it in the program that began it."
         )
-    if model is not None or "llm" not in recorded:
-        if model is None and settings.model is None:
+    several = _is_of_several(recorded.get("llm"))
+    if several and model is None:
+        if base_url is not None:
+            raise UsageError(
+                f"Conversation {state.conversation_id!r} works with several models, each at an address of its own. "
+                "Name the one to go on with too: --model"
+            )
+        return restore_agent(recorded)
+    if "llm" not in recorded:
+        if settings.model is None:
             raise UsageError(
                 f"The model of conversation {state.conversation_id!r} was not recorded (it may have been a scripted one). "
                 "Name the one to go on with: --model provider/model"
             )
         llm = _model(settings, retries)
-    elif isinstance(recorded["llm"], dict) and "kind" in recorded["llm"]:
-        return restore_agent(recorded)  # several models, each with an address of its own
+    elif several:
+        llm = _model(settings, retries)
     else:
-        llm = _checked(LLM.model_validate(recorded["llm"]), settings, base_url=base_url, retries=retries)
+        before = LLM.model_validate(recorded["llm"])
+        named = None if settings.model is None else _named(settings, server=before.base_url)
+        if named is None or named.model == before.model:
+            llm = _checked(before, settings, base_url=settings.base_url, retries=retries)
+        else:
+            llm = _checked(named, settings, base_url=None, retries=retries)
     return replace(restore_agent({**recorded, "llm": llm.record()}), llm=llm)
+
+
+def _is_of_several(recorded: object) -> bool:
+    """Say whether a recorded model is one that is made of others."""
+    return isinstance(recorded, dict) and "kind" in recorded
 
 
 def _model(settings: Settings, retries: int | None) -> LLM:
@@ -83,11 +108,18 @@ def _model(settings: Settings, retries: int | None) -> LLM:
             "Which model? Name it with --model or in AGENTCORE_MODEL: the provider and the model, "
             "as in anthropic/claude-sonnet-4-5."
         )
+    return _checked(_named(settings), settings, base_url=None, retries=retries)
+
+
+def _named(settings: Settings, *, server: str | None = None) -> LLM:
+    """Give the model that flags or the environment name; one without a provider may be known to this server."""
+    assert settings.model is not None
     try:
-        llm = LLM(model=settings.model, base_url=settings.base_url)
+        return LLM(model=settings.model, base_url=settings.base_url)
     except ValidationError as error:
+        if settings.base_url is None and server is not None:
+            return LLM(model=settings.model, base_url=server)
         raise UsageError(_first_problem(error)) from None
-    return _checked(llm, settings, base_url=None, retries=retries)
 
 
 def _checked(llm: LLM, settings: Settings, *, base_url: str | None, retries: int | None) -> LLM:
@@ -97,16 +129,77 @@ def _checked(llm: LLM, settings: Settings, *, base_url: str | None, retries: int
         llm = llm.model_copy(update={name: value for name, value in changes.items() if value is not None})
     except ValidationError as error:
         raise UsageError(_first_problem(error)) from None
+    through_litellm = not goes_native(llm)
+    missing = through_litellm and find_spec("litellm") is None
+    if missing and llm.provider not in PROVIDERS:
+        raise _no_such_provider(llm)  # what could be installed would not know it either
     variables = KEY_VARIABLES.get(llm.provider, ())
     alone = bool(variables) and all(name.endswith(_KEY_ALONE) for name in variables)
     if alone and llm.api_key is None and llm.base_url is None and settings.keys.isdisjoint(variables):
+        besides = f" {_without_litellm(llm)}" if missing else ""
         raise UsageError(
             f"There is no key for {llm.provider}: set the environment variable {' or '.join(variables)} "
-            "(or AGENTCORE_API_KEY)."
+            f"(or AGENTCORE_API_KEY).{besides}"
         )
-    if not goes_native(llm) and find_spec("litellm") is None:
-        raise MissingExtra(f"The model {llm.model!r}", "litellm")
+    if missing:
+        raise _without_litellm(llm)
     return llm
+
+
+def _without_litellm(llm: LLM) -> MissingExtra:
+    return MissingExtra(f"The model {llm.model!r}", "litellm")
+
+
+def _no_such_provider(llm: LLM) -> UsageError:
+    close = get_close_matches(llm.provider, PROVIDERS, n=3)
+    meant = (
+        f"did you mean {' or '.join(repr(name) for name in close)}?" if close else "is it written as its maker does?"
+    )
+    return UsageError(
+        f"There is no provider {llm.provider!r} (in {llm.model!r}): {meant} "
+        "For a server of your own, say where it is: --base-url."
+    )
+
+
+async def check_model(model: Model, limits: Limits) -> None:
+    """Refuse what the lists of providers and prices say can't work.
+
+    Raises:
+        UsageError: Nobody knows the provider, or there is a limit on the cost and nobody knows the price.
+    """
+    if not isinstance(model, LLM):
+        return  # several, or a program's own
+    if model.provider not in PROVIDERS and model.provider not in (await litellm()).provider_list:
+        raise _no_such_provider(model)
+    known = model.input_cost_per_token is not None or model.provider == _TELLS_ITS_COST
+    if limits.cost is not None and not known and (await model_info(model)).prices is None:
+        raise UsageError(
+            f"A limit of ${limits.cost} can't be kept: nobody here knows what {model.model!r} costs. "
+            "Lift it with --max-cost none (--max-steps works with any model)."
+        )
+
+
+def changes_of_environment(
+    state: ConversationState, agent: Agent, *, model: str | None, base_url: str | None
+) -> str | None:
+    """Say what is not as it was recorded because a variable says so; None where no variable changes anything.
+
+    Args:
+        state: The conversation's.
+        agent: Its agent from now on.
+        model: The model, if a flag named it: who typed that need not be told.
+        base_url: The address, if a flag named it.
+    """
+    recorded = state.agent.agent.get("llm") if state.agent is not None else None
+    if recorded is None or _is_of_several(recorded) or not isinstance(agent.llm, LLM):
+        return None
+    was, now = LLM.model_validate(recorded), agent.llm
+    if model is None and now.model != was.model:
+        at = f" at {now.base_url}" if now.base_url is not None else ""
+        return f"AGENTCORE_MODEL: now with {now.model}{at} (before: {was.model})"
+    if model is None and base_url is None and now.base_url != was.base_url:
+        return f"AGENTCORE_BASE_URL: now at {now.base_url} (before: {was.base_url or 'at its provider'})"
+    return None
 
 
 def _first_problem(error: ValidationError) -> str:

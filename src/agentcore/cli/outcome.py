@@ -91,7 +91,11 @@ def _say(conversation_id: str, result: RunResult, settings: Settings) -> tuple[T
         case ConversationStatus.ERROR:
             flag = _LIMITS.get(result.error.code) if result.error is not None else None
             if result.error is not None and result.error.code in _LIMITS:
-                raised = [("go on with another limit, or none", f"{resume} {flag} ...")] if flag else go_on
+                raised = go_on
+                if flag is not None:
+                    raised = [("go on without a limit", f"{resume} {flag} none")]
+                    if result.error.code != "cost_unknown":
+                        raised.insert(0, ("go on with another limit", f"{resume} {flag} ..."))
                 said = styled(f"stopped{detail}", f"{STRONG} {WARN}"), raised
             else:
                 said = styled("failed", f"{STRONG} {BAD}"), go_on

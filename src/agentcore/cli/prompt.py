@@ -23,7 +23,7 @@ from agentcore.events import ActionEvent
 from agentcore.risk import SecurityRisk
 from agentcore.security import Approve, Reject
 
-__all__ = ["Person", "can_ask"]
+__all__ = ["Person", "can_ask", "show_call"]
 
 _CHOICES = "yes, no, edit, later? [y/n/e/l] "
 
@@ -31,6 +31,26 @@ _CHOICES = "yes, no, edit, later? [y/n/e/l] "
 def can_ask(console: Console) -> bool:
     """Say whether there is somebody who sees a question and can answer it."""
     return sys.stdin.isatty() and console.file.isatty()
+
+
+def show_call(
+    console: Console,
+    event: ActionEvent,
+    question: str,
+    *,
+    which: str = "",
+    root: str,
+    arguments: Mapping[str, JsonValue] | None = None,
+) -> None:
+    """Show all of a call that somebody decides about."""
+    risk = "" if event.risk is SecurityRisk.UNKNOWN else f"risk: {event.risk}"
+    about = ", ".join(part for part in (which, risk) if part)
+    say(console, Text(f"{question} ({about})" if about else question, WARN))
+    said = say_call(event, arguments, root=root, whole=True)
+    bar = f" {Glyphs(console.encoding).bar} "
+    # Nothing is cut here, and nothing unseen is left out: who says yes has to know to what.
+    for line in (said.title, *said.body):
+        say(console, styled(bar, DIM).append(line))
 
 
 class Person:
@@ -88,14 +108,7 @@ class Person:
         return typed.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
 
     def _show(self, event: ActionEvent, arguments: Mapping[str, JsonValue] | None, which: str) -> None:
-        risk = "" if event.risk is SecurityRisk.UNKNOWN else f"risk: {event.risk}"
-        about = ", ".join(part for part in (which, risk) if part)
-        say(self._console, Text(f"May it do this? ({about})" if about else "May it do this?", WARN))
-        said = say_call(event, arguments, root=self._root, whole=True)
-        bar = f" {Glyphs(self._console.encoding).bar} "
-        # Nothing is cut here, and nothing unseen is left out: who says yes has to know to what.
-        for line in (said.title, *said.body):
-            say(self._console, styled(bar, DIM).append(line))
+        show_call(self._console, event, "May it do this?", which=which, root=self._root, arguments=arguments)
 
     def tell(self, text: str) -> None:
         """Say something to the person."""

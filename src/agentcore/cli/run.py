@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from decimal import Decimal
 
 from anyio.to_thread import run_sync
 
+from agentcore.cli.bounds import Dollars, Steps
 from agentcore.cli.failures import UsageError
 from agentcore.cli.home import open_store
-from agentcore.cli.models import agent_for
+from agentcore.cli.models import agent_for, check_model
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.work import Job, work
 from agentcore.errors import ConversationExists, ConversationNotFound
@@ -26,8 +26,8 @@ async def run_task(
     settings: Settings,
     *,
     workspace: str,
-    max_cost: Decimal | None,
-    max_steps: int | None,
+    max_cost: Dollars | None,
+    max_steps: Steps | None,
     retries: int | None,
     conversation_id: str | None,
     json: bool,
@@ -35,6 +35,8 @@ async def run_task(
 ) -> int:
     """Begin a conversation with a task, and give the exit code."""
     agent = agent_for(settings, retries=retries)
+    limits = with_limits(Limits(), max_cost, max_steps)
+    await check_model(agent.llm, limits or Limits())
     store = open_store(settings)
     if conversation_id is not None:
         await _refuse_known(store, conversation_id)
@@ -49,7 +51,7 @@ async def run_task(
             heading=agent.llm.name,
             message=await read_message(task),
             confirm=None if settings.confirm is None else policy_of(settings.confirm),
-            limits=with_limits(Limits(), max_cost, max_steps),
+            limits=limits,
             json=json,
             verbose=verbose,
         )
@@ -80,10 +82,13 @@ def policy_of(confirm: Confirm) -> ConfirmationPolicy:
             return ConfirmRisky()
 
 
-def with_limits(limits: Limits, max_cost: Decimal | None, max_steps: int | None) -> Limits | None:
+def with_limits(limits: Limits, max_cost: Dollars | None, max_steps: Steps | None) -> Limits | None:
     """Give the limits with those that flags name; None where no flag does."""
-    changes = {"cost": max_cost, "steps": max_steps}
-    named = {name: value for name, value in changes.items() if value is not None}
+    named: dict[str, object] = {}
+    if max_cost is not None:
+        named["cost"] = max_cost.amount
+    if max_steps is not None:
+        named["steps"] = max_steps.number
     return limits.model_copy(update=named) if named else None
 
 

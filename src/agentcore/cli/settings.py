@@ -15,6 +15,8 @@ from __future__ import annotations
 import os
 import pwd
 import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
@@ -24,7 +26,7 @@ from pydantic import SecretStr
 
 from agentcore.cli.failures import UsageError
 
-__all__ = ["Confirm", "Settings", "read_settings"]
+__all__ = ["Confirm", "Settings", "read_settings", "to_write"]
 
 Confirm = Literal["never", "always", "risky"]
 
@@ -37,6 +39,8 @@ class Settings:
     """The folder that everything is kept in."""
     home_flag: str | None = None
     """The folder as a flag named it: commands that are told to a person have to name it too."""
+    program: str = "agentcore"
+    """How a person starts this program, as a shell reads it."""
     model: str | None = None
     base_url: str | None = None
     api_key: SecretStr | None = None
@@ -55,7 +59,7 @@ class Settings:
     def command(self, words: str) -> str:
         """Give the command that a person types to do this with the same conversations."""
         place = "" if self.home_flag is None else f" --home {shlex.quote(self.home_flag)}"
-        return f"agentcore {words}{place}"
+        return f"{self.program} {words}{place}"
 
 
 def read_settings(
@@ -77,6 +81,7 @@ def read_settings(
     return Settings(
         home=os.path.abspath(os.path.expanduser(home or variables.get("AGENTCORE_HOME") or _state_folder())),
         home_flag=home,
+        program=_program(variables.get("PATH")),
         model=model or variables.get("AGENTCORE_MODEL"),
         base_url=base_url or variables.get("AGENTCORE_BASE_URL"),
         api_key=None if key is None else SecretStr(key),
@@ -85,6 +90,42 @@ def read_settings(
         person=_login(),
         keys=frozenset(name for name in variables if name.endswith(("_KEY", "_KEY_ID", "_TOKEN", "_CREDENTIALS"))),
     )
+
+
+def to_write(settings: Settings) -> Settings:
+    """Give the settings back, if conversations can be kept where they say.
+
+    Raises:
+        UsageError: They can't.
+    """
+    place = settings.conversations
+    while not os.path.lexists(place) and place != os.path.dirname(place):
+        place = os.path.dirname(place)
+    if not os.path.isdir(place):
+        problem = "is no folder"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        problem = "can't be written by you"
+    else:
+        return settings
+    raise UsageError(
+        f"Conversations can't be kept in {settings.conversations!r}: {place!r} {problem}. "
+        "Name another folder: --home, or AGENTCORE_HOME."
+    )
+
+
+def _program(path: str | None) -> str:
+    """Give the shortest words that start this very program again, by how it was started."""
+    started = sys.argv[0]
+    name = os.path.basename(started)
+    if name == "__main__.py" and os.path.basename(os.path.dirname(started)) == "agentcore":
+        script = os.path.join(os.path.dirname(sys.executable), "agentcore")
+        in_full = f"{shlex.quote(sys.orig_argv[0])} -m agentcore"
+    elif name == "agentcore" and "/" in started:
+        script, in_full = started, shlex.quote(started)
+    else:
+        return "agentcore"
+    found = shutil.which("agentcore", path=path)
+    return "agentcore" if found is not None and os.path.realpath(found) == os.path.realpath(script) else in_full
 
 
 def _state_folder() -> str:

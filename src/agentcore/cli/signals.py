@@ -30,6 +30,8 @@ class Interrupts:
         self._muted = False
         self.caught: int | None = None
         """The signal that came."""
+        self.last_words: str | None = None
+        """What to tell a person when a second one ends everything."""
 
     @contextmanager
     def told(self, action: OnInterrupt) -> Generator[None]:
@@ -55,14 +57,31 @@ class Interrupts:
             if self._muted and number == signal.SIGINT:
                 continue
             if self.caught is not None:
-                leave_at_once(number, None)
+                self._leave_at_once(number, None)
             self.caught = number
             # By the system's own means from here on: the second one has to work when the event loop does not.
-            signal.signal(signal.SIGINT, leave_at_once)
+            signal.signal(signal.SIGINT, self._leave_at_once)
             if self._told is None:
                 self._scope.cancel()
             else:
                 await self._told()
+
+    def _leave_at_once(self, number: int, frame: FrameType | None) -> None:
+        """End the process here, with all that it started. The log is whole: it is made to survive that."""
+        del frame
+        # A process group of its own does not hear Ctrl-C, so what was started would go on by itself.
+        with suppress(psutil.Error):
+            for child in psutil.Process().children(recursive=True):
+                with suppress(psutil.Error):
+                    child.kill()
+        # The handler may have come in the middle of a write: then what is in the buffer stays there.
+        with suppress(RuntimeError):
+            flush()
+        if self.last_words is not None:
+            begin = "\n" if sys.stderr.isatty() else ""
+            with suppress(OSError):
+                os.write(sys.stderr.fileno(), f"{begin}{self.last_words}\n".encode(errors="backslashreplace"))
+        os._exit(128 + number)
 
 
 @asynccontextmanager
@@ -80,19 +99,3 @@ async def catch_interrupts() -> AsyncGenerator[Interrupts]:
                 tasks.cancel_scope.cancel()
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def leave_at_once(number: int, frame: FrameType | None) -> None:
-    """End the process here, with all that it started. The log is whole: it is made to survive that."""
-    del frame
-    # A process group of its own does not hear Ctrl-C, so what was started would go on by itself.
-    with suppress(psutil.Error):
-        for child in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error):
-                child.kill()
-    # The handler may have come in the middle of a write: then what is in the buffer stays there.
-    with suppress(RuntimeError):
-        if sys.stderr.isatty():
-            sys.stderr.write("\n")
-        flush()
-    os._exit(128 + number)

@@ -13,17 +13,18 @@ import anyio
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, make_console, say, say_words
 from agentcore.cli.failures import explain
-from agentcore.cli.home import WORKSPACE_TAG
+from agentcore.cli.home import WORKSPACE_TAG, is_there
 from agentcore.cli.json_lines import JsonLines
 from agentcore.cli.outcome import exit_code, say_outcome
-from agentcore.cli.prompt import Person, can_ask
+from agentcore.cli.prompt import Person, can_ask, show_call
 from agentcore.cli.settings import Settings
 from agentcore.cli.signals import Interrupts, catch_interrupts
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
 from agentcore.conversation import Conversation, RunFailure, RunResult
-from agentcore.errors import AgentcoreError, RunError, ToolArgumentsError
+from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
 from agentcore.events import ActionEvent, ConversationStatus
+from agentcore.llm import LLM
 from agentcore.record import ConversationState, FileStore
 from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
@@ -47,6 +48,8 @@ class Job:
     """What a conversation that is gone on with was before: that is not shown again."""
     heading: str | None = None
     """What to say of it at the beginning, besides its id and its place."""
+    standing: str | None = None
+    """What to say of one that is gone on with, as soon as it is held: until then another process may work on it."""
     message: str | None = None
     """What to tell the agent first."""
     confirm: ConfirmationPolicy | None = None
@@ -66,12 +69,20 @@ async def work(job: Job) -> int:
     code = _NOT_BEGUN
     # The folder is entered before there is a log: where nobody can work, no empty conversation is left behind.
     async with catch_interrupts() as interrupts, LocalWorkspace(job.workspace) as workspace:
+        interrupts.last_words = "left at once, before it began"
         conversation = Conversation(
             job.agent, workspace, id=job.id, store=job.store, confirm=job.confirm, limits=job.limits
         )
         async with conversation:
+            go_on = job.settings.command(f"resume {conversation.id}")
+            interrupts.last_words = f"left at once; the log is kept. go on: {go_on}"
             code = await _Work(job, conversation, interrupts).do()
     caught = interrupts.caught
+    if caught is not None and code == _NOT_BEGUN:
+        console = make_console(stderr=True)
+        say(console, "interrupted before it began", WARN)
+        if job.id is not None and await is_there(job.store, job.id):
+            say(console, f"go on: {job.settings.command(f'resume {job.id}')}")
     if caught is not None and (code == _NOT_BEGUN or (code and caught != signal.SIGINT)):
         return 128 + caught  # what ends programs expects to hear its own signal's number
     return code
@@ -107,7 +118,9 @@ class _Work:
         assert result is not None
         self._view.end()
         if failure is not None:
-            say_words(make_console(stderr=True), f"error: {explain(failure)[0]}", BAD)
+            say_words(make_console(stderr=True), f"error: {explain(failure)[0]}{self._other_address(failure)}", BAD)
+        if result.pending and not can_ask(self._console):
+            self._show_waiting(result.pending)
         code = exit_code(result)
         seconds = time.monotonic() - began
         say_outcome(self._console, self._conversation.id, result, self._view, self._job.settings, seconds=seconds)
@@ -118,6 +131,8 @@ class _Work:
     def _begin(self) -> None:
         """Say what is about to go on."""
         conversation, heading, before = self._conversation, self._job.heading, self._job.before
+        if self._job.standing is not None:
+            say(self._console, self._job.standing, DIM)
         if heading is not None:
             between = f" {Glyphs(self._console.encoding).between} "
             say(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
@@ -125,6 +140,25 @@ class _Work:
             say(self._console, f"cut off the end of the log, which was not whole: {conversation.repaired}", DIM)
         for action in () if before is None else before.open_actions.values():
             self._view.expect(action.event)
+
+    def _show_waiting(self, pending: Sequence[ActionEvent]) -> None:
+        """Show what waits where nobody can be asked: somebody will decide about it from elsewhere."""
+        root = self._conversation.workspace.root
+        for number, event in enumerate(pending, 1):
+            which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
+            show_call(self._console, event, "This waits for a yes or no.", which=which, root=root)
+        say(self._console, "")
+
+    def _other_address(self, failure: AgentcoreError) -> str:
+        """Say how to go elsewhere, where nobody answers at an address that came from the log."""
+        job, llm = self._job, self._job.agent.llm
+        from_log = job.before is not None and job.settings.base_url is None
+        if not (from_log and isinstance(failure.__cause__ or failure, ModelConnectionError)):
+            return ""
+        if not isinstance(llm, LLM) or llm.base_url is None:
+            return ""
+        elsewhere = job.settings.command(f"resume {self._conversation.id} --base-url")
+        return f" The address came from the log; to go on with another: {elsewhere} URL"
 
     def _broken(self, error: AgentcoreError) -> RunResult:
         failure = RunFailure(code=type(error).__name__, detail=str(error))

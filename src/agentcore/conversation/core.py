@@ -113,6 +113,8 @@ class Core:
     """The view's epoch then: after a rewind it has to see the other branch."""
     output: Any = None
     """The value that the agent finished with, where it has an output type."""
+    answered: bool = False
+    """Whether the model has answered since the conversation was opened."""
     opened_at: int = 0
     """The head when the conversation was opened."""
     repaired: str | None = None

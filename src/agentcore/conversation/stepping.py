@@ -145,10 +145,11 @@ class Stepper:
                     conversation_id=core.state.conversation_id,
                     prompt_cache_key=core.state.conversation_id,
                     on_retry=self._on_retry,
-                    first=not core.state.usage.requests,
+                    first=not core.answered,
                 ),
                 on_delta=self._on_delta,
             )
+            core.answered = True
             voice.finish()
             return outcome
         voice.reset()
