@@ -120,10 +120,18 @@ class ConversationLocked(StoreError):
 
 class LogDamaged(StoreError):
     def __init__(self, path: str, line: int, reason: str, repair: str) -> None:
-        super().__init__(f"{path}, line {line}: {reason}. Lines 1 to {line - 1} are sound. To salvage them: {repair}")
         self.path = path
         self.line = line
         self.reason = reason
+        salvage = f" To salvage {'it' if line == 2 else 'them'}: {repair}" if line > 1 else ""
+        super().__init__(f"{path}, line {line}: {reason}. {self.sound}{salvage}")
+
+    @property
+    def sound(self) -> str:
+        """Which lines are sound, in a sentence."""
+        if self.line <= 1:
+            return "No line before it is sound: there is nothing to salvage."
+        return "Line 1 is sound." if self.line == 2 else f"Lines 1 to {self.line - 1} are sound."
 
 
 class BlobLost(StoreError):
@@ -288,7 +296,7 @@ def _is_about(error: BaseException | None, kind: type[BaseException], seen: set[
 class ScriptExhausted(ModelError):
     def __init__(self, replies: int) -> None:
         super().__init__(
-            f"The scripted model has {replies} replies and was asked once more. Add a reply to the script."
+            f"The scripted model has {replies} repl{'y' if replies == 1 else 'ies'} and was asked once more. Add a reply to the script."
         )
 
 

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 
 import pytest
 
-from agentcore.cli.failures import UsageError, explain, is_broken_pipe
+from agentcore.cli.failures import UsageError, explain, is_broken_pipe, of_the_output
 from agentcore.errors import (
     AuthenticationError,
     ConversationLocked,
@@ -14,7 +15,12 @@ from agentcore.errors import (
     ModelConnectionError,
     PathError,
     RunError,
+    StoreError,
 )
+from agentcore.llm import LLM
+from agentcore.llm.failures import Refusal, model_error, no_connection
+from agentcore.llm.names import full_name
+from agentcore.record import EventLog, FileStore
 
 
 @pytest.mark.parametrize(
@@ -62,3 +68,55 @@ def test_an_output_that_nobody_reads_is_found_in_groups_too() -> None:
     assert is_broken_pipe(OSError(errno.EIO, "the terminal is gone"))
     assert not is_broken_pipe(OSError(errno.ENOSPC, "No space left on device"))
     assert not is_broken_pipe(KeyError("x"))
+
+
+def refused(path: str, code: int, reason: str) -> StoreError:
+    error = StoreError(f"Making conversation 'x' failed: {reason}. Library words.")
+    error.__cause__ = OSError(code, reason, path)
+    return error
+
+
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_who_may_not_write_the_log_is_told_how_to_choose_another_folder(code: int) -> None:
+    assert explain(refused("/ro/conversations", code, "No")) == (
+        "You may not read and write '/ro/conversations' (No); choose another folder with --home or AGENTCORE_HOME.",
+        1,
+    )
+
+
+def test_a_full_disk_is_said_in_the_librarys_words() -> None:
+    error = refused("/full/x", errno.ENOSPC, "No space left on device")
+    assert explain(error) == (str(error), 1)
+
+
+async def test_a_home_that_is_a_file_is_said_to_be_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("")
+    for path in (tmp_path / "home", tmp_path / "home" / "conversations"):
+        with pytest.raises(StoreError, match="A part of this path is a file") as raised:
+            await EventLog.create(FileStore(path), "x")
+        assert "Free space" not in str(raised.value)
+        assert "--home" not in str(raised.value)  # the library's words are for programs
+        said = explain(raised.value)[0]
+        assert "can't be a folder" in said
+        assert said.endswith("choose another folder with --home or AGENTCORE_HOME.")
+
+
+def test_what_is_wrong_with_a_model_is_said_in_flags_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    plain, own = LLM(model="openai/x"), LLM(model="x", base_url="http://127.0.0.1:1")
+    keyed = LLM(model="openai/x", api_key="sk-1")
+    said = explain(model_error(Refusal(status=401, said="no"), plain))[0]
+    assert "Set OPENAI_API_KEY, or AGENTCORE_API_KEY" in said
+    assert "the key in AGENTCORE_API_KEY" in explain(model_error(Refusal(status=401, said="no"), keyed))[0]
+    assert "Check --model and --base-url." in explain(model_error(Refusal(status=404, said="no"), plain))[0]
+    assert explain(no_connection(own, "refused"))[0].endswith("Is the server running, is --base-url right?")
+    with pytest.raises(ValueError, match="LLM") as raised:
+        full_name("claude", compatible=False)
+    assert explain(UsageError(str(raised.value)))[0] == str(raised.value)  # worded where it is raised
+
+
+def test_a_refusal_to_take_what_is_printed_is_found_and_said() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    assert of_the_output(ExceptionGroup("", [full])) is full
+    assert of_the_output(OSError(errno.ENOSPC, "No space left on device", "/some/file")) is None
+    assert explain(full) == ("What is printed can't be written: No space left on device.", 1)

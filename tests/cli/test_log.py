@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -196,6 +197,26 @@ async def test_verify_names_the_damaged_line_and_the_repair(cli: Cli) -> None:
     assert "agentcore log repair the-log" in ended.out
 
 
+async def test_damage_in_the_first_line_leaves_nothing_to_salvage(cli: Cli) -> None:
+    damage(cli, 1)
+    for ended in (await cli.run("log", "verify"), await cli.run("log", "show")):
+        assert ended.code == 1
+        said = " ".join((ended.out + ended.err).split())
+        assert "No line before it is sound: there is nothing to salvage." in said
+        assert "repair" not in said
+        assert "to 0" not in said
+    repaired = await cli.run("log", "repair", "the-log")
+    assert repaired.code == 0
+    assert "0 events kept" in repaired.out
+    assert "Nothing is left that could be gone on with." in repaired.out
+    assert "resume" not in repaired.out
+
+
+async def test_damage_in_the_second_line_is_said_of_one_line(cli: Cli) -> None:
+    damage(cli, 2)
+    assert "Line 1 is sound. The file" in (await cli.run("log", "verify")).out
+
+
 async def test_verify_finds_a_blob_that_is_not_what_was_written(cli: Cli) -> None:
     script = """[call("file_editor", command="create", path="big", file_text="b" * 70_000 + "\\n"), "Done."]"""
     await cli.play(script, "--id", "big")
@@ -302,8 +323,36 @@ async def test_a_list_fits_the_terminal_and_never_cuts_an_id(cli: Cli, columns: 
     async with cli.on_terminal("conversations", columns=columns) as screen:
         assert await screen.ends() == 0
     assert "the-log" in screen.text
-    if columns >= 60:
-        assert max(map(len, screen.text.splitlines())) <= columns
+    assert max(map(len, screen.text.splitlines())) <= columns
+    assert "Do it." in screen.text
+
+
+async def test_what_is_shown_of_a_log_is_folded_between_words(cli: Cli) -> None:
+    async with cli.on_terminal("log", "show", columns=60) as screen:
+        assert await screen.ends() == 0
+    assert " agent    the model (ScriptedLLM 'scripted'),\n     │ which is not recorded, with terminal, " in screen.text
+    assert " call     terminal $ seq 40; echo 'a ``` fence'\n" in screen.text
+    sentences = [line for line in screen.text.splitlines()[1:] if " $ " not in line and "[exit code" not in line]
+    assert max(map(len, sentences)) <= 60
+
+
+async def test_a_narrow_list_has_the_task_below_and_spares_columns(cli: Cli) -> None:
+    long = "20261122-034348-46f57b2bcc"
+    shutil.copytree(cli.log("the-log").parent, cli.home / "conversations" / long)
+    meta = cli.home / "conversations" / long / "meta.json"
+    meta.write_text(meta.read_text().replace("the-log", long))
+    task = "words " * 30
+    await cli.play('["Done."]', "--id", "third", "--message", task)
+    for columns, spared in ((58, ["cost"]), (44, ["cost", "events", "changed"]), (26, ["status"])):
+        async with cli.on_terminal("conversations", columns=columns) as screen:
+            assert await screen.ends() == 0
+        lines = screen.text.splitlines()
+        assert max(map(len, lines)) <= columns, lines
+        assert not set(spared) & set(lines[0].split())
+        assert [line.split()[0] for line in lines[1::2]].count(long) == 1
+        below = next(after for line, after in pairwise(lines) if line.startswith("third"))
+        assert below.startswith("  words words")
+        assert below.endswith("…")
 
 
 async def test_the_other_home_is_named_in_the_commands_that_are_told(cli: Cli) -> None:

@@ -67,6 +67,19 @@ def test_a_model_that_can_not_be_is_refused_in_one_sentence(variables: dict[str,
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [("claude", "anthropic/claude-sonnet-4-5"), ("gpt-5", "openai/gpt-5"), ("gemini-3", "gemini/gemini-3")],
+)
+def test_a_name_without_a_provider_is_said_in_flags_with_what_may_be_meant(name: str, meant: str) -> None:
+    with pytest.raises(UsageError, match="names no provider") as raised:
+        agent_for(settings(AGENTCORE_MODEL=name))
+    assert f"as in '{meant}'; for a server of your own, say where it is: --model '{name}' --base-url URL." in str(
+        raised.value
+    )
+    assert "LLM(" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("model", "variables"),
     [("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"), ("gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY")],
 )

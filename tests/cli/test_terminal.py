@@ -185,6 +185,7 @@ async def test_arguments_can_be_changed_by_typing_them(cli: Cli) -> None:
     async with cli.on_terminal(script=f'[{TOUCH}, "Done."]', arguments=["--confirm"]) as screen:
         await screen.shows("[y/n/e/l] ")
         await screen.types("e\n")
+        await screen.shows("command is now: touch touched")
         await screen.shows("New value of command: ")
         await screen.types("touch other\n")
         await screen.shows("terminal $ touch other")
@@ -256,9 +257,14 @@ async def test_a_call_can_be_left_waiting(cli: Cli, answer: str) -> None:
 
 async def test_an_empty_answer_is_no_answer(cli: Cli) -> None:
     async with cli.on_terminal(script=f"[{TOUCH}]", arguments=["--confirm"]) as screen:
-        for answer in ("\n", "maybe\n", "yesterday\n"):
+        for answer, said in (
+            ("", ""),
+            ("maybe", "'maybe' is no answer. "),
+            ("yesterday", "'yesterday' is no answer. "),
+        ):
             await screen.shows("[y/n/e/l] ")
-            await screen.types(answer)
+            await screen.types(f"{answer}\n")
+            await screen.shows(f"{said}Answer y (yes: it may), n (no, and why), e (edit ")
         await screen.shows("[y/n/e/l] ")
         assert not (cli.project / "touched").exists()
         await screen.types("l\n")

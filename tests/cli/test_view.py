@@ -259,3 +259,12 @@ def test_steps_and_usage_are_counted() -> None:
     used = Usage(requests=1, input_tokens=10, output_tokens=5)
     stage.happens(UsageEvent(model="m", usage=used), UsageEvent(model="m", usage=used, purpose="ask"))
     assert (stage.view.steps, stage.view.usage.total_tokens) == (1, 30)
+
+
+def test_output_is_folded_between_words_and_tabs_are_as_wide_in_every_line() -> None:
+    events = (action("a", command="x"), started("a"), progress("a", "\tone two three four\n\tfive\n"))
+    assert (
+        Stage(width=21, terminal=True).happens(*events).endswith(" │         one two\n │ three four\n │         five\n")
+    )
+    long = (action("a", command="x"), started("a"), progress("a", "a 12345678901234567890 b\n"))
+    assert Stage(width=13, terminal=True).happens(*long).endswith(" │ a 12345678\n │ 9012345678\n │ 90 b\n")

@@ -65,7 +65,7 @@ async def test_without_a_terminal_a_call_that_needs_a_yes_waits_and_it_is_said_h
 async def test_a_limit_that_is_reached_ends_with_6_and_names_its_flag(cli: Cli) -> None:
     ended = await cli.play(f"[{SHELL}, {SHELL}]", "--steps", "1", "--id", "s")
     assert ended.code == 6
-    assert "stopped: The run has taken 1 steps; its limit is 1." in ended.out
+    assert "stopped: The run has taken 1 step; its limit is 1." in ended.out
     assert "agentcore resume s --max-steps ..." in ended.out
 
 

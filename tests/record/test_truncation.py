@@ -76,7 +76,7 @@ async def test_what_was_cut_is_told_in_words(tmp_path: Path) -> None:
     lines = data.splitlines(keepends=True)
     for left, told in [
         (data[:-5], "2 events of an unfinished group, and an unfinished line of"),
-        (b"".join(lines[:5]), "1 events of an unfinished group"),
+        (b"".join(lines[:5]), "1 event of an unfinished group"),
         (b"".join(lines[:4]) + b"{", "an unfinished line of 1 bytes"),
         (b"".join(lines[:3]) + lines[3][:-9] + b"xxxxxxx\n", "an unsound line at the end (the line does not end"),
     ]:

@@ -25,8 +25,9 @@ async def verify_log(given: str | None, settings: Settings) -> int:
         await read_log(store, conversation_id)  # what the lines say is events, and the blobs that they name are there
     except LogDamaged as damage:
         say(console, f"damaged: line {damage.line}: {damage.reason}", BAD)
-        say(console, f"Lines 1 to {damage.line - 1} are sound. The file is {damage.path}", DIM)
-        say(console, f"To keep the sound part: {settings.command(f'log repair {conversation_id}')}")
+        say(console, f"{damage.sound} The file is {damage.path}", DIM)
+        if damage.line > 1:
+            say(console, f"To keep the sound part: {settings.command(f'log repair {conversation_id}')}")
         return _DAMAGED
     if unfinished is not None:
         say(console, f"sound, {count(events, 'event')}, with an unfinished end: {unfinished}", WARN)
@@ -56,5 +57,8 @@ async def repair_log(given: str, settings: Settings) -> int:
         WARN,
     )
     say(console, f"The log as it was: {report.backup}")
+    if not report.kept:
+        say(console, "Nothing is left that could be gone on with.", DIM)
+        return 0
     say(console, f"To go on from the last event that was kept: {settings.command(f'resume {conversation_id}')}", DIM)
     return 0

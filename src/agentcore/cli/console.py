@@ -24,6 +24,7 @@ __all__ = [
     "WARN",
     "Glyphs",
     "flush",
+    "fold",
     "make_console",
     "prepare_streams",
     "say",
@@ -91,10 +92,13 @@ def say_words(console: Console, text: str | Text, style: str = "") -> None:
 def say_below(console: Console, mark: str, line: Text) -> None:
     """Print a line behind a mark; a terminal that it is too wide for gets it folded, the mark before each piece."""
     room = max(console.width - len(mark), 8)
-    if not console.is_terminal or cell_len(line.plain.expandtabs()) <= room:
+    if console.is_terminal and "\t" in line.plain:
+        line = line.copy()
+        line.expand_tabs(8)  # counted from the mark, in each line alike
+    if not console.is_terminal or line.cell_len <= room:
         say(console, styled(mark, DIM).append_text(line))
         return
-    for piece in fold(line.plain.expandtabs(), room):
+    for piece in fold(line.plain, room):
         say(console, styled(mark, DIM).append(piece, line.style))
 
 
@@ -107,7 +111,7 @@ def fold(line: str, width: int) -> list[str]:
             line = line[: len(piece)] + line[len(piece) + 1 :]  # the end of the line stands for it
         elif (words := _TO_A_SPACE.match(piece)) and cell_len(words[0]) * 2 > width:
             piece = words[0]
-        pieces.append(piece)
+        pieces.append(piece.rstrip(" ") or piece)
         line = line[len(piece) :]
     return [*pieces, line]
 

@@ -31,7 +31,10 @@ _STYLES = {
     "damaged": BAD,
 }
 _HEADINGS = ("id", "status", "events", "cost", "changed")
+_SPARED = (3, 2, 4, 1)
+"""The columns that are left out where there is no room for them, in this order."""
 _TITLE = 200
+_LEAST_TITLE = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,10 @@ async def _read(store: FileStore, info: LogInfo) -> _Row:
 
 
 def _print(console: Console, rows: Sequence[_Row]) -> None:
-    """Print a table whose last column, the title, takes what room there is: an id is there to be copied whole."""
+    """Print a table whose last column, the task, takes what room there is: an id is there to be copied whole.
+
+    On a narrow terminal the task stands below, and the columns that matter least are left out.
+    """
     cells = [
         (
             row.info.conversation_id,
@@ -114,19 +120,28 @@ def _print(console: Console, rows: Sequence[_Row]) -> None:
         for row in rows
     ]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
+    columns = list(range(len(_HEADINGS)))
+    room = console.width if console.is_terminal else sum(widths) + 2 * len(widths) + _TITLE
+    below = room - sum(widths) - 2 * len(widths) < _LEAST_TITLE
+    for column in _SPARED if below else ():
+        if sum(widths[each] + 2 for each in columns) - 2 > room:
+            columns.remove(column)
 
     def line(cell: Sequence[str], title: str, style: str, status: str) -> None:
-        said = styled(f"{cell[0]:<{widths[0]}}  ", style).append(f"{cell[1]:<{widths[1]}}", status)
-        for text, width in zip(cell[2:], widths[2:], strict=True):
-            said.append(f"  {text:>{width}}")
-        room = console.width - len(said) - 2 if console.is_terminal else _TITLE
-        if room >= len("task"):
-            cut = Text(title)
-            cut.truncate(room, overflow="ellipsis")
-            said.append("  ").append_text(cut)
+        said = styled(f"{cell[0]:<{widths[0] if len(columns) > 1 else 0}}", style)
+        for column in columns[1:]:
+            text = f"{cell[column]:<{widths[1]}}" if column == 1 else f"{cell[column]:>{widths[column]}}"
+            said.append("  ").append(text, status if column == 1 else "")
+        cut = Text(title)
+        cut.truncate(max(room - (2 if below else len(said) + 2), 1), overflow="ellipsis")
+        if not below:
+            say(console, said.append("  ").append_text(cut))
+            return
         say(console, said)
+        if title:
+            say(console, Text("  ").append_text(cut))
 
-    line(_HEADINGS, "task", DIM, DIM)
+    line(_HEADINGS, "" if below else "task", DIM, DIM)
     for row, cell in zip(rows, cells, strict=True):
         line(cell, row.title, "", _STYLES.get(row.status, ""))
 

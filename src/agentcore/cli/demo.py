@@ -31,8 +31,10 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     say(console, "agentcore demo", STRONG)
     say_words(console, "The model is scripted: its words were written beforehand, so no key and no network are needed.")
     say_words(console, "The rest is real: the project, the shell, the editor, the tests, and the log of it all.")
-    say(console, styled("project: ", DIM).append(root))
-    say(console, styled("log:     ", DIM).append(store.folder(conversation_id)))
+    for label, path in (("project: ", root), ("log:     ", store.folder(conversation_id))):
+        # A path is never cut, so that it can be copied whole; where it does not fit it gets a line of its own.
+        fits = not console.is_terminal or len(label) + len(path) <= console.width
+        say(console, styled(label, DIM).append(path) if fits else styled(label.rstrip(), DIM).append(f"\n{path}"))
     say(console, "")
 
     failed_before = not await _tests_pass(root)
@@ -54,9 +56,9 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
         say_words(console, f"The demo went wrong: the tests in {root} should fail before it and pass after it.", BAD)
         return 1
     say(console, "")
-    say(console, "Run once more, outside of the agent, the project's tests pass.", GOOD)
-    say(console, Text("With a real model, here or in a folder of yours:", DIM))
-    say(console, "  export ANTHROPIC_API_KEY=...        (or another provider's)")
+    say_words(console, "Run once more, outside of the agent, the project's tests pass.", GOOD)
+    say_words(console, Text("With a real model (of any provider), here or in a folder of yours:", DIM))
+    say(console, "  export ANTHROPIC_API_KEY=...")
     say(console, f"  {settings.program} run 'your task' --model anthropic/claude-sonnet-4-5")
     return 0
 

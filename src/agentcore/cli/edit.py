@@ -12,7 +12,7 @@ import anyio
 from pydantic import JsonValue
 from rich.console import Console
 
-from agentcore.cli.console import WARN, say
+from agentcore.cli.console import DIM, WARN, say, styled
 from agentcore.cli.printable import one_line
 
 __all__ = ["edit_arguments"]
@@ -36,10 +36,13 @@ async def _ask_for_one(arguments: Mapping[str, JsonValue], console: Console, ask
     if name is None or name not in arguments:
         say(console, "There is no such argument; nothing was changed.", WARN)
         return None
+    before = arguments[name]
+    said = before if isinstance(before, str) else json.dumps(before, ensure_ascii=False)
+    say(console, styled(f"{one_line(name)} is now: ", DIM).append(one_line(said)))
     value = await ask(f"New value of {one_line(name)}: ")
     if value is None:
         return None
-    if isinstance(arguments[name], str):
+    if isinstance(before, str):
         return {**arguments, name: value}
     changed = _read(f'{{"value": {value}}}', console)
     return None if changed is None else {**arguments, name: changed["value"]}

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pydantic import ValidationError
 
 from agentcore.agent import Agent, restore_agent
-from agentcore.cli.failures import UsageError
+from agentcore.cli.failures import UsageError, with_flags
 from agentcore.cli.settings import Settings
 from agentcore.errors import MissingExtra
 from agentcore.llm import LLM, Model
@@ -205,4 +205,4 @@ def changes_of_environment(
 def _first_problem(error: ValidationError) -> str:
     """Give what the model's settings say is wrong, without pydantic's frame around it."""
     problem = error.errors(include_url=False, include_input=False)[0]
-    return problem["msg"].removeprefix("Value error, ")
+    return with_flags(problem["msg"].removeprefix("Value error, "))

@@ -16,7 +16,7 @@ from rich.text import Text
 from agentcore.cli.actions import say_call
 from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, say, styled
 from agentcore.cli.edit import edit_arguments
-from agentcore.cli.printable import printable
+from agentcore.cli.printable import one_line, printable
 from agentcore.cli.settings import Settings
 from agentcore.cli.signals import Interrupts
 from agentcore.events import ActionEvent
@@ -26,6 +26,7 @@ from agentcore.security import Approve, Reject
 __all__ = ["Person", "can_ask", "show_call"]
 
 _CHOICES = "yes, no, edit, later? [y/n/e/l] "
+_ANSWERS = "Answer y (yes: it may), n (no, and why), e (edit what it is called with) or l (later: it waits, and the run stops)."
 
 
 def can_ask(console: Console) -> bool:
@@ -87,7 +88,8 @@ class Person:
                 case "l" | "later":
                     return None
                 case _:
-                    pass
+                    said = f"{one_line(word)!r} is no answer. " if word else ""
+                    say(self._console, f"{said}{_ANSWERS}", WARN)
 
     async def line(self, question: str) -> str | None:
         """Ask for a line; None where the input has ended (Ctrl-D). Waiting for it can be cancelled."""

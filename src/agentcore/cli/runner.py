@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import anyio
 
 from agentcore.cli.console import BAD, flush, make_console, prepare_streams, say_words
-from agentcore.cli.failures import explain, is_broken_pipe
+from agentcore.cli.failures import explain, is_broken_pipe, of_the_output
 from agentcore.logs import configure_logging
 
 __all__ = ["execute"]
@@ -37,6 +37,7 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
             return await coroutine
 
         code = anyio.run(main)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         code = 130
     except Exception as error:
@@ -47,14 +48,20 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
 def _tell(error: Exception, debug: bool) -> int:
     if is_broken_pipe(error):
         # Nobody reads any more, as after `| head`: nothing is wrong, and nothing more can be said there.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        _print_nowhere()
         return _BROKEN_PIPE
+    if of_the_output(error) is not None:
+        _print_nowhere()  # what is left of it would be tried once more at the end
     if debug:
         traceback.print_exception(error)
     sentence, code = explain(error)
     say_words(make_console(stderr=True), f"error: {sentence}", BAD)
     return code
+
+
+def _print_nowhere() -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
 
 
 def _leave(code: int) -> NoReturn:

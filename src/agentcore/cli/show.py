@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.amounts import spent
-from agentcore.cli.console import DIM, STRONG, Glyphs, make_console, say, say_below, styled
+from agentcore.cli.console import DIM, STRONG, Glyphs, fold, make_console, say, say_below, styled
 from agentcore.cli.events import Teller, Told
 from agentcore.cli.failures import UsageError
 from agentcore.cli.home import WORKSPACE_TAG, find_conversation, is_at_work, open_store
@@ -23,6 +23,8 @@ __all__ = ["show_log"]
 
 _FOLLOW_SECONDS = 0.25
 _LABEL = 8
+_WHOLE = frozenset({"call", "asks"})
+"""The labels of what may be copied, which is never folded."""
 _FIRST, _LAST = 12, 4
 """How many lines of something long are shown unless all of it is asked for."""
 
@@ -86,8 +88,12 @@ class _Page:
         """Print what something is, what is said of it, and what stands below."""
         body = list(below)
         line = styled(where, DIM).append_text(label).append(" " * (_LABEL - len(label))).append(" ")
-        if not said.plain and body and self._fits(line, body[0]):
+        if not said.plain and body:
             said = body.pop(0)
+        if said.plain and label.plain not in _WHOLE and not self._fits(line, said):
+            first = fold(said.plain, max(self._console.width - line.cell_len, 8))[0]
+            body.insert(0, Text(said.plain[len(first) :].removeprefix(" "), said.style))
+            said = Text(first, said.style)
         say(self._console, line.append_text(said))
         if not self._teller.whole and len(body) > _FIRST + _LAST + 1:
             left_out = len(body) - _FIRST - _LAST

@@ -175,7 +175,7 @@ class View:
             self._words.end()
             lines = self._teller.tell(event).body
             for line in lines if self._verbose else lines[:_TASK_LINES]:
-                say(self._console, styled("> ", DIM).append(line.plain, STRONG))
+                say_below(self._console, "> ", Text(line.plain, STRONG))
             if len(lines) > _TASK_LINES and not self._verbose:
                 say(self._console, f"> {self._glyphs.more} {len(lines) - _TASK_LINES} more lines", DIM)
             say(self._console, "")

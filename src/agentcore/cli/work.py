@@ -12,7 +12,7 @@ import anyio
 
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, make_console, say, say_words
-from agentcore.cli.failures import explain
+from agentcore.cli.failures import OutputRefused, explain, of_the_output
 from agentcore.cli.home import WORKSPACE_TAG, is_there
 from agentcore.cli.json_lines import JsonLines
 from agentcore.cli.outcome import exit_code, say_outcome
@@ -76,7 +76,14 @@ async def work(job: Job) -> int:
         async with conversation:
             go_on = job.settings.command(f"resume {conversation.id}")
             interrupts.last_words = f"left at once; the log is kept. go on: {go_on}"
-            code = await _Work(job, conversation, interrupts).do()
+            try:
+                code = await _Work(job, conversation, interrupts).do()
+            except Exception as error:
+                if (refused := of_the_output(error)) is None:
+                    raise
+                task = "" if conversation.state.last_user_seq else " 'your task'"
+                kept = f" Conversation {conversation.id} is kept; to go on: {go_on}{task}"
+                raise OutputRefused(refused, kept) from error
     caught = interrupts.caught
     if caught is not None and code == _NOT_BEGUN:
         console = make_console(stderr=True)

@@ -18,6 +18,7 @@ from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaCursor
 from agentcore.conversation.fork import fork_log
+from agentcore.conversation.given import check_given
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.result import RunResult
@@ -74,12 +75,13 @@ class Conversation(AsyncContextManagerMixin):
         self._setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
+        check_given(store, confirm)
         self._opened: Core | None = None
 
     def __repr__(self) -> str:
         if self._opened is None:
             return f"<Conversation {self._setup.id or 'not open'}>"
-        return f"<Conversation {self.id} {self.state.status}, {self.state.head} events>"
+        return f"<Conversation {self.id} {self.state.status}, {self.state.head} event{'' if self.state.head == 1 else 's'}>"
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:

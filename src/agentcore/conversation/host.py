@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from agentcore.agent import Agent
 from agentcore.conversation.core import Core
+from agentcore.conversation.given import check_given
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.home import Home
@@ -75,6 +76,7 @@ class Host(AsyncContextManagerMixin):
         if self._tasks is None or self._home is None or self._leaving or self._home.is_gone:
             raise ConversationError("The host is not open: use `async with Host() as host`.")
         self._home.refuse_elsewhere()
+        check_given(store, confirm)
         setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )

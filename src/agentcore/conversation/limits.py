@@ -16,7 +16,7 @@ __all__ = ["WorkClock", "exceeded"]
 def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None:
     """Name the budget that leaves no room for another step, with a sentence for people; None where there is room."""
     if limits.steps is not None and state.run_steps >= limits.steps:
-        return "steps", f"The run has taken {state.run_steps} steps; its limit is {limits.steps}."
+        return "steps", f"The run has taken {_count(state.run_steps, 'step')}; its limit is {limits.steps}."
     if limits.tokens is None and limits.cost is None:
         return None
     usage = state.usage
@@ -27,7 +27,7 @@ def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None
             return "cost", f"The conversation has cost ${usage.known_cost}; its limit is ${limits.cost}."
         if usage.unpriced_requests:
             return "cost_unknown", (
-                f"The limit of ${limits.cost} can't be kept: the price of {usage.unpriced_requests} model calls is "
+                f"The limit of ${limits.cost} can't be kept: the price of {_count(usage.unpriced_requests, 'model call')} is "
                 "unknown. Give the model's prices, or lift the limit."
             )
     return None
@@ -93,3 +93,7 @@ class WorkClock:
         if self.limits.conversation_seconds is not None:
             left.append(self.limits.conversation_seconds - self._worked_before - self._worked)
         self.scope.deadline = self._since + min(left)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -47,7 +47,7 @@ class RunResult(Value):
     error: RunFailure | None = None
 
     def __repr__(self) -> str:
-        parts = [str(self.status), f"{self.steps} steps"]
+        parts = [str(self.status), f"{self.steps} step{'' if self.steps == 1 else 's'}"]
         if self.usage.requests:
             cost = self.usage.cost
             parts.append(f"{self.usage.total_tokens} tokens, {'cost unknown' if cost is None else f'${cost:.4f}'}")

@@ -88,7 +88,8 @@ def scan(data: bytes, after: int = 0) -> Scan:
         open_group = record.group
     kept = _complete(records)
     if len(kept) < len(records) and damage is None:
-        torn = f"{len(records) - len(kept)} events of an unfinished group" + (f", and {torn}" if torn else "")
+        left = len(records) - len(kept)
+        torn = f"{left} event{'' if left == 1 else 's'} of an unfinished group" + (f", and {torn}" if torn else "")
     length = sum(map(len, lines[: len(kept)])) + len(kept)
     return Scan(kept, length, torn, doubtful, damage)
 

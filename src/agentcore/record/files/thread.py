@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar, TypeVarTuple, Unpack
@@ -30,6 +31,19 @@ def store_limiter() -> anyio.CapacityLimiter:
         limiter = anyio.CapacityLimiter(_THREADS)
         _limiter.set(limiter)
         return limiter
+
+
+_MEND = "Free space or mend the disk, then open it again."
+_GRANT = "Get the right to read and write there, or keep the log in another folder."
+_NO_FOLDER = "A part of this path is a file: keep the log in another folder."
+_ADVICE: dict[int | None, str] = {
+    errno.EACCES: _GRANT,
+    errno.EPERM: _GRANT,
+    errno.EROFS: f"It is mounted so, or went bad. {_MEND}",
+    errno.ENOTDIR: _NO_FOLDER,
+    errno.EEXIST: _NO_FOLDER,
+}
+"""What to do about what the operating system refused; `__cause__` is its own error."""
 
 
 class _Work(Generic[T]):
@@ -85,7 +99,7 @@ async def run_bounded(
         with anyio.move_on_after(seconds, shield=True):
             await run_sync(work.run, abandon_on_cancel=True, limiter=store_limiter())
     except OSError as error:
-        raise StoreError(f"{what} failed: {error}. Free space or mend the disk, then open it again.") from error
+        raise StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _MEND)}") from error
     finally:
         results = work.leave()
     if not results:
