@@ -165,7 +165,7 @@ def _risk_of(tool: AnyTool, action: Any) -> SecurityRisk:
     try:
         return tool.risk_of(action)
     except Exception as error:
-        _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=repr(error))
+        _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=type(error).__name__)
         return SecurityRisk.UNKNOWN
 
 
