@@ -30,7 +30,7 @@ def run(*command: str | Path) -> str:
 
 
 # What these do, they do in many processes.
-IN_MANY_PROCESSES = {"import_cost", "many"}
+IN_MANY_PROCESSES = {"import_cost", "many", "model_call"}
 
 
 @pytest.mark.parametrize(

@@ -55,5 +55,6 @@ async def interrupted_twice(cwd: Path) -> int:
             return await process.wait()
 
 
+@pytest.mark.slow  # it waits for the ten seconds that such a tool is given
 def test_a_second_ctrl_c_ends_a_tool_that_shields_itself(tmp_path: Path) -> None:
     assert anyio.run(interrupted_twice, tmp_path) == -signal.SIGINT

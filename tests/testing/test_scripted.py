@@ -107,7 +107,7 @@ async def test_an_error_is_raised_as_itself(error: Exception) -> None:
 async def test_an_empty_script_says_how_many_lines_it_had() -> None:
     model = ScriptedLLM(["one"])
     await model.complete(ASK)
-    with pytest.raises(ScriptExhausted, match="has 1 replies"):
+    with pytest.raises(ScriptExhausted, match="has 1 reply and"):
         await model.complete(ASK)
 
 

@@ -251,7 +251,7 @@ async def test_the_first_answer_after_a_resume_tells_of_the_new_shell_and_only_t
 
 
 async def test_a_long_output_is_masked_while_it_is_kept_and_removed_with_the_conversation(tmp_path: Path) -> None:
-    command = 'for i in {1..3000}; do printf "%s" "$API_TOKEN"; sleep 0.0005; printf " number $i\\n"; done 2>&1'
+    command = 'for i in {1..1500}; do printf "%s" "$API_TOKEN"; ((i % 50)) || sleep 0.001; printf " number $i\\n"; done 2>&1'
     llm = ScriptedLLM([call("terminal", command=command), say("ok")])
     agent = Agent(llm=llm, tools=[terminal_tool()])
     with anyio.fail_after(60):
@@ -261,7 +261,7 @@ async def test_a_long_output_is_masked_while_it_is_kept_and_removed_with_the_con
             await conversation.run("go")
             (told,) = observations(conversation)
             kept = Path(str(told.data["whole_at"]))
-            assert kept.read_text() == "".join(f"<secret:API_TOKEN> number {number}\n" for number in range(1, 3001))
+            assert kept.read_text() == "".join(f"<secret:API_TOKEN> number {number}\n" for number in range(1, 1501))
             assert "horse" not in text_of(told)
             await conversation.delete()
         assert not kept.exists()

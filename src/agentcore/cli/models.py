@@ -14,7 +14,6 @@ from agentcore.cli.settings import Settings
 from agentcore.errors import MissingExtra
 from agentcore.llm import LLM, Model
 from agentcore.llm.catalog import model_info
-from agentcore.llm.litellm_route.library import litellm
 from agentcore.llm.names import KEY_VARIABLES, PROVIDERS
 from agentcore.llm.native.hosts import goes_native
 from agentcore.record import ConversationState
@@ -169,7 +168,7 @@ async def check_model(model: Model, limits: Limits) -> None:
     """
     if not isinstance(model, LLM):
         return  # several, or a program's own
-    if model.provider not in PROVIDERS and model.provider not in (await litellm()).provider_list:
+    if model.provider not in PROVIDERS:
         raise _no_such_provider(model)
     known = model.input_cost_per_token is not None or model.provider == _TELLS_ITS_COST
     if limits.cost is not None and not known and (await model_info(model)).prices is None:
