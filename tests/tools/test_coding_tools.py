@@ -251,7 +251,9 @@ async def test_the_first_answer_after_a_resume_tells_of_the_new_shell_and_only_t
 
 
 async def test_a_long_output_is_masked_while_it_is_kept_and_removed_with_the_conversation(tmp_path: Path) -> None:
-    command = 'for i in {1..1500}; do printf "%s" "$API_TOKEN"; ((i % 50)) || sleep 0.001; printf " number $i\\n"; done 2>&1'
+    command = (
+        'for i in {1..1500}; do printf "%s" "$API_TOKEN"; ((i % 50)) || sleep 0.001; printf " number $i\\n"; done 2>&1'
+    )
     llm = ScriptedLLM([call("terminal", command=command), say("ok")])
     agent = Agent(llm=llm, tools=[terminal_tool()])
     with anyio.fail_after(60):

@@ -24,7 +24,7 @@ async def test_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
 
 async def test_a_server_runs_in_one_session_while_another_is_worked_in(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "requests")
-    server = "while read line < requests; do echo answering $line; done"
+    server = "exec 3<> requests; while read -u 3 line; do echo answering $line; done"
     async with open_terminal(tmp_path, quiet=0.3) as terminal:
         assert (await terminal(server, session="server")).running
         assert (await terminal("echo one > requests; echo sent")).text == "sent\n"
