@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Final
 
 import anyio
 
 from agentcore.errors import ModelError, RateLimited
-from agentcore.llm.deltas import Delta
 from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
 from agentcore.llm.reply import Reply
 from agentcore.llm.turns import Turns
+from agentcore.llm.watched import WatchedStream
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["AdaptiveLimiter", "LimitedModel"]
@@ -171,38 +171,12 @@ class LimitedModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
     ) -> AsyncGenerator[DeltaStream]:
         """Answer, piece by piece."""
-        async with self.limiter.place() as place:
+        async with self.limiter.place() as place, AsyncExitStack() as opened:
             try:
-                async with self.model.stream(messages, tools, context=place.watched(context)) as deltas:
-                    yield _WatchedStream(deltas, place)
+                stream = self.model.stream(messages, tools, context=place.watched(context))
+                deltas = await opened.enter_async_context(stream)
             except ModelError as error:
                 place.failed(error)
                 raise
-
-
-class _WatchedStream:
-    """Tells the place how it ended: who reads it may keep an error to himself."""
-
-    def __init__(self, inner: DeltaStream, place: _Place) -> None:
-        self._inner = inner
-        self._place = place
-        self._ended = False
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        try:
-            return await anext(self._inner)
-        except StopAsyncIteration:
-            if not self._ended:
-                self._ended = True
-                self._place.went_well()
-            raise
-        except ModelError as error:
-            self._place.failed(error)
-            raise
-
-    @property
-    def reply(self) -> Reply:
-        return self._inner.reply
+            # Outside: what the caller raises in the meantime says nothing of this model.
+            yield WatchedStream(deltas, ended=lambda _: place.went_well(), failed=place.failed)

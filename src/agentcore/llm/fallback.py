@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Final, Self
-
-import anyio
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
 
 from agentcore.errors import (
     AuthenticationError,
@@ -16,8 +14,8 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.deltas import Delta, ResetDelta
-from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.attempts import Attempts
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
 from agentcore.llm.reply import Reply
 from agentcore.messages import Message, ToolSchema
 
@@ -32,8 +30,6 @@ MOVES_ON: Final[tuple[type[ModelError], ...]] = (
 )
 """The errors that are about a provider, and that another one need not have. What is about the messages stays with whoever
 sent them: a conversation is condensed when it has grown too long, and a model that refuses it is told so."""
-
-_CLOSE_SECONDS = 5.0
 
 
 class FallbackLLM:
@@ -82,13 +78,13 @@ class FallbackLLM:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
     ) -> AsyncGenerator[DeltaStream]:
         """Answer, piece by piece."""
-        stream = _FallbackStream(_Turns(self, context), messages, tools, context)
-        try:
-            await stream.start()
+        turns = _Turns(self, context)
+
+        async def open_next() -> AbstractAsyncContextManager[DeltaStream]:
+            return turns.model.stream(messages, tools, context=context)
+
+        async with Attempts(open_next, turns.move_on) as stream:
             yield stream
-        finally:
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                await stream.aclose()
 
 
 class _Turns:
@@ -115,64 +111,3 @@ class _Turns:
             await self._context.on_retry(
                 RetryReport(len(self._failed), error, delay=0.0, next_model=self.model.name),
             )
-
-
-class _FallbackStream:
-    """One model's stream after the other; `_open` holds what the present one has to close."""
-
-    def __init__(
-        self, turns: _Turns, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
-    ) -> None:
-        self._turns = turns
-        self._messages = messages
-        self._tools = tools
-        self._context = context
-        self._shown = False
-        self._open = AsyncExitStack()
-        self._inner: DeltaStream | None = None
-        self._reply: Reply | None = None
-
-    async def start(self) -> DeltaStream:
-        """Open streams until one is open."""
-        while True:
-            stream = self._turns.model.stream(self._messages, self._tools, context=self._context)
-            try:
-                self._inner = await self._open.enter_async_context(stream)
-                return self._inner
-            except ModelError as error:
-                await self._failed(error)
-
-    async def _failed(self, error: ModelError) -> None:
-        await self.aclose()
-        await self._turns.move_on(error)
-
-    async def aclose(self) -> None:
-        self._inner = None
-        await self._open.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        while True:
-            inner = self._inner or await self.start()
-            try:
-                delta = await anext(inner)
-            except StopAsyncIteration:
-                self._reply = inner.reply
-                raise
-            except ModelError as error:
-                await self._failed(error)
-                if self._shown:
-                    self._shown = False
-                    return ResetDelta(reason=str(error))
-            else:
-                # After the model's own reset nothing is shown that ours would have to void.
-                self._shown = not isinstance(delta, ResetDelta)
-                return delta
-
-    @property
-    def reply(self) -> Reply:
-        if self._reply is None:
-            raise RuntimeError(UNFINISHED)
-        return self._reply

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Self
 
 import anyio
 
-from agentcore.llm.deltas import Delta
 from agentcore.llm.estimate import estimate_tokens
 from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
 from agentcore.llm.reply import Reply
 from agentcore.llm.turns import Turns
+from agentcore.llm.watched import WatchedStream
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["RateLimitedModel", "TokenBucket"]
@@ -126,7 +125,8 @@ class RateLimitedModel:
         estimated = self._estimated(messages, tools)
         await self._take(estimated)
         async with self.model.stream(messages, tools, context=self._watched(context, estimated)) as deltas:
-            yield _CountedStream(deltas, self, estimated)
+            # One that is left early keeps its estimate: nobody says what it used.
+            yield WatchedStream(deltas, ended=lambda reply: self.correct(reply, estimated))
 
     def correct(self, reply: Reply, estimated: float) -> None:
         """Put what was used in place of what was estimated, where the provider says it."""
@@ -157,29 +157,3 @@ class RateLimitedModel:
             await self._take(estimated)
 
         return replace(context, on_retry=on_retry)
-
-
-class _CountedStream:
-    """Corrects the estimate at the end. A stream that is left early keeps it: nobody says what it used."""
-
-    def __init__(self, inner: DeltaStream, outer: RateLimitedModel, estimated: float) -> None:
-        self._inner = inner
-        self._outer = outer
-        self._estimated = estimated
-        self._ended = False
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        try:
-            return await anext(self._inner)
-        except StopAsyncIteration:
-            if not self._ended:
-                self._ended = True
-                self._outer.correct(self._inner.reply, self._estimated)
-            raise
-
-    @property
-    def reply(self) -> Reply:
-        return self._inner.reply

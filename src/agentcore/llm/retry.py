@@ -4,25 +4,23 @@
 
 import random
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Self
+from typing import Annotated
 
 import anyio
 from pydantic import Field
 
 from agentcore._value import Value
 from agentcore.errors import ModelConnectionError, ModelError
-from agentcore.llm.deltas import Delta, ResetDelta
-from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.attempts import Attempts
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
 from agentcore.llm.reply import Reply
 from agentcore.messages import Message, ToolSchema
 
 __all__ = ["RetryPolicy", "RetryingModel"]
 
 _Seconds = Annotated[float, Field(ge=0)]
-
-_CLOSE_SECONDS = 5.0
 
 
 class RetryPolicy(Value):
@@ -101,83 +99,20 @@ class RetryingModel:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
     ) -> AsyncGenerator[DeltaStream]:
         """Answer, piece by piece."""
-        stream = _RetryingStream(self, messages, tools, context)
-        try:
-            await stream.start()
+        attempt, delay = 1, 0.0
+
+        async def open_next() -> AbstractAsyncContextManager[DeltaStream]:
+            if delay:
+                await anyio.sleep(delay)
+            return self.model.stream(messages, tools, context=context)
+
+        async def failed(error: ModelError) -> None:
+            nonlocal attempt, delay
+            delay = await _next_delay(self.policy, attempt, error, context)
+            attempt += 1
+
+        async with Attempts(open_next, failed) as stream:
             yield stream
-        finally:
-            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                await stream.aclose()
-
-
-class _RetryingStream:
-    """One attempt after the other; `_open` holds what the present one has to close."""
-
-    def __init__(
-        self,
-        outer: RetryingModel,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSchema],
-        context: CallContext | None,
-    ) -> None:
-        self._outer = outer
-        self._messages = messages
-        self._tools = tools
-        self._context = context
-        self._attempt = 1
-        self._delay = 0.0
-        self._shown = False
-        self._open = AsyncExitStack()
-        self._inner: DeltaStream | None = None
-        self._reply: Reply | None = None
-
-    async def start(self) -> DeltaStream:
-        """Open attempts until one is open."""
-        while True:
-            if self._delay:
-                await anyio.sleep(self._delay)
-            stream = self._outer.model.stream(self._messages, self._tools, context=self._context)
-            try:
-                self._inner = await self._open.enter_async_context(stream)
-                return self._inner
-            except ModelError as error:
-                await self._failed(error)
-
-    async def _failed(self, error: ModelError) -> None:
-        await self.aclose()
-        self._delay = await _next_delay(self._outer.policy, self._attempt, error, self._context)
-        self._attempt += 1
-
-    async def aclose(self) -> None:
-        self._inner = None
-        await self._open.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        while True:
-            inner = self._inner or await self.start()
-            try:
-                delta = await anext(inner)
-            except StopAsyncIteration:
-                self._reply = inner.reply
-                raise
-            except ModelError as error:
-                await self._failed(error)
-                if self._shown:
-                    # Told before the wait: who watches should not look at void words for a minute.
-                    self._shown = False
-                    return ResetDelta(reason=str(error))
-            else:
-                self._shown = True
-                return delta
-
-    @property
-    def reply(self) -> Reply:
-        if self._reply is None:
-            raise RuntimeError(UNFINISHED)
-        return self._reply
 
 
 async def _next_delay(policy: RetryPolicy, attempt: int, error: ModelError, context: CallContext | None) -> float:

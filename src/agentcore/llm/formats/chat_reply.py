@@ -12,10 +12,12 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
+from agentcore.llm.answer import Answer
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.formats.think_tags import ThinkTags, split_thinking
+from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     Block,
     Message,
@@ -27,7 +29,7 @@ from agentcore.messages import (
 )
 from agentcore.usage import Usage
 
-__all__ = ["DeltaReader", "assemble", "decode_message", "decode_usage", "read_arguments", "stop_reason"]
+__all__ = ["DeltaReader", "answered", "assemble", "decode_message", "decode_usage", "read_arguments", "stop_reason"]
 
 _STOP_REASONS = {"stop": "end", "function_call": "tool_calls", "eos": "end", "end_turn": "end", "max_tokens": "length"}
 
@@ -246,6 +248,27 @@ def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, An
     call["function"]["arguments"] += _written(function)
     if own := fragment.get("provider_specific_fields"):
         call["provider_specific_fields"] = {**call.get("provider_specific_fields", {}), **own}
+
+
+def answered(
+    settings: LLMSettings,
+    said: dict[str, Any],
+    finish_reason: str,
+    usages: list[dict[str, Any]],
+    envelope: dict[str, Any],
+) -> Answer:
+    """Put an answer together of the message, why it ended, what it used, and what was around it."""
+    message = decode_message(said, settings.provider)
+    # OpenRouter says what it charged; others who say "cost" mean other things.
+    costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
+    return Answer(
+        message=message,
+        usage=decode_usage(usages),
+        stop_reason=stop_reason(finish_reason, message),
+        model=envelope.get("model"),
+        provider_id=envelope.get("id"),
+        reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
+    )
 
 
 def decode_usage(usages: Iterable[dict[str, Any]]) -> Usage:

@@ -10,7 +10,7 @@ from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import DeltaReader, assemble, decode_message, decode_usage, stop_reason
+from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
 from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
@@ -69,7 +69,7 @@ class ChatWire:
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
             raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
-        return _answer(
+        return answered(
             settings,
             choices[0]["message"],
             choices[0].get("finish_reason") or "stop",
@@ -131,24 +131,4 @@ class _ChatReader:
         reason = self._end.get("finish_reason")
         if not reason:
             raise broken_off(self._settings.model)
-        return _answer(self._settings, assemble(self._choices), reason, self._end["usages"], self._last)
-
-
-def _answer(
-    settings: LLMSettings,
-    said: dict[str, Any],
-    finish_reason: str,
-    usages: list[dict[str, Any]],
-    envelope: dict[str, Any],
-) -> Answer:
-    message = decode_message(said, settings.provider)
-    # OpenRouter says what it charged; others who say "cost" mean other things.
-    costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
-    return Answer(
-        message=message,
-        usage=decode_usage(usages),
-        stop_reason=stop_reason(finish_reason, message),
-        model=envelope.get("model"),
-        provider_id=envelope.get("id"),
-        reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
-    )
+        return answered(self._settings, assemble(self._choices), reason, self._end["usages"], self._last)

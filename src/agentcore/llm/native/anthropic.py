@@ -13,7 +13,7 @@ from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encod
 from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
 from agentcore.llm.kept import Kept
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
-from agentcore.llm.native.wire import Call, to_json
+from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -74,30 +74,25 @@ class AnthropicWire:
 
     def body(self, call: Call) -> bytes:
         """Write a request."""
-        settings, more = call.settings, dict(call.settings.extra_body)
+        settings = call.settings
+        more, own_tools = own_fields(settings)
         # A mark for the whole request is one more than there may be.
         marks = settings.prompt_caching and call.features.prompt_caching is not False and "cache_control" not in more
-        tools = list(map(_tools, call.tools))
-        if isinstance(own := more.pop("tools", None), list):
-            # The provider's own tools stand beside ours.
-            tools += map(to_json, own)
+        tools = [*map(_tools, call.tools), *own_tools]
         options = _options(call)
         if isinstance(config := more.get("output_config"), dict):
             more["output_config"] = options.get("output_config", {}) | config
         system, sides = _written(call.messages, settings.provider, marks=marks)
-        # Joined once: a long conversation is copied no more often than it has to be.
-        parts = [b"{"]
+        ready: dict[str, list[bytes | bytearray]] = {}
         if tools:
-            parts += b'"tools":[', b",".join(_marked(tools) if marks else tools), b"],"
+            ready["tools"] = array(_marked(tools) if marks else tools)
         if system:
-            parts += b'"system":[', b",".join(_marked(system) if marks else system), b"],"
-        parts.append(b'"messages":[')
+            ready["system"] = array(_marked(system) if marks else system)
+        written: list[bytes | bytearray] = [b"["]
         for number, turn in enumerate(sides):
-            parts.append(_BEGINNINGS[turn.role, number > 0])
-            parts.append(b",".join(turn.blocks))
-        parts.append(b"]}]," if sides else b"],")
-        parts.append(to_json(options | more)[1:])
-        return b"".join(parts)
+            written += (_BEGINNINGS[turn.role, number > 0], b",".join(turn.blocks))
+        ready["messages"] = [*written, b"]}]" if sides else b"]"]
+        return body_of(options | more, **ready)
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
         """Read an answer that came at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pydantic import JsonValue
@@ -14,10 +14,10 @@ from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
 from agentcore.llm.failures import refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import DeltaReader, assemble, decode_message, decode_usage, stop_reason
+from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
 from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.wire import DONE, Call, array, body_of, to_json
+from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -45,19 +45,17 @@ class ChatWire:
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Give the headers of a request."""
-        headers = {"content-type": "application/json"}
-        if key is not None:
-            headers["authorization"] = f"Bearer {key}"
-        return headers
+        return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
         """Write a request."""
         settings = call.settings
         marks = settings.prompt_caching and self.host.cache_marks and "claude" in settings.model
         ready = {"messages": array(_written(call.messages[:], settings.provider, marks=marks))}
-        if call.tools:
-            ready["tools"] = array(map(_tools, call.tools))
-        return body_of(self._options(call), **ready)
+        more, own_tools = own_fields(call.settings)
+        if tools := [*map(_tools, call.tools), *own_tools]:
+            ready["tools"] = array(tools)
+        return body_of(self._options(call) | more, **ready)
 
     def _options(self, call: Call) -> dict[str, Any]:
         settings, host = call.settings, self.host
@@ -87,7 +85,7 @@ class ChatWire:
             }
         if settings.provider == "openrouter":
             options["usage"] = {"include": True}
-        return options | settings.extra_body
+        return options
 
     def _effort(self, call: Call) -> dict[str, Any]:
         effort = call.settings.reasoning_effort
@@ -113,7 +111,7 @@ class ChatWire:
         if error := choices[0].get("error"):
             raise refused_in_stream(settings, error)
         reason = choices[0].get("finish_reason") or "stop"
-        return _answer(settings, choices[0].get("message") or {}, reason, [response.get("usage") or {}], response)
+        return answered(settings, choices[0].get("message") or {}, reason, [response.get("usage") or {}], response)
 
     def reader(self, settings: LLMSettings) -> Reader:
         """Read an answer that comes as a stream."""
@@ -132,10 +130,7 @@ def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iter
     if begin:
         yield _mark(encode_messages(messages[:1], f"{provider}/"))
     if begin < end:
-        beginnings = _beginnings.get(provider)
-        if beginnings is None:
-            beginnings = _beginnings[provider] = Beginnings(partial(_encode, provider=provider))
-        yield beginnings(messages[begin:end])
+        yield _beginnings(provider)(messages[begin:end])
     if last := encode_messages(messages[end:], f"{provider}/"):
         yield _mark(last) if marks else b",".join(map(to_json, last))
 
@@ -144,8 +139,10 @@ def _encode(messages: Sequence[Message], provider: str) -> bytes:
     return b",".join(map(to_json, encode_messages(messages, f"{provider}/")))
 
 
-_beginnings: dict[str, Beginnings[Message]] = {}
-"""What the messages of conversations were written as, by provider."""
+@cache
+def _beginnings(provider: str) -> Beginnings[Message]:
+    """What the messages of conversations were written as for a provider."""
+    return Beginnings(partial(_encode, provider=provider))
 
 
 def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
@@ -197,24 +194,4 @@ class _ChatReader:
         reason = self._reason or ("stop" if self._done and self._choices else None)
         if reason is None:
             raise broken_off(self._settings.model)
-        return _answer(self._settings, assemble(self._choices), reason, self._usages, self._envelope)
-
-
-def _answer(
-    settings: LLMSettings,
-    said: dict[str, Any],
-    finish_reason: str,
-    usages: list[dict[str, Any]],
-    envelope: dict[str, Any],
-) -> Answer:
-    message = decode_message(said, settings.provider)
-    # OpenRouter says what it charged; others who say "cost" mean other things.
-    costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
-    return Answer(
-        message=message,
-        usage=decode_usage(usages),
-        stop_reason=stop_reason(finish_reason, message),
-        model=envelope.get("model"),
-        provider_id=envelope.get("id"),
-        reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
-    )
+        return answered(self._settings, assemble(self._choices), reason, self._usages, self._envelope)

@@ -66,18 +66,19 @@ async def prepare(
     return Exchange(settings, info, wire, wire.url(base_url), headers, wire.body(call), sent)
 
 
-_checked: dict[tuple[str, bool, Features], Beginnings[Message]] = {}
-"""What was looked at already of conversations, by what it was looked at for."""
+_checked: dict[tuple[str, str | None, str, Features], Beginnings[Message]] = {}
+"""What was looked at already of conversations, by all that it is looked at for; no key is kept here."""
 
 
 def _check(messages: Sequence[Message], settings: LLMSettings, features: Features) -> None:
     """Look at the media of the messages that are new: looking at all in each step would cost more with each step."""
-    what = (settings.model, settings.base_url is None, features)
+    what = (settings.model, settings.base_url, settings.api_mode, features)
     checked = _checked.get(what)
     if checked is None:
+        public = LLMSettings(model=settings.model, base_url=settings.base_url, api_mode=settings.api_mode)
 
         def check(new: Sequence[Message]) -> bytes:
-            check_media(new, settings, features)
+            check_media(new, public, features)
             return b""
 
         checked = _checked[what] = Beginnings(check)

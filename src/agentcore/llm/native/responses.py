@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pydantic import JsonValue
@@ -14,7 +14,7 @@ from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
 from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.wire import Call, array, body_of, to_json
+from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -40,18 +40,16 @@ class ResponsesWire:
 
     def headers(self, key: str | None) -> dict[str, str]:
         """Give the headers of a request."""
-        headers = {"content-type": "application/json"}
-        if key is not None:
-            headers["authorization"] = f"Bearer {key}"
-        return headers
+        return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
         """Write a request."""
         instructions, items = _written(call.messages[:], call.settings.provider)
         ready = {"input": array(items)}
-        if call.tools:
-            ready["tools"] = array(map(_tools, call.tools))
-        return body_of(_options(call, instructions), **ready)
+        more, own_tools = own_fields(call.settings)
+        if tools := [*map(_tools, call.tools), *own_tools]:
+            ready["tools"] = array(tools)
+        return body_of(_options(call, instructions) | more, **ready)
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
         """Read an answer that came at once."""
@@ -86,16 +84,13 @@ def _options(call: Call, instructions: str | None) -> dict[str, Any]:
         options["text"] = {
             "format": {"type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": False}
         }
-    return options | settings.extra_body
+    return options
 
 
 def _written(messages: Sequence[Message], provider: str) -> tuple[str | None, list[bytes | bytearray]]:
     """Give the instructions, which are the system messages at the beginning, and what the others are written as."""
     first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
-    beginnings = _beginnings.get(provider)
-    if beginnings is None:
-        beginnings = _beginnings[provider] = Beginnings(partial(_encode, provider=provider))
-    written = [beginnings(messages[first:])] if first < len(messages) else []
+    written = [_beginnings(provider)(messages[first:])] if first < len(messages) else []
     return "\n\n".join(message.text for message in messages[:first]) or None, [data for data in written if data]
 
 
@@ -112,5 +107,7 @@ def _said_later(message: Message) -> JsonValue:
     return {"type": "message", "role": "system", "content": [{"type": "input_text", "text": message.text}]}
 
 
-_beginnings: dict[str, Beginnings[Message]] = {}
-"""What the messages of conversations were written as, by provider."""
+@cache
+def _beginnings(provider: str) -> Beginnings[Message]:
+    """What the messages of conversations were written as for a provider."""
+    return Beginnings(partial(_encode, provider=provider))

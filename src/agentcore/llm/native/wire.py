@@ -13,7 +13,7 @@ from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["DONE", "Call", "Wire", "array", "body_of", "to_json"]
+__all__ = ["DONE", "Call", "Wire", "array", "bearer_headers", "body_of", "own_fields", "to_json"]
 
 DONE: dict[str, Any] = {"type": "[DONE]"}
 """What a reader gets for the last event of those who end their streams with a word that is no JSON."""
@@ -69,6 +69,24 @@ def to_json(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
+def bearer_headers(key: str | None) -> dict[str, str]:
+    """Give the headers of a request to a provider that takes its key as a bearer's."""
+    headers = {"content-type": "application/json"}
+    if key is not None:
+        headers["authorization"] = f"Bearer {key}"
+    return headers
+
+
+def own_fields(settings: LLMSettings) -> tuple[dict[str, Any], list[bytes]]:
+    """Give the user's own fields of a request, and apart from them the tools, which stand beside those of the agent."""
+    more = dict(settings.extra_body)
+    tools = more.get("tools")
+    if not isinstance(tools, list):
+        return more, []
+    del more["tools"]
+    return more, list(map(to_json, tools))
+
+
 def array(parts: Iterable[bytes | bytearray]) -> list[bytes | bytearray]:
     """Write an array whose elements, or runs of elements, are ready."""
     written: list[bytes | bytearray] = [b"["]
@@ -81,11 +99,16 @@ def array(parts: Iterable[bytes | bytearray]) -> list[bytes | bytearray]:
 
 
 def body_of(options: dict[str, Any], **ready: list[bytes | bytearray]) -> bytes:
-    """Write a request whose long fields are ready, in parts: they come before the options, and are copied once."""
+    """Write a request whose long fields are ready, in parts: they come before the options, and are copied once.
+
+    What is in both is written as the options have it: no reader agrees with another on a field that comes twice.
+    """
     parts: list[bytes | bytearray] = []
     for name, value in ready.items():
-        parts += [b"," if parts else b"{", b'"' + name.encode() + b'":', *value]
+        if name not in options:
+            parts += [b',"%b":' % name.encode(), *value]
+    if not parts:
+        return to_json(options)
+    parts[0] = b"{" + parts[0][1:]
     rest = to_json(options)[1:]
-    if parts and options:
-        parts.append(b",")
-    return b"".join([*(parts or [b"{"]), rest])
+    return b"".join([*parts, b",", rest] if options else [*parts, rest])
