@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio  # noqa: TID251 - to know whether it is what runs
+import os
 import ssl
 import threading
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
-from functools import lru_cache
 from heapq import heappop, heappush
-from typing import Self
+from importlib import import_module
+from urllib.request import getproxies
 
 import anyio
 import anyio.to_thread
 import httpx
 from anyio.lowlevel import RunVar
 
-__all__ = ["CONNECT_SECONDS", "Answered", "Clients", "clients", "read_through"]
+from agentcore.llm.native.requests import post
 
-CONNECT_SECONDS = 30.0
-"""How long a connection may take to be made."""
+__all__ = ["Answered", "Clients", "clients", "make_clients", "read_through"]
 
-_PER_CLIENT = 2
 _CLOSE_SECONDS = 5.0
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=60)
+_PER_POOL = 2
+_PER_AIOHTTP = 1000
 
-_tls_turn = threading.Lock()
+_turn = threading.Lock()
 _tls: ssl.SSLContext | None = None
 
 
@@ -84,61 +87,40 @@ async def read_through(response: httpx.Response) -> AsyncGenerator[bytes]:
                     await anext(chunks)  # noqa: ASYNC102 - it is cancelled already: that is what ends it
 
 
-class _Body(httpx.AsyncByteStream):
-    """A request's body. httpx's own is an async generator, which a cancelled request leaves to the garbage collector."""
+class _BehindProxies(httpx.AsyncBaseTransport):
+    """httpx's own client, which knows for whom the proxies of the environment are, and for whom not."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = data
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._client = httpx.AsyncClient(verify=tls, limits=_LIMITS)
 
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return _Once(self._data)
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        return await self._client.send(request, stream=True)
 
-
-class _Once:
-    def __init__(self, data: bytes) -> None:
-        self._data: bytes | None = data
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> bytes:
-        data, self._data = self._data, None
-        if data is None:
-            raise StopAsyncIteration
-        return data
-
-
-_TIMEOUT = httpx.Timeout(None, connect=CONNECT_SECONDS).as_dict()
-_HEADERS = {"accept": "*/*", "accept-encoding": "gzip, deflate", "user-agent": "agentcore"}
-
-
-@lru_cache(maxsize=256)
-def _address(url: str) -> httpx.URL:
-    return httpx.URL(url)
-
-
-def _request(url: str, headers: dict[str, str], body: bytes) -> httpx.Request:
-    address = _address(url)
-    own = {"host": address.netloc.decode("ascii"), "content-length": str(len(body))}
-    return httpx.Request(
-        "POST", address, headers=_HEADERS | own | headers, stream=_Body(body), extensions={"timeout": _TIMEOUT}
-    )
+    async def aclose(self) -> None:
+        await self._client.aclose()
 
 
 class Clients:
-    """Clients of HTTP, each with a few connections.
+    """Transports of HTTP, each for a few requests at once.
 
-    What a client's pool costs per request grows with its connections (it looks at all of them), so a busy loop has many
+    What a pool of httpx costs per request grows with its connections (it looks at all of them), so a busy loop has many
     small pools rather than one large one. A request goes to the first that has room: few at a time reuse few connections.
     """
 
-    def __init__(self, tls: ssl.SSLContext) -> None:
-        self._tls = tls
-        self._clients: list[httpx.AsyncClient] = []
+    def __init__(self, open_transport: Callable[[], httpx.AsyncBaseTransport], at_once: int) -> None:
+        """Make it, without a connection yet.
+
+        Args:
+            open_transport: Makes a transport, when one more is needed.
+            at_once: How many requests one is given at a time.
+        """
+        self._open_transport = open_transport
+        self._at_once = at_once
+        self._transports: list[httpx.AsyncBaseTransport] = []
         self._free: list[int] = []
-        """A heap of the numbers of clients that have room, each as often as it has."""
-        self._keeping: set[int] = set()
-        """The numbers of clients that may have connections from before."""
+        """A heap of the numbers of transports that have room, each as often as it has."""
+        self._keeping: dict[int, int] = {}
+        """How many connections from before a transport may have, by its number."""
 
     async def post(self, url: str, headers: dict[str, str], body: bytes) -> Answered:
         """Post a body and give the answer as soon as its head is there, to be closed by the caller.
@@ -154,35 +136,34 @@ class Clients:
         except BaseException:
             heappush(self._free, number)
             raise
-        self._keeping.add(number)
+        self._keeping[number] = min(self._keeping.get(number, 0) + 1, self._at_once)
         return Answered(response, self._free, number)
 
     async def _send(self, number: int, url: str, headers: dict[str, str], body: bytes) -> httpx.Response:
-        client = self._clients[number]
+        transport, request = self._transports[number], post(url, headers, body)
+        kept = self._keeping.get(number, 0)
+        if kept:
+            self._keeping[number] = kept - 1
         try:
-            return await client.send(_request(url, headers, body), stream=True)
+            response = await transport.handle_async_request(request)
         except (httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError):
-            if number not in self._keeping:
+            if not kept:
                 raise
             # The other side closed a connection from before, which it may at any moment, and answered nothing.
-            self._keeping.discard(number)
-            return await client.send(_request(url, headers, body), stream=True)
+            response = await transport.handle_async_request(request)
+        response.request = request
+        return response
 
     def _add(self) -> None:
-        self._clients.append(
-            httpx.AsyncClient(
-                verify=self._tls,
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=60),
-            )
-        )
-        for _ in range(_PER_CLIENT):
-            heappush(self._free, len(self._clients) - 1)
+        self._transports.append(self._open_transport())
+        for _ in range(self._at_once):
+            heappush(self._free, len(self._transports) - 1)
 
     async def aclose(self) -> None:
         """Close all connections."""
-        for client in self._clients:
+        for transport in self._transports:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                await client.aclose()
+                await transport.aclose()
 
 
 _open: RunVar[Clients] = RunVar("agentcore.clients")
@@ -194,11 +175,11 @@ async def clients() -> Clients:
     found = _open.get(None)
     if found is not None:
         return found
-    # Reading the certificates takes tens of milliseconds.
-    tls = _tls or await anyio.to_thread.run_sync(_make_tls, limiter=anyio.CapacityLimiter(1))
+    # Reading the certificates, and importing aiohttp, takes a tenth of a second.
+    made = await anyio.to_thread.run_sync(make_clients, _on_asyncio(), limiter=anyio.CapacityLimiter(1))
     found = _open.get(None)
     if found is None:
-        found = Clients(tls)
+        found = made
         _open.set(found)
         keeper = _keep(found)
         _keepers.set(keeper)
@@ -206,12 +187,32 @@ async def clients() -> Clients:
     return found
 
 
-def _make_tls() -> ssl.SSLContext:
+def make_clients(on_asyncio: bool) -> Clients:  # noqa: FBT001
+    """Choose how requests are sent: no connection is made yet, nor anything that belongs to an event loop."""
+    tls = _certificates()
+    if any(getproxies().get(scheme) for scheme in ("http", "https", "all")):
+        return Clients(lambda: _BehindProxies(tls), _PER_POOL)
+    if on_asyncio and os.environ.get("AGENTCORE_HTTP") != "httpx":
+        with suppress(ImportError):
+            aiohttp_transport = import_module("agentcore.llm.native.aiohttp_transport").AiohttpTransport
+            return Clients(lambda: aiohttp_transport(tls), _PER_AIOHTTP)
+    return Clients(lambda: httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS), _PER_POOL)
+
+
+def _certificates() -> ssl.SSLContext:
     global _tls  # noqa: PLW0603 - one per process: certificates are read once
-    with _tls_turn:
+    with _turn:
         if _tls is None:
             _tls = httpx.create_ssl_context()
         return _tls
+
+
+def _on_asyncio() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def _keep(held: Clients) -> AsyncGenerator[None]:

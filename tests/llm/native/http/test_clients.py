@@ -8,7 +8,7 @@ import anyio
 import httpx
 import pytest
 
-from agentcore.llm.native.clients import Clients, clients, read_through
+from agentcore.llm.native.clients import Clients, clients, make_clients, read_through
 from agentcore.testing.http import HTTPRequest, HTTPServer, Responder, serve_http
 
 
@@ -22,7 +22,7 @@ async def read(made: Clients, server: HTTPServer, number: int) -> int:
 
 @asynccontextmanager
 async def opened() -> AsyncGenerator[Clients]:
-    made = Clients(httpx.create_ssl_context())
+    made = make_clients(on_asyncio=anyio.get_cancelled_exc_class().__module__.startswith("asyncio"))
     try:
         yield made
     finally:
@@ -95,7 +95,7 @@ async def test_what_fails_or_is_left_early_gives_its_place_back() -> None:
                 await chunks.aclose()
                 await answered.aclose()
                 await server.idle()
-            assert len(made._clients) == 1  # pyright: ignore[reportPrivateUsage]
+            assert len(made._transports) == 1  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_an_event_loop_has_its_clients_once_however_many_ask_first() -> None:
