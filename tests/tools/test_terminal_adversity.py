@@ -56,6 +56,16 @@ async def test_the_number_of_one_command_means_nothing_in_the_next(tmp_path: Pat
         assert (told.text, told.exit_code) == ("\non\n", 5)
 
 
+async def test_what_looks_like_the_beginning_of_a_report_is_output(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        begin = r"printf '\033]7717;%s;' $__agentcore_nonce"
+        assert (await terminal(f"{begin}; (exit 6)")).exit_code == 6
+        assert await works(terminal)
+        told = await terminal(f"{begin}; head -c 300000 /dev/zero | tr '\\0' x; {begin}; echo; (exit 7)")
+        assert told.exit_code == 7
+        assert told.text.count("xxx") > 1000
+
+
 async def test_no_child_is_told_the_number(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         await terminal("set -a; EXPORTED=1")
@@ -106,6 +116,9 @@ async def test_a_terminal_left_in_another_state_is_brought_back(tmp_path: Path, 
         "exec 5>&1", "exec 2>errors.txt", "trap 'echo caught' USR1", "trap '' INT TERM HUP", "umask 777", "export -n PATH",
         "LC_ALL=C", "LC_ALL=nowhere 2>/dev/null", "COLUMNS=1 LINES=1", "ulimit -c 0", "hash -r", "set -- a b c", "TMOUT=0",
         "builtin() { :; }; unset -f builtin", "cd() { builtin cd \"$@\"; }", "read() { echo mine; }", "printf() { command printf \"$@\"; }",
+        "readonly python=/usr/bin/python flags=-x REPLY=1 IFS PROMPT_COMMAND=date PS1='$ '", "declare -n python=HOME flags=PWD",
+        *(f"{name}() {{ echo mine; }}" for name in ("command", "builtin", "set", "unset", "local", "return", "break", "hash", "read", "eval")),
+        "unset -v __agentcore_nonce __agentcore_flags", "unset -f __agentcore_report", "set -T; trap 'echo traced' DEBUG; trap 'echo back' RETURN",
     ],
 )  # fmt: skip
 async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: str) -> None:

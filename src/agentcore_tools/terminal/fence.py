@@ -16,6 +16,8 @@ __all__ = ["Fence", "Report", "beginning_at_end", "new_nonce"]
 # The number that is chosen is a parameter of an operating system command that no terminal knows.
 _BEGINNING: Final = "\x1b]7717;{};"
 _REST: Final = re.compile(rb"(\d+)\x1f([^\x07\x1f]*)\x1f([^\x07\x1f]*)\x07(\r*)\n")
+# A command can find out its own number, and print it. What comes behind that for so long, and is no report, is output.
+_LONGEST_REST: Final = 65536
 
 
 class Report(NamedTuple):
@@ -56,10 +58,14 @@ class Fence:
             at = beginning_at_end(data, self._mark)
             self._held = data[at:]
             return data[:at], None, b""
-        rest = _REST.match(data, at + len(self._mark))
-        if rest is None:
-            self._held = data[at:]
-            return data[:at], None, b""
+        while (rest := _REST.match(data, at + len(self._mark))) is None:
+            later = data.find(self._mark, at + 1)
+            if later < 0:
+                if len(data) - at > _LONGEST_REST:
+                    at = beginning_at_end(data, self._mark)
+                self._held = data[at:]
+                return data[:at], None, b""
+            at = later
         self._mark = None
         code, cwd, python, cooked = rest.groups()
         report = Report(int(code), cwd.decode(errors="replace"), python.decode(errors="replace"), bool(cooked))

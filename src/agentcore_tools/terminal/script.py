@@ -34,38 +34,43 @@ types is no part of the user's history."""
 # Two ways lead to a report. The line that is typed ends with it; where bash gives the line up (Ctrl-C, an error that ends
 # all of it), PROMPT_COMMAND is the next thing it runs. Whoever comes second finds no number, and is silent.
 # - It leaves `$?` as it was, and neither `set -e` nor an ERR trap sees it: it stands before `&&`.
-# - What the user's `set -x` shows of it goes to /dev/null; `set -a`, `-v` and `-x` rest until the next command begins.
+# - What the user's `set -x` and traps show of it goes to /dev/null; `set -a`, `-v` and `-x` rest until the next command begins.
 # - What is typed goes into no history, since values of secrets may be typed.
 # - It asks DIRSTACK, since PWD is a variable that anybody may set.
+# - It uses no name that a command may have made a function or read-only: builtins are asked for as such, and a function in
+#   the place of `builtin` itself is removed. The line that is typed says the number again, should its variable be gone.
 # - What was typed too late for the program that was to read it is read here, or it would be the next command. (Not in the
 #   bash of macOS, where `read -t 0` waits.)
 # - The prompts show nothing, but are not empty: an empty PS1 is a sign of a shell that is not interactive.
-_AFTER: Final = r"{ __agentcore_report && \:; } 2>/dev/null"
+_AFTER: Final = r'{ __agentcore_report "$?" "%s" && \:; } >/dev/null 2>&1'
 _SETUP: Final = (
     r"""
 unset TMOUT MAILCHECK
 set +o history
 __agentcore_report() {
-  set -- "$?"
-  case ${__agentcore_nonce-0} in 0) return "$1" ;; esac
-  local flags=${-//[!avx]/} python= REPLY=
-  case $flags in
-    ?*) set "+$flags"; __agentcore_flags="set -$flags;" ;;
+  \unset -f builtin
+  case ${2:-0} in 0) \builtin return "$1" ;; esac
+  \builtin local "__agentcore_set=${-//[!avx]/}" __agentcore_python= __agentcore_line=
+  case $__agentcore_set in
+    ?*) \builtin set "+$__agentcore_set"; __agentcore_flags="\builtin set -$__agentcore_set;" ;;
     *) __agentcore_flags= ;;
   esac
-  while [ "${BASH_VERSINFO[0]}" -gt 3 ] && \builtin read -t 0 </dev/tty; do IFS= \builtin read -r -t 1 </dev/tty || break; done
-  set +o history
+  while ((BASH_VERSINFO[0] > 3)) && \builtin read -t 0 </dev/tty; do
+    \builtin read -r -t 1 __agentcore_line </dev/tty || \builtin break
+  done
+  \builtin set +o history
   \builtin hash python || \builtin hash python3
-  python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}
-  \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$__agentcore_nonce" "$1" \
-    "${DIRSTACK[0]//[[:cntrl:]]/?}" "${python//[[:cntrl:]]/?}" >/dev/tty
+  __agentcore_python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}
+  \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$2" "$1" \
+    "${DIRSTACK[0]//[[:cntrl:]]/?}" "${__agentcore_python//[[:cntrl:]]/?}" >/dev/tty
   __agentcore_nonce=0
-  unset PROMPT_COMMAND PS0
+  \builtin unset PROMPT_COMMAND PS0
   PROMPT_COMMAND='"""
-    + _AFTER
+    + _AFTER % "$__agentcore_nonce"
     + r"""' PS1='\[\]' PS2='\[\]'
-  return "$1"
+  \builtin return "$1"
 }
+readonly -f __agentcore_report
 """
 )
 
@@ -94,11 +99,12 @@ def command_lines(command: str, nonce: int, variables: Mapping[str, str] | None 
     """
     words = [f"{name}={_quoted(value)}" for name, value in (variables or {}).items()]
     # `eval`, because it takes what can't be understood, or is not complete, without leaving the shell waiting for more. The
-    # number is assigned while the words are expanded, which does not change `$?`. `command`, because with `builtin` the
+    # number is assigned while the words are expanded, which does not change `$?`. `command`, because with `builtin` alone the
     # variables are gone after the first command in the text, and with neither they stay for good where POSIX mode is on.
-    words.append(f'\\command eval -- "${{0:$((__agentcore_nonce={nonce})):0}}${{__agentcore_flags-}}"')
+    # `builtin` before that, because a function may have the name of `command`.
+    words.append(f'\\builtin command eval -- "${{0:$((__agentcore_nonce={nonce})):0}}${{__agentcore_flags-}}"')
     words[-1] += _quoted(command)
-    return (" \\\n".join(words) + f"; {_AFTER}\n").encode()
+    return (" \\\n".join(words) + f"; {_AFTER % nonce}\n").encode()
 
 
 def _quoted(text: str) -> str:
