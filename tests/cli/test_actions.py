@@ -17,22 +17,28 @@ def lines(event: ActionEvent, **options: Any) -> list[str]:
 
 def test_a_command_is_said_as_at_a_prompt() -> None:
     event = action("terminal", command="make test", is_input=False, timeout=60)
-    assert lines(event) == ["terminal $ make test timeout=60"]
+    assert lines(event) == ["terminal timeout=60 $ make test"]
 
 
 def test_a_command_of_several_lines_is_said_whole() -> None:
-    assert lines(action("terminal", command="cat <<E\nx\nE")) == ["terminal $ cat <<E", "x", "E"]
+    assert lines(action("terminal", command="cat <<E\nx\nE")) == ["terminal $ cat <<E", "> x", "> E"]
 
 
 def test_typing_into_a_program_and_waiting_for_one_are_no_commands() -> None:
-    assert lines(action("terminal", command="C-c", is_input=True)) == ["terminal types C-c"]
+    assert lines(action("terminal", command="C-c", is_input=True)) == ["terminal presses Ctrl-C"]
+    assert lines(action("terminal", command=" ^d ", is_input=True)) == ["terminal presses Ctrl-D"]
+    assert lines(action("terminal", command="UP", is_input=True)) == ["terminal presses UP"]
+    assert lines(action("terminal", command="Ada", is_input=True, session="a")) == ["terminal session=a types Ada"]
     assert lines(action("terminal", command="")) == ["terminal waits on"]
+    assert lines(action("terminal", command="", reset=True)) == ["terminal starts a new shell"]
+    assert lines(action("terminal", command="ls", reset=True)) == ["terminal reset=true $ ls"]
 
 
 def test_a_program_is_said_as_one_would_type_it() -> None:
     event = action("run", command=["git", "commit", "-m", "it's \x1b[8mdone"], timeout=60)
-    assert lines(event) == ["run $ git commit -m 'it'\"'\"'s \\x1b[8mdone' timeout=60"]
-    assert lines(action("run", command="cat <<E\nx\nE", stdin="y")) == ["run $ cat <<E stdin=y", "x", "E"]
+    assert lines(event) == ['run timeout=60 $ git commit -m "it\'s \\x1b[8mdone"']
+    assert lines(action("run", command=["echo", "it's $HOME", ""])) == ["run $ echo 'it'\"'\"'s $HOME' ''"]
+    assert lines(action("run", command="cat <<E\nx\nE", stdin="y")) == ["run stdin=y $ cat <<E", "> x", "> E"]
 
 
 def test_an_edit_is_said_as_the_change_that_it_makes() -> None:
@@ -51,13 +57,44 @@ def test_the_small_tools_for_files_are_said_by_the_change_that_they_make() -> No
     assert lines(action("write_file", file_path="a", content="1\n2\n")) == ["write_file a", "+1", "+2"]
     patch = "*** Begin Patch\n*** Update File: a\n@@\n-x\n+\x1by\n*** End Patch"
     assert lines(action("apply_patch", patch=patch)) == [
-        "apply_patch", "*** Begin Patch", "*** Update File: a", "@@", "-x", "+\\x1by", "*** End Patch",
+        "apply_patch a", "*** Begin Patch", "*** Update File: a", "@@", "-x", "+\\x1by", "*** End Patch",
     ]  # fmt: skip
+
+
+def test_a_patch_names_its_files_and_what_is_to_become_of_them() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: /p/a\n@@\n-x\n+y\n*** Add File: b\n+*** Add File: no\n*** Delete File: c\n"
+        "*** Update File: d\n*** Move to: e\n*** End Patch"
+    )
+    said = lines(action("apply_patch", patch=patch), root="/p")
+    assert said[0] == "apply_patch a, add b, delete c, d -> e"
+    assert said[1:] == patch.split("\n")
+    many = "".join(f"*** Delete File: {number}\n" for number in range(9))
+    assert lines(action("apply_patch", patch=many))[0].endswith("delete 4, delete 5 and 3 more")
+    assert lines(action("apply_patch", patch="*** Move to: e"))[0] == "apply_patch e"
+
+
+def test_the_lines_that_an_editor_is_asked_for_are_said_in_words() -> None:
+    def said(**arguments: Any) -> str:
+        return lines(action("file_editor", path="a", **arguments))[0]
+
+    assert said(command="view", view_range=[4, -1]) == "file_editor view a from line 4"
+    assert said(command="view", view_range=[4, 9]) == "file_editor view a lines 4 to 9"
+    assert said(command="view", view_range=[4]) == "file_editor view a view_range=[4]"
+    assert said(command="insert", insert_line=0, new_str="x") == "file_editor insert a at the beginning"
+    assert said(command="insert", insert_line=7, new_str="x") == "file_editor insert a after line 7"
+
+
+def test_a_result_is_said_with_the_words_it_came_with() -> None:
+    event = action("finish", message="Done.\nAll.", result={"city": "Rome", "days": [1, 2]}, extra="x")
+    assert lines(event) == ["finish", "Done.", "All.", "city=Rome", "days=[1, 2]", "extra=x"]
 
 
 def test_a_search_is_said_by_what_is_sought() -> None:
     assert lines(action("grep", pattern="a b", include="*.py")) == ["grep a b include=*.py"]
     assert lines(action("read_file", path="/p/a", offset=5), root="/p") == ["read_file a offset=5"]
+    many = action("read_many", paths=["/p/a b", "c"], everything=True)
+    assert lines(many, root="/p") == ["read_many 'a b' c everything=true"]
 
 
 def test_a_plan_is_said_as_a_list() -> None:
@@ -66,7 +103,8 @@ def test_a_plan_is_said_as_a_list() -> None:
         "task_tracker plan", "[x] Look", "[ ] Do", "    with", "    care",
     ]  # fmt: skip
     odd = action("task_tracker", command="plan", task_list=[{"title": "Look", "more": 1}])
-    assert lines(odd) == ['task_tracker command=plan task_list=[{"title": "Look", "more": 1}]']
+    assert lines(odd) == ['task_tracker plan task_list=[{"title": "Look", "more": 1}]']
+    assert lines(action("task_tracker", command="view")) == ["task_tracker view"]
 
 
 def test_any_other_call_is_said_by_its_arguments() -> None:

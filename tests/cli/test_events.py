@@ -93,7 +93,7 @@ def test_pictures_and_documents_are_told_by_kind_name_and_size() -> None:
         {"type": "document", "data": "aGk" * 4_000, "name": "plan.pdf"},
         {"type": "document", "url": "https://example.org/a.pdf"},
     ]
-    said = ["[a picture: image/png, 3 bytes]", "[a document: plan.pdf, application/pdf, 9,000 bytes]"]
+    said = ["[a picture: image/png, 2 bytes]", "[a document: plan.pdf, application/pdf, 9,000 bytes]"]
     said.append("[a document: https://example.org/a.pdf]")
     sent = {"kind": "message", "source": "user", "message": {"role": "user", "content": content}}
     assert [line.plain for line in Teller().tell(parse_event(json.dumps(sent))).body] == said

@@ -6,7 +6,7 @@ from agentcore.cli.output import Output
 def test_a_short_output_is_shown_as_it_comes() -> None:
     output = Output(whole=False)
     assert output.feed("one\ntw") == ["one"]
-    assert output.newest == "one"
+    assert output.newest == "tw"
     assert output.feed("o\n") == ["two"]
     assert output.finish() == ([], 0, [])
 
@@ -38,3 +38,27 @@ def test_a_last_line_without_an_end_is_shown() -> None:
     output = Output(whole=False)
     assert output.feed("Password: ") == []
     assert output.finish() == (["Password: "], 0, [])
+
+
+def test_blank_lines_at_the_beginning_and_at_the_end_are_left_out() -> None:
+    output = Output(whole=False)
+    assert output.feed("\n\none\n\n\ntwo\n\n") == ["one", "", "", "two"]
+    assert output.finish() == ([], 0, [])
+    assert output.lines == 4
+
+
+def test_what_is_being_written_is_the_newest_line() -> None:
+    output = Output(whole=False)
+    output.feed("one\n")
+    assert output.newest == "one"
+    output.feed("10%\r20%\r\x1b[32m3")
+    assert output.newest == "3"
+    output.feed("0%\r")
+    assert output.newest == "30%"
+
+
+def test_a_progress_bar_is_one_line_however_long_it_goes_on() -> None:
+    output = Output(whole=False)
+    for number in range(20_000):
+        assert output.feed(f"\rat {number} of 20000") == []
+    assert output.feed("\r\n") == ["at 19999 of 20000"]

@@ -65,7 +65,7 @@ async def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli,
     # With --json, people read on standard error.
     assert "First the tests." in ended.err
     assert "FAILED (failures=1)" in ended.err
-    assert "-    return number + number + 1\n │ +    return number + number" in ended.err
+    assert "2 -    return number + number + 1\n │ 2 +    return number + number" in ended.err
     assert "4 steps" in ended.err
     assert " tokens read, " in ended.err
     await anyio.run_process(TESTS, cwd=repository)

@@ -34,7 +34,8 @@ class Stage:
         console = Console(
             file=self.file, width=width, highlight=False, force_terminal=terminal, color_system=None, _environ={}
         )
-        self.view = View(console, root="/p", verbose=verbose)
+        self.now = 0.0
+        self.view = View(console, root="/p", verbose=verbose, clock=lambda: self.now)
 
     def happens(self, *events: Event | StreamDelta) -> str:
         """Let this happen and give all that was printed so far."""
@@ -131,7 +132,7 @@ def test_a_call_is_shown_when_it_starts_with_its_output_as_it_comes() -> None:
 
 def test_output_that_was_not_streamed_comes_with_the_answer() -> None:
     printed = Stage().happens(
-        action("a", command="ls"), started("a"), answer("a", "x.py\n[exit code 0; in /p]", exit_code=0)
+        action("a", command="ls"), started("a"), answer("a", "x.py\n[exit code 0; in /p]", exit_code=0, cwd="/p")
     )
     assert printed == "terminal $ ls\n │ x.py\n │ exit code 0\n\n"
 
@@ -189,20 +190,17 @@ EDIT = action("a", tool_name="file_editor", command="str_replace", path="/p/a.py
 def test_an_edit_shows_the_change_as_it_came_out() -> None:
     diff = "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n y = 0\n-x = 1\n+x = 2\n"
     printed = Stage().happens(EDIT, started("a"), answer("a", "Changed. There it reads now: ...", diff=diff))
-    assert printed == "file_editor str_replace a.py\n │  y = 0\n │ -x = 1\n │ +x = 2\n\n"
+    assert printed == "file_editor str_replace a.py\n │ 1  y = 0\n │ 2 -x = 1\n │ 2 +x = 2\n\n"
 
 
 def test_a_patch_of_several_files_names_each() -> None:
     diff = (
-        "--- /p/a.py\n+++ /p/a.py\n@@ -1,2 +1,2 @@\n-x = 1\n--- y\n+x = 2\n--- /dev/null\n+++ /p/b\n@@ -0,0 +1,1 @@\n+b\n"
+        "--- /p/a.py\n+++ /p/a.py\n@@ -1,2 +1 @@\n-x = 1\n--- y\n+x = 2\n--- /dev/null\n+++ /p/b\n@@ -0,0 +1,1 @@\n+b\n"
         "--- /p/c\n+++ /p/d\n"
     )
     patched = action("a", tool_name="apply_patch", patch="...")
     printed = Stage().happens(patched, started("a"), answer("a", "The patch was applied: ...", diff=diff))
-    assert printed == (
-        "apply_patch\n │ /p/a.py\n │ @@ -1,2 +1,2 @@\n │ -x = 1\n │ --- y\n │ +x = 2\n │ /p/b (new)\n │ @@ -0,0 +1,1 @@\n"
-        " │ +b\n │ /p/c -> /p/d\n\n"
-    )
+    assert printed == ("apply_patch\n │ a.py\n │ 1 -x = 1\n │ 2 --- y\n │ 1 +x = 2\n │ b (new)\n │ +b\n │ c -> d\n\n")
 
 
 def test_a_task_list_is_shown_once_as_it_is_now() -> None:
@@ -214,6 +212,49 @@ def test_a_task_list_is_shown_once_as_it_is_now() -> None:
 def test_an_edit_that_failed_shows_why() -> None:
     printed = Stage().happens(EDIT, started("a"), answer("a", "old_str is not there", is_error=True))
     assert printed == "file_editor str_replace a.py\n │ old_str is not there\n\n"
+
+
+def test_a_change_that_has_no_lines_is_told_in_words() -> None:
+    make = action("a", tool_name="file_editor", command="create", path="/p/a", file_text="")
+    made = answer("a", "Created a.", diff="--- /dev/null\n+++ /p/a\n")
+    assert Stage().happens(make, started("a"), made) == "file_editor create a\n │ Created a.\n\n"
+
+
+def test_what_is_decided_about_is_not_shown_twice() -> None:
+    stage = Stage()
+    asked = action("a", command="cat <<E\nx\nE")
+    stage.view.seen(asked)
+    assert stage.happens(asked, started("a"), progress("a", "x\n")) == "terminal $ cat <<E\n │ x\n"
+
+
+def test_of_what_was_only_looked_at_less_is_shown() -> None:
+    look = action("a", tool_name="read_file", path="/p/a")
+    printed = Stage().happens(look, started("a"), answer("a", "".join(f"{number}\n" for number in range(1, 101))))
+    assert printed.startswith("read_file a\n │ 1\n")
+    assert printed.endswith(" │ 12\n │ … 84 more lines\n │ 97\n │ 98\n │ 99\n │ 100\n\n")
+
+
+def test_arguments_that_do_not_fit_are_shown_once() -> None:
+    told = "The arguments do not fit 'grep':\n- `limit`: wrong\nGiven: {}\nWanted: pattern (string, required)"
+    error = AgentErrorEvent(cause="a", tool_name="grep", call_id="a", error=told, code="bad_arguments")
+    grep = action("a", tool_name="grep", pattern="x", limit=0)
+    assert Stage().happens(grep, error) == (
+        "grep x limit=0\n │ The arguments do not fit 'grep':\n │ - `limit`: wrong\n\n"
+    )
+    assert "Wanted: pattern" in Stage(verbose=True).happens(grep, error)
+
+
+def test_the_bottom_line_tells_of_output_that_is_not_printed() -> None:
+    stage = Stage(terminal=True)
+    stage.happens(action("a", command="make"), started("a"))
+    shown = len(stage.happens(progress("a", "".join(f"{number}\n" for number in range(1, 41)))))
+    stage.now = 1.0
+    stage.view.ticker.draw()
+    assert "terminal runs, 40 lines: 40 (1 s)" in stage.file.getvalue()[shown:]
+    drawn = len(stage.happens(progress("a", "Downloading 10%\rDownloading 20%\r")))
+    stage.now = 2.0
+    stage.view.ticker.draw()
+    assert "terminal runs, 40 lines: Downloading 20% (2 s)" in stage.file.getvalue()[drawn:]
 
 
 def test_what_the_agent_finished_with_is_its_last_words() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping
 from typing import Any, cast
@@ -15,6 +16,7 @@ from agentcore.cli.file_calls import say_file_call
 from agentcore.cli.printable import one_line, printable
 from agentcore.cli.said import Said, added, inside, lines, with_arguments
 from agentcore.events import ActionEvent
+from agentcore_tools.terminal.keys import is_key
 
 __all__ = ["say_call"]
 
@@ -49,28 +51,53 @@ def say_call(
             return _say_command(title, command, rest, longest)
         case "run", {"command": list(), **rest}:
             words = cast("list[object]", given["command"])
-            return _say_command(title, shlex.join(map(str, words)), rest, longest)
+            return _say_command(title, " ".join(_quoted(str(word)) for word in words), rest, longest)
         case "file_editor", {"command": str() as command, "path": str() as path, **rest}:
             return _say_edit(title, command, inside(path, root), rest, longest)
         case "think", {"thought": str() as thought}:
             return Said(title, lines(thought, DIM))
-        case "finish", {"message": str() as message}:
-            return Said(title, lines(message))
+        case "finish", {"message": str() as message, **rest}:
+            return Said(title, [*lines(message), *_results(rest, longest)])
         case _:
             said = say_file_call(title, event.tool_name, given, root, longest)
             return said or Said(with_arguments(title, given, longest))
 
 
 def _say_command(title: Text, command: str, rest: Mapping[str, Any], longest: int) -> Said:
+    """Say a command as at a prompt; what else was asked stands before it, where it can't be taken for a part of it."""
+    said = {name: value for name, value in rest.items() if name != "is_input" and value is not False}
+    if not command and rest.get("reset"):
+        del said["reset"]
+    with_arguments(title, said, longest, DIM)
     first, *more = printable(command).split("\n")
     if rest.get("is_input"):
-        title.append(" types ", DIM)
-    elif command or rest.get("reset"):
+        key = is_key(command)
+        title.append(" presses " if key else " types ", DIM)
+        first = _CONTROL.sub(lambda match: f"Ctrl-{match[1].upper()}", first.strip()) if key else first
+    elif command:
         title.append(" $ ", DIM)
     else:
-        title.append(" waits on", DIM)
-    said = {name: value for name, value in rest.items() if name != "is_input" and value is not False}
-    return Said(with_arguments(title.append(first, STRONG), said, longest, DIM), [Text(line, STRONG) for line in more])
+        title.append(" starts a new shell" if rest.get("reset") else " waits on", DIM)
+    return Said(title.append(first, STRONG), [Text(f"> {line}", STRONG) for line in more])
+
+
+_CONTROL = re.compile(r"(?:C-|\^|Ctrl[-+])(.)", re.IGNORECASE)
+
+
+def _quoted(word: str) -> str:
+    """Quote a word for a shell, with the quotation marks that can be read best."""
+    if "'" in word and not set(word) & set('"$`\\!\n'):
+        return f'"{word}"'
+    return shlex.quote(word)
+
+
+def _results(rest: Mapping[str, Any], longest: int) -> list[Text]:
+    """Say what the agent gave besides its words."""
+    said: list[Text] = []
+    for name, value in rest.items():
+        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {name: value}
+        said += [with_arguments(Text(), {field: each}, longest) for field, each in fields.items()]
+    return [line[1:] for line in said if line]
 
 
 def _say_edit(title: Text, command: str, path: str, rest: dict[str, Any], longest: int) -> Said:
@@ -86,4 +113,20 @@ def _say_edit(title: Text, command: str, path: str, rest: dict[str, Any], longes
             body = added(text)
         case _:
             more = rest
-    return Said(with_arguments(title, more, longest, DIM), body)
+    return Said(with_arguments(title.append(_where(more), DIM), more, longest, DIM), body)
+
+
+def _where(rest: dict[str, Any]) -> str:
+    """Say which lines it is about, and take that out of what is left to say."""
+    match rest:
+        case {"view_range": [int() as first, int() as last]}:
+            del rest["view_range"]
+            return f" from line {first}" if last == -1 else f" lines {first} to {last}"
+        case {"insert_line": 0}:
+            del rest["insert_line"]
+            return " at the beginning"
+        case {"insert_line": int() as line}:
+            del rest["insert_line"]
+            return f" after line {line}"
+        case _:
+            return ""

@@ -1,37 +1,77 @@
-"""Changes of text, in colour."""
+"""Changes of text, in colour, with the numbers of the lines."""
 
 from __future__ import annotations
 
+import re
 from difflib import unified_diff
+from typing import Final
 
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG
 from agentcore.cli.printable import printable
+from agentcore.cli.said import inside
 
 __all__ = ["changes", "coloured"]
 
+_NOWHERE: Final = "/dev/null"
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
 
 def changes(old: str, new: str) -> list[Text]:
-    """Give what one text has and the other has not, with a few lines around it."""
-    return coloured("\n".join(unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=3)))
+    """Give what one text has and the other has not, with a few lines around it. Where these are in a file is not known."""
+    diff = list(unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=3))[2:]
+    lines = [Text("...", DIM) if line.startswith("@@") else _line(line) for line in diff]
+    return lines[1:]
 
 
-def coloured(diff: str) -> list[Text]:
-    """Give the lines of a unified diff: of one file without its name and the place of the first change, of several with both."""
+def coloured(diff: str, *, root: str | None = None, more: str = "...") -> list[Text]:
+    """Give the lines of a unified diff with their numbers; of several files with the name above each.
+
+    Args:
+        diff: The diff. That of a file that was made, or removed, has no numbers: all of its lines are there.
+        root: The workspace's folder: paths in it are said without it.
+        more: What stands for the lines between two places in a file.
+    """
     lines = diff.removesuffix("\n").split("\n")
     heads = [number for number in range(len(lines)) if _is_head(lines, number)]
-    if len(heads) > 1:
-        shown: list[Text] = []
-        for number, line in enumerate(lines):
-            if number in heads:
-                shown.append(Text(_named(line, lines[number + 1]), STRONG))
-            elif number - 1 not in heads:
-                shown.append(_line(line))
-        return shown
-    if lines[0].startswith("--- "):
-        lines = lines[2:]
-    return [_line(line) for line in (lines[1:] if lines and lines[0].startswith("@@") else lines)]
+    ends = [*heads[1:], len(lines)]
+    if not heads:
+        return _of_one_file(lines, more)
+    shown: list[Text] = []
+    for head, end in zip(heads, ends, strict=True):
+        if len(heads) > 1:
+            shown.append(Text(_named(lines[head], lines[head + 1], root), STRONG))
+        shown += _of_one_file(lines[head + 2 : end], more)
+    return shown
+
+
+def _of_one_file(lines: list[str], more: str) -> list[Text]:
+    places = [match for line in lines if (match := _HUNK.match(line))]
+    if not places or any("0" in (place[2], place[4]) for place in places):
+        return [_line(line) for line in lines if not _HUNK.match(line)]
+    last = max(int(place[at]) + int(place[at + 1] or 1) for place in places for at in (1, 3))
+    shown: list[Text] = []
+    old = new = 0
+    left = [0, 0]
+    for line in lines:
+        if not any(left) and (place := _HUNK.match(line)):
+            if shown:
+                shown.append(Text(more, DIM))
+            old, new = int(place[1]), int(place[3])
+            left = [int(place[2] or 1), int(place[4] or 1)]
+            continue
+        sign = line[:1]
+        if sign == "\\":
+            shown.append(_line(line))
+            continue
+        said = _line(line)
+        shown.append(Text(f"{old if sign == '-' else new:>{len(str(last - 1))}} {said.plain}", said.style))
+        if sign != "+":
+            old, left[0] = old + 1, left[0] - 1
+        if sign != "-":
+            new, left[1] = new + 1, left[1] - 1
+    return shown
 
 
 def _is_head(lines: list[str], number: int) -> bool:
@@ -45,14 +85,14 @@ def _is_head(lines: list[str], number: int) -> bool:
     )
 
 
-def _named(old: str, new: str) -> str:
-    before, after = printable(old[4:]), printable(new[4:])
-    if before == "/dev/null":
+def _named(old: str, new: str, root: str | None) -> str:
+    before, after = inside(printable(old[4:]), root), inside(printable(new[4:]), root)
+    if before == _NOWHERE:
         return f"{after} (new)"
-    if after == "/dev/null":
+    if after == _NOWHERE:
         return f"{before} (removed)"
     return before if before == after else f"{before} -> {after}"
 
 
 def _line(line: str) -> Text:
-    return Text(printable(line), {"+": GOOD, "-": BAD, "@": DIM}.get(line[:1], ""))
+    return Text(printable(line), {"+": GOOD, "-": BAD, "@": DIM, "\\": DIM}.get(line[:1], ""))

@@ -9,9 +9,10 @@ from rich.text import Text
 
 from agentcore.cli.actions import say_call
 from agentcore.cli.amounts import count
+from agentcore.cli.answers import answer_lines, error_lines, media, output_lines, standing
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
 from agentcore.cli.facts import say_fact
-from agentcore.cli.printable import OutputLines, one_line, printable
+from agentcore.cli.printable import one_line, printable
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -31,13 +32,11 @@ from agentcore.messages import (
     DocumentBlock,
     ImageBlock,
     ReasoningBlock,
-    StoredResultBlock,
     TextBlock,
     ThinkingBlock,
-    UnknownBlock,
 )
 
-__all__ = ["Teller", "Told", "output_lines", "thinking_in"]
+__all__ = ["Teller", "Told", "thinking_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +79,14 @@ class Teller:
                 self._actions[event.id] = event
                 told = self._action(event)
             case ObservationEvent():
-                outcome = styled("an error", BAD) if event.is_error else styled("done", DIM)
-                if isinstance(code := event.data.get("exit_code"), int):
-                    outcome = styled(f"exit code {code}", BAD if code else DIM)
-                    if isinstance(name := event.data.get("signal"), str):
-                        outcome.append(f", {one_line(name)}", BAD)
-                about = self._of(event.cause)
-                told = Told(Text("result", NAME), outcome, output_lines(event.content), about)
+                told = self._result(event)
             case UserRejectObservation():
                 by = f" by {one_line(event.by)}" if event.by else ""
                 line = Text(f"{one_line(event.reason)}{by}")
                 told = Told(Text("rejected", WARN), line, about=self._of(event.cause))
             case AgentErrorEvent():
                 outcome = styled(event.outcome.replace("_", " "), BAD)
-                told = Told(Text("error", BAD), outcome, _lines(event.error), self._of(event.cause))
+                told = Told(Text("error", BAD), outcome, self._error(event), self._of(event.cause))
             case ActionStarted():
                 told = Told(Text("started", DIM), Text(""), about=self._of(event.cause))
             case ActionApproved():
@@ -119,7 +112,7 @@ class Teller:
         label = {"user": Text("user", f"{STRONG} {GOOD}"), "agent": Text("agent", STRONG)}.get(event.source)
         note = Text(f"({one_line(event.code)})" if event.code else "", DIM)
         thoughts = thinking_in(event.message.content) if self.whole else []
-        shown = [_media(block) for block in event.message.content if isinstance(block, ImageBlock | DocumentBlock)]
+        shown = [media(block) for block in event.message.content if isinstance(block, ImageBlock | DocumentBlock)]
         return Told(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *shown])
 
     def _action(self, event: ActionEvent) -> Told:
@@ -131,6 +124,18 @@ class Teller:
         if event.tool_name == "finish" and event.malformed is None:
             return Told(label, said.title, words=[*words, *said.body])  # what it finishes with are words too
         return Told(label, said.title, said.body, words=words)
+
+    def _result(self, event: ObservationEvent) -> Told:
+        action = self._actions.get(event.cause or "")
+        name = event.tool_name if action is None else action.tool_name
+        outcome = standing(name, event.data) or Text(
+            "an error" if event.is_error else "done", BAD if event.is_error else DIM
+        )
+        lines = output_lines(event.content) if self.whole else answer_lines(name, event)
+        return Told(Text("result", NAME), outcome, lines, self._of(event.cause))
+
+    def _error(self, event: AgentErrorEvent) -> list[Text]:
+        return [Text(line) for line in error_lines(event, whole=self.whole)]
 
     def _approval(self, event: ActionApproved) -> Told:
         action = self._actions.get(event.cause or "")
@@ -168,30 +173,6 @@ def thinking_in(blocks: Iterable[Block]) -> list[Text]:
             case _:
                 pass
     return thoughts
-
-
-def output_lines(content: Iterable[StoredResultBlock]) -> list[Text]:
-    """Give what a tool answered, line by line."""
-    lines: list[Text] = []
-    for block in content:
-        match block:
-            case TextBlock():
-                reader = OutputLines()
-                lines += [Text(line) for line in (*reader.feed(block.text), *reader.finish())]
-            case ImageBlock() | DocumentBlock():
-                lines.append(_media(block))
-            case UnknownBlock():
-                lines.append(Text(f"[a block of type {one_line(block.type)}, which only a newer version knows]", DIM))
-    return lines
-
-
-def _media(block: ImageBlock | DocumentBlock) -> Text:
-    what, name = ("a document", block.name) if isinstance(block, DocumentBlock) else ("a picture", None)
-    said = [one_line(name)] if name else []
-    said.append(one_line(block.url or block.media_type or "of an unknown type"))
-    if block.data:
-        said.append(f"{len(block.data) * 3 // 4:,} bytes")
-    return Text(f"[{what}: {', '.join(said)}]", DIM)
 
 
 def _lines(text: str, style: str = "") -> list[Text]:

@@ -1,4 +1,7 @@
-"""The output of one call as it comes: its first lines at once, and of a long one, at the end, its last ones."""
+"""The output of one call as it comes: its first lines at once, and of a long one, at the end, its last ones.
+
+Blank lines at its beginning and its end are left out: a key that was pressed leaves some.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,15 @@ class Output:
         """How many lines there were so far."""
         self.lost = False
         """Whether pieces are missing, because they came faster than they were shown."""
-        self.newest = ""
-        """The newest line."""
+        self._newest = ""
+        self._begun = False
+        self._blank = 0
+        """How many blank lines are held back."""
+
+    @property
+    def newest(self) -> str:
+        """The newest line that says something, also while it is being written."""
+        return self._reader.unfinished.strip() or self._newest
 
     def feed(self, piece: str) -> list[str]:
         """Give the lines to show now."""
@@ -38,11 +48,25 @@ class Output:
         return more, left_out, list(self._held)
 
     def _take(self, lines: list[str]) -> list[str]:
+        lines = self._without_blank_ends(lines)
         self.lines += len(lines)
         if lines:
-            self.newest = lines[-1]
+            self._newest = lines[-1].strip()
         room = len(lines) if self._whole else max(0, _FIRST - self._shown)
         now, later = lines[:room], lines[room:]
         self._shown += len(now)
         self._held.extend(later)
         return now
+
+    def _without_blank_ends(self, lines: list[str]) -> list[str]:
+        """Hold back blank lines until something follows, and leave out those before anything came."""
+        ready: list[str] = []
+        for line in lines:
+            if not line:
+                self._blank += 1
+                continue
+            if self._begun:
+                ready += [""] * self._blank
+            self._blank, self._begun = 0, True
+            ready.append(line)
+        return ready

@@ -26,6 +26,7 @@ _SEQUENCE = re.compile(
 )
 
 _LONGEST_LINE = 16_384
+_LONGEST_BAR = 2_048
 
 
 def printable(text: str) -> str:
@@ -53,10 +54,19 @@ class OutputLines:
     def __init__(self) -> None:
         self._rest = ""
 
+    @property
+    def unfinished(self) -> str:
+        """The line that is being written, as it stands: a question, or a progress bar."""
+        return without_colour(self._rest)
+
     def feed(self, piece: str) -> list[str]:
         """Give the lines that are complete now."""
         lines = (self._rest + piece).split("\n")
         self._rest = lines.pop()
+        if len(self._rest) > _LONGEST_BAR and "\r" in self._rest:
+            # What a progress bar wrote over is gone; of what ends with a return, all of it may yet stay.
+            at = self._rest.rfind("\r", 0, -1) + 1
+            self._rest = self._rest[at:]
         if len(self._rest) > _LONGEST_LINE:
             lines.append(self._rest)
             self._rest = ""

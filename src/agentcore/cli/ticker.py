@@ -51,17 +51,19 @@ class Ticker:
         """Draw for ever."""
         while self._on:
             await anyio.sleep(_EVERY)
-            self._draw()
+            self.draw()
 
-    def _draw(self) -> None:
+    def draw(self) -> None:
+        """Draw it now, if there is something to wait for and it was quiet for long enough."""
         now = self._clock()
         if self._what is None or now - self._printed < _QUIET:
             return
         seconds = int(now - self._since)
-        line = f"{self._what()} ({duration(seconds) if seconds >= 60 else f'{seconds} s'})"
-        room = max(self._console.width - 1, 1)
-        if cell_len(line) > room:
-            line = set_cell_size(line, room)
+        what, how_long = self._what(), f" ({duration(seconds) if seconds >= 60 else f'{seconds} s'})"
+        room = max(self._console.width - 1 - len(how_long), 1)
+        if cell_len(what) > room:
+            what = set_cell_size(what, room)
+        line = f"{what}{how_long}"
         plain = self._console.no_color or self._console.color_system is None
         self._console.file.write(f"{_CLEAR}{line}" if plain else f"{_CLEAR}\x1b[2m{line}\x1b[0m")
         self._console.file.flush()

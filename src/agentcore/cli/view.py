@@ -7,7 +7,7 @@ being, and the event that follows says the rest.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from pydantic import JsonValue
@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.actions import say_call
-from agentcore.cli.amounts import duration
+from agentcore.cli.answers import RUNS_COMMANDS, answer_lines, error_lines, standing
 from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, say_below, styled
 from agentcore.cli.diff import coloured
-from agentcore.cli.events import Teller, output_lines
+from agentcore.cli.events import Teller
 from agentcore.cli.facts import say_fact
 from agentcore.cli.file_calls import TOLD_BY_THEIR_ANSWERS
 from agentcore.cli.output import Output
@@ -50,6 +50,10 @@ from agentcore.usage import Usage
 __all__ = ["View"]
 
 _TASK_LINES = 12
+_LONG = 30, 10
+"""How many lines are shown of the beginning and of the end of a change, or of what a command wrote."""
+_LOOK = 12, 4
+"""The same of what the agent looked at, which is there to be looked at."""
 
 
 class _Call:
@@ -73,15 +77,23 @@ class View:
         console: Where.
         root: The workspace's folder.
         verbose: Whether to print everything: long output whole, thinking, bookkeeping.
+        clock: Tells the time, in seconds.
     """
 
-    def __init__(self, console: Console, *, root: str | None = None, verbose: bool = False) -> None:
+    def __init__(
+        self,
+        console: Console,
+        *,
+        root: str | None = None,
+        verbose: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.usage = Usage()
         """Of all model calls that were seen."""
         self.steps = 0
         self.shown = 0
         """The seq of the newest event that was printed."""
-        self.ticker = Ticker(console, time.monotonic)
+        self.ticker = Ticker(console, clock)
         self._console = console
         self._glyphs = Glyphs(console.encoding)
         self._verbose = verbose
@@ -91,6 +103,7 @@ class View:
         self._calls: dict[str, _Call] = {}
         self._reply: list[_Call] = []
         """The calls of the newest reply."""
+        self._seen_whole: set[str] = set()
 
     def event(self, event: Event) -> None:
         """Print the next event of the log."""
@@ -156,6 +169,10 @@ class View:
                 for call in self._calls.values():
                     call.output.lost = True
 
+    def seen(self, action: ActionEvent) -> None:
+        """Know that all of a call was just shown, as one is that somebody decides about."""
+        self._seen_whole.add(action.id)
+
     def make_room(self) -> None:
         """Stop in the middle, on a line of its own, for something that is not of the conversation."""
         if not self.ticker.clear():
@@ -213,9 +230,10 @@ class View:
 
         def what() -> str:
             said = ", ".join(one_line(call.event.tool_name) for call in running)
-            newest = running[-1].output.newest.strip() if len(running) == 1 else ""
+            newest = running[-1].output.newest if len(running) == 1 else ""
             lines = f", {running[0].output.lines:,} lines" if running[0].output.lines > 1 and len(running) == 1 else ""
-            return f"{said} runs{lines}: {newest}" if newest else f"{said} {'run' if len(running) > 1 else 'runs'}"
+            newest = f": {one_line(newest)}" if newest else ""
+            return f"{said} {'run' if len(running) > 1 else 'runs'}{lines}{newest}"
 
         self.ticker.show(what)
 
@@ -228,16 +246,22 @@ class View:
         said = say_call(call.event, call.arguments, root=self._root, whole=self._verbose)
         title = styled(f"[{call.number}] " if call.number else "", DIM)
         say(self._console, title.append(said.title))
-        if call.event.tool_name not in TOLD_BY_THEIR_ANSWERS:
+        # What is asked of these tools is said by what came of it; what could not even be read is said as it came.
+        told_below = call.event.tool_name in TOLD_BY_THEIR_ANSWERS and call.event.malformed is None
+        if not told_below and call.event.id not in self._seen_whole:
             self._cut(call, list(said.body))
 
     def _progress(self, delta: StreamDelta) -> None:
         call = self._calls.get(delta.action_id or "")
         if call is None:
             return  # it was answered meanwhile
-        self.ticker.clear()
-        self._announce(call)
-        for line in call.output.feed(delta.text):
+        if not call.announced:
+            self.ticker.clear()
+            self._announce(call)
+        lines = call.output.feed(delta.text)
+        if lines:  # else the line at the bottom goes on: it tells of what is not printed
+            self.ticker.clear()
+        for line in lines:
             self._below(call, Text(line, DIM))
 
     def _answered(self, event: AnswerEvent) -> None:
@@ -253,7 +277,7 @@ class View:
                 self._below(call, Text(f"rejected: {one_line(event.reason)}", WARN))
             case AgentErrorEvent():
                 style = WARN if event.outcome in ("interrupted", "not_run") else BAD
-                self._cut(call, [Text(line.plain, style) for line in self._teller.tell(event).body])
+                self._cut(call, [Text(line, style) for line in error_lines(event, whole=self._verbose)])
         if call.announced and not any(each.announced for each in self._calls.values()):
             say(self._console, "")
         self._wait_for_calls()
@@ -273,37 +297,29 @@ class View:
         if event.data.get("finished") is True:
             self._words.say(str(event.data.get("message") or event.text))
             return
-        name, data = call.event.tool_name, event.data
-        lines = output_lines(event.content)
-        code = data.get("exit_code")
-        if name == "terminal" and isinstance(code, int) and lines and lines[-1].plain.startswith("[exit code"):
-            lines.pop()  # what is told to the model, and in fewer words below
-        if name in TOLD_BY_THEIR_ANSWERS and isinstance(diff := data.get("diff"), str) and diff:
-            lines = coloured(diff)
-        elif event.is_error and name != "terminal":
-            lines = [Text(line.plain, BAD) for line in lines]
-        if not call.output.lines and (event.is_error or name != "think"):
-            self._cut(call, lines)
-        ending = ["still running"] if data.get("running") is True else []
-        if isinstance(code, int):
-            ending.append(f"exit code {code}")
+        name, diff = call.event.tool_name, event.data.get("diff")
+        changed = coloured(diff, root=self._root, more=self._glyphs.more) if isinstance(diff, str) and diff else []
+        if name in TOLD_BY_THEIR_ANSWERS and changed:
+            self._cut(call, changed)
+        elif not call.output.lines and (event.is_error or name != "think"):
+            lines = answer_lines(name, event)
+            if event.is_error and name not in RUNS_COMMANDS:
+                self._cut(call, [Text(line.plain, BAD) for line in lines])
+            else:
+                self._cut(call, lines, *(_LONG if name in RUNS_COMMANDS else _LOOK))
         seconds = (event.timestamp - call.started).total_seconds() if call.started is not None else 0.0
-        if seconds >= 1:
-            ending.append(f"after {duration(seconds)}")
-        if ending:
-            self._below(call, Text(" ".join(ending), BAD if code else DIM))
+        if (ending := standing(name, event.data, seconds)) is not None:
+            self._below(call, ending)
 
-    def _cut(self, call: _Call, lines: list[Text]) -> None:
+    def _cut(self, call: _Call, lines: list[Text], first: int = _LONG[0], last: int = _LONG[1]) -> None:
         """Print lines below a call: all, or the first and the last of them."""
-        output = Output(whole=self._verbose)
-        styles = {line.plain: line.style for line in lines}
-        for line in output.feed("".join(f"{line.plain}\n" for line in lines)):
-            self._below(call, Text(line, styles.get(line, "")))
-        _, left_out, last = output.finish()
+        left_out = 0 if self._verbose else max(0, len(lines) - first - last)
+        for line in lines[:first] if left_out else lines:
+            self._below(call, line)
         if left_out:
             self._below(call, Text(f"{self._glyphs.more} {left_out:,} more lines", DIM))
-        for line in last:
-            self._below(call, Text(line, styles.get(line, "")))
+            for line in lines[-last:]:
+                self._below(call, line)
 
     def _below(self, call: _Call, line: Text) -> None:
         """Print a line that belongs to a call, folded to the width."""

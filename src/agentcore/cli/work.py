@@ -211,6 +211,7 @@ class _Work:
                 self._view.end()
                 for number, event in enumerate(pending, 1):
                     answer = await person.decide(event, f"{number} of {len(pending)}" if len(pending) > 1 else "")
+                    self._view.seen(event)
                     if answer is not None:
                         decisions.append((event, answer))
         say(self._console, "")
