@@ -216,6 +216,37 @@ async def test_a_patch_that_is_cancelled_while_it_is_written_is_taken_back(tmp_p
     assert {name: data for name, data in tree(tmp_path).items() if not name.startswith(".")} == before
 
 
+async def test_a_file_by_two_names_is_refused_since_one_change_would_be_lost(tmp_path: Path, patch: Patcher) -> None:
+    (tmp_path / "f").write_text("one\ntwo\n")
+    (tmp_path / "link").symlink_to("f")
+    for other in ("./f", f"{tmp_path}/f", "link"):
+        body = f"*** Update File: f\n-one\n+ONE\n*** Update File: {other}\n-two\n+TWO\n"
+        with pytest.raises(ToolError, match="under one header"):
+            await patch.call(patch=framed(body))
+    with pytest.raises(ToolError, match="under one header"):
+        await patch.call(patch=framed("*** Add File: new\n+1\n*** Add File: ./new\n+2\n"))
+    assert tree(tmp_path) == {"f": b"one\ntwo\n", "link": b"one\ntwo\n"}
+
+
+async def test_a_line_that_stays_may_look_like_the_end_of_the_patch(tmp_path: Path, patch: Patcher) -> None:
+    (tmp_path / "f").write_text("*** End Patch\nafter\n")
+    await patch.call(patch=framed("*** Update File: f\n *** End Patch\n-after\n+AFTER\n"))
+    assert (tmp_path / "f").read_text() == "*** End Patch\nAFTER\n"
+
+
+async def test_patches_one_below_the_other_are_applied_together(tmp_path: Path, patch: Patcher) -> None:
+    both = [framed("*** Add File: a\n+1\n"), framed("*** Add File: b\n+2\n")]
+    await patch.call(patch="\n\n".join(both))
+    assert tree(tmp_path) == {"a": b"1\n", "b": b"2\n"}
+
+
+async def test_of_a_diff_that_is_cut_no_lines_are_counted(tmp_path: Path, patch: Patcher) -> None:
+    (tmp_path / "f").write_text("".join(f"old {number}\n" for number in range(5000)))
+    body = "".join(f"-old {number}\n" for number in range(5000)) + "+new\n"
+    told = await patch.call(patch=framed(f"*** Update File: f\n{body}"))
+    assert told.text.endswith("- changed f")
+
+
 async def test_a_patch_stays_in_the_workspace(tmp_path: Path) -> None:
     root, outside = tmp_path / "root", tmp_path / "outside"
     root.mkdir()

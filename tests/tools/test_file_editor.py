@@ -172,6 +172,25 @@ async def test_what_occurs_more_than_once_is_told_with_its_lines(tmp_path: Path)
             await editor("str_replace", path="f", old_str="many", new_str="few")
 
 
+@pytest.mark.parametrize(("text", "old"), [("aaa\n", "aa"), ("x\nx\nx\n", "x\nx\n")])
+async def test_places_that_overlap_are_more_than_one(tmp_path: Path, text: str, old: str) -> None:
+    (tmp_path / "f").write_text(text)
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match="occurs 2 times"):
+            await editor("str_replace", path="f", old_str=old, new_str="b")
+    assert (tmp_path / "f").read_text() == text
+
+
+async def test_what_would_make_a_file_no_text_is_not_written(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("abc\n")
+    async with open_editor(tmp_path) as editor:
+        with pytest.raises(ToolError, match="NUL"):
+            await editor("create", path="new", file_text="a\0b")
+        with pytest.raises(ToolError, match="NUL"):
+            await editor("str_replace", path="f", old_str="b", new_str="\0")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"f": "abc\n"}
+
+
 async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("def f():\n\treturn  1\n")
     async with open_editor(tmp_path) as editor:

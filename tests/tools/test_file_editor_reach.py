@@ -49,6 +49,25 @@ async def test_what_is_outside_of_the_workspace_is_neither_read_nor_written(tmp_
     assert sorted(path.name for path in outside.iterdir()) == ["f"]
 
 
+async def test_a_name_that_ends_in_a_line_feed_leads_nowhere_else(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "root\n"
+    root.mkdir()
+    outside.mkdir()
+    (outside / "f").write_text("secret\n")
+    (root / "sub").mkdir()
+    (root / "sub\n").symlink_to(outside)
+    (root / "by_link").symlink_to("sub\n")
+    (root / "by_folder").symlink_to("../root\n")
+    async with open_editor(root) as editor:
+        for name in ("by_link", "by_folder", "sub\n"):
+            with pytest.raises(ToolError, match="outside of the workspace"):
+                await editor("view", path=f"{name}/f")
+            with pytest.raises(ToolError, match="outside of the workspace"):
+                await editor("create", path=f"{name}/new", file_text="x")
+    async with open_editor(outside) as editor:
+        assert "secret" in (await editor("view", path="f")).text
+
+
 async def test_more_than_the_workspace_is_a_setting(tmp_path: Path) -> None:
     root, other = tmp_path / "root", tmp_path / "other"
     root.mkdir()

@@ -16,7 +16,7 @@ from agentcore_tools.apply_patch.matching import Misfit, changes_of
 from agentcore_tools.apply_patch.observation import PatchedFile
 from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
-from agentcore_tools.files.text import Change, NotText, Text
+from agentcore_tools.files.text import Change, NotText, Text, encoded
 
 __all__ = ["Planned", "apply", "plan"]
 
@@ -53,7 +53,23 @@ async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
     if problems:
         rest = " The other parts of it would fit." if planned else ""
         raise ToolError(f"The patch was not applied, and nothing was changed.{rest}\n" + "\n".join(problems))
+    await _refuse_twice(files, [path for each in planned for path in (each.file.path, each.file.moved_to) if path])
     return planned
+
+
+async def _refuse_twice(files: Files, paths: Sequence[str]) -> None:
+    """Refuse two names of one file: each would be changed as if the other were not."""
+    if len(paths) == 1:
+        return
+    names: dict[str, str] = {}
+    for path, real in zip(paths, await files.followed(paths), strict=True):
+        if real in names:
+            other = "" if path == names[real] else f" and {path!r}, which is the same file"
+            raise ToolError(
+                f"The patch was not applied, and nothing was changed: it has {names[real]!r}{other or ' twice'}. Put all changes "
+                "of a file under one header, in their order."
+            )
+        names[real] = path
 
 
 async def _plan(files: Files, patch: FilePatch) -> Planned:
@@ -63,7 +79,7 @@ async def _plan(files: Files, patch: FilePatch) -> Planned:
             await _refuse_if_there(files, path, "To change it, use '*** Update File'.")
             change = Change(0, 0, patch.text)
             diff = unified_diff("", [change], path, created=True)
-            return Planned(PatchedFile(path=path, outcome="created"), None, patch.text.encode(errors="replace"), diff)
+            return Planned(PatchedFile(path=path, outcome="created"), None, encoded(patch.text), diff)
         case DeleteFile():
             before = await files.to_change(path)
             return Planned(PatchedFile(path=path, outcome="removed"), before, None, _removed(before, path))

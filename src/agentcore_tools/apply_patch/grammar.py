@@ -125,12 +125,15 @@ def _body(patch: str) -> _Lines:
                 f"This is no patch: it begins with a line '{_BEGIN}' and ends with a line '{_END}'. What comes between are "
                 "'*** Add File: path' with '+' lines, '*** Delete File: path', or '*** Update File: path' with hunks."
             )
-    end = next((number for number, line in enumerate(lines) if number > begin and line.strip() == _END), None)
+    # The last one: a line like it may be one that stays.
+    end = next((number for number in range(len(lines) - 1, begin, -1) if lines[number].strip() == _END), None)
     if end is None:
         end = len(lines)
         while end > begin + 1 and (not lines[end - 1].strip() or _FENCE.match(lines[end - 1])):
             end -= 1
-    return _Lines(lines[begin + 1 : end], begin + 2)
+    # Some write several patches, one below the other.
+    body = ["" if line.rstrip() in {_BEGIN, _END} else line for line in lines[begin + 1 : end]]
+    return _Lines(body, begin + 2)
 
 
 def _file(kind: str, path: str, number: int, lines: _Lines) -> FilePatch:

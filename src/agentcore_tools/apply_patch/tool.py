@@ -11,6 +11,7 @@ from agentcore_tools.apply_patch.action import ApplyPatchAction
 from agentcore_tools.apply_patch.applying import Planned, apply, plan
 from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
 from agentcore_tools.apply_patch.observation import ApplyPatchObservation
+from agentcore_tools.files.diff import CUT
 from agentcore_tools.files.files import Files
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
@@ -104,6 +105,8 @@ class _Patcher:
     def _said(self, planned: Planned) -> str:
         file, root = planned.file, f"{self._files.workspace.root}/"
         to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
+        if planned.diff.endswith(CUT):
+            return f"- {file.outcome} {file.path.removeprefix(root)}{to}"
         added = sum(line.startswith("+") for line in planned.diff.split("\n")[2:])
         gone = sum(line.startswith("-") for line in planned.diff.split("\n")[2:])
         return f"- {file.outcome} {file.path.removeprefix(root)}{to} (+{added} -{gone})"

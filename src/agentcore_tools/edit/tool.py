@@ -14,7 +14,7 @@ from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
-from agentcore_tools.files.text import Change, Text
+from agentcore_tools.files.text import Change, Text, encoded
 from agentcore_tools.files.view import shown_change
 
 __all__ = ["edit_tool"]
@@ -90,7 +90,7 @@ class _Editor:
                 f"There is something at {path!r} already: an empty old_string is for a new file. Give the text to replace, "
                 "or write the whole file with write_file."
             )
-        await self._files.put(path, None, content.encode(errors="replace"))
+        await self._files.put(path, None, encoded(content))
         change = Change(0, 0, Text(content).normal)
         diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
         return EditObservation(text=f"Created {path}.", path=path, diff=diff, replacements=0, outcome="created")

@@ -13,7 +13,7 @@ from agentcore_tools.files.change import between, inserting, replacing
 from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.media import medium_of, shown_medium
-from agentcore_tools.files.text import Change, Text
+from agentcore_tools.files.text import Change, Text, encoded
 from agentcore_tools.files.view import shown_change, shown_folder, view
 
 __all__ = ["FileEditor"]
@@ -71,7 +71,7 @@ class FileEditor:
             raise ToolError(
                 f"There is something at {path!r} already, and create replaces nothing. Change it with str_replace or insert."
             )
-        await self._files.put(path, None, content.encode(errors="replace"))
+        await self._files.put(path, None, encoded(content))
         change = Change(0, 0, Text(content).normal)
         diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
         lines = len(Text(content).lines)

@@ -20,6 +20,9 @@ def replacing(text: Text, old: str, new: str, path: str) -> Change:
         ToolError: there is none, or more than one, or nothing would change.
     """
     old, new, places = _found(text, old, new, path, "str")
+    if len(places) == 1:
+        # One that begins in the first one is as likely meant.
+        places += _places(text.normal, old, places[0] + 1)
     if len(places) > 1:
         raise ToolError(
             f"old_str occurs {len(places)} times in {path!r}, at lines {_numbers(text, places)}, so nothing was changed. "
@@ -96,9 +99,9 @@ def _numbers(text: Text, places: Sequence[int]) -> str:
     return ", ".join(numbers) + (f" and {len(places) - _PLACES_SHOWN} more" if len(places) > _PLACES_SHOWN else "")
 
 
-def _places(text: str, old: str) -> list[int]:
+def _places(text: str, old: str, start: int = 0) -> list[int]:
     places: list[int] = []
-    at = text.find(old)
+    at = text.find(old, start)
     while at >= 0:
         places.append(at)
         at = text.find(old, at + len(old))

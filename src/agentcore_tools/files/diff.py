@@ -10,7 +10,10 @@ from typing import Final
 
 from agentcore_tools.files.text import Change
 
-__all__ = ["unified_diff"]
+__all__ = ["CUT", "unified_diff"]
+
+CUT: Final = "\\ The diff goes on.\n"
+"""What stands below a diff that is not shown whole."""
 
 _CONTEXT: Final = 3
 # Comparing so many lines with each other takes long; they are shown as removed and added.
@@ -99,7 +102,7 @@ def _cut(lines: Iterable[str]) -> str:
         piece = line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
         room -= len(piece)
         if room < 0:
-            pieces.append("\\ The diff goes on.\n")
+            pieces.append(CUT)
             break
         pieces.append(piece)
     return "".join(pieces)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar, final
 
 from agentcore.errors import PathError, ToolError
@@ -56,6 +56,14 @@ class Files:
             ToolError: it may not be.
         """
         return await self._border.pass_(path, writing=True)
+
+    async def followed(self, paths: Sequence[str]) -> list[str]:
+        """Give where absolute paths lead, links followed.
+
+        Raises:
+            ToolError: one leads nowhere.
+        """
+        return await self._border.followed(paths)
 
     async def read(self, path: str) -> bytes:
         """Give what a file holds.

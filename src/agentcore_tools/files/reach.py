@@ -19,6 +19,7 @@ _ELSEWHERE: Final = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _MOST_KNOWN: Final = 10_000
 
 # Gives each path with the links in it followed, whether all of it is there or not. Not realpath: not everyone's can that.
+# The x keeps line feeds at the end of a name, which the shell would take off, and another file would be looked at.
 _FOLLOW: Final = r"""
 for path; do
   rest= links=0
@@ -26,10 +27,12 @@ for path; do
     if [ -L "$path" ]; then
       links=$((links + 1))
       [ "$links" -gt 40 ] && exit 40
-      target=$(readlink -- "$path") || exit 1
+      target=$(readlink -- "$path" && echo x) || exit 1
+      target=${target%??}
       case $target in /*) path=$target ;; *) path=${path%/*}/$target ;; esac
     elif [ -d "$path" ]; then
-      path=$(cd -P -- "$path" && pwd -P) || exit 1
+      path=$(cd -P -- "$path" && pwd -P && echo x) || exit 1
+      path=${path%??}
       break
     else
       rest=/${path##*/}$rest
@@ -108,7 +111,7 @@ class Border:
         folders = [self._workspace.root, *map(self._workspace.resolve, self._reach.also)]
         if "/" in folders:
             return
-        real, *real_folders = await self._followed([absolute, *folders])
+        real, *real_folders = await self.followed([absolute, *folders])
         if any(_is_in(real, folder) for folder in real_folders):
             if len(self._inside) >= _MOST_KNOWN:
                 self._inside.clear()
@@ -125,16 +128,21 @@ class Border:
 
     async def _refuse_link(self, path: str, absolute: str) -> None:
         """Refuse a name that may be written but is another file's: a link."""
-        real, root = await self._followed([absolute, self._workspace.root])
+        real, root = await self.followed([absolute, self._workspace.root])
         inside = absolute.removeprefix(self._workspace.root)
         if absolute != real and real != f"{root.rstrip('/')}/{inside.lstrip('/')}":
             raise ToolError(f"{path!r} may not be written: it is a link to {real!r}.")
 
-    async def _followed(self, paths: list[str]) -> list[str]:
+    async def followed(self, paths: Sequence[str]) -> list[str]:
+        """Give where absolute paths lead, links followed; they need not be there.
+
+        Raises:
+            ToolError: one can't be followed.
+        """
         result = await self._workspace.run(["bash", "-c", _FOLLOW, "bash", *paths], cwd="/")
         if result.exit_code == 40:
             raise ToolError(f"{paths[0]!r} is a link that leads back to itself.")
-        found = result.stdout.split("\0")[:-1]
+        found = result.out.head.decode(errors="surrogateescape").split("\0")[:-1]
         if result.exit_code or len(found) != len(paths):
             raise ToolError(f"Nobody can say where {paths[0]!r} leads: {result.stderr.strip() or 'a link is broken'}.")
         return [posixpath.normpath(each or "/") for each in found]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Self, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["Change", "NotText", "Text", "with_line_feeds"]
+__all__ = ["Change", "NotText", "Text", "encoded", "with_line_feeds"]
 
 # The longer first: the one for UTF-32 begins like the one for UTF-16.
 _MARKS: Final = (
@@ -108,6 +108,7 @@ class Text:
         return Text("".join([*pieces, self._raw[done:]]), self.encoding, self._mark)
 
     def _check_can_be_written(self, new: str) -> None:
+        _refuse_nul(new)
         try:
             new.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -121,9 +122,27 @@ class Text:
         return place + bisect_left(self._pairs, place)
 
 
+def encoded(text: str) -> bytes:
+    """Give the bytes of a new file.
+
+    Raises:
+        ToolError: they would be no text.
+    """
+    _refuse_nul(text)
+    return text.encode(errors="replace")
+
+
 def with_line_feeds(text: str) -> str:
     """End each line by a line feed, as in a text's normal form."""
     return text.replace("\r\n", "\n")
+
+
+def _refuse_nul(new: str) -> None:
+    if "\0" in new:
+        raise ToolError(
+            "There is a NUL character in the new text, and a file that has one is no text any more. Write such a file with a "
+            "command, such as printf."
+        )
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:

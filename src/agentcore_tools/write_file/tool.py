@@ -11,7 +11,7 @@ from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
-from agentcore_tools.files.text import Change, Text, with_line_feeds
+from agentcore_tools.files.text import Change, Text, encoded, with_line_feeds
 from agentcore_tools.write_file.action import WriteFileAction
 from agentcore_tools.write_file.observation import WriteFileObservation
 
@@ -76,7 +76,7 @@ class _Writer:
         return WriteFileObservation(text=f"Replaced {path}.", path=path, diff=diff, outcome="changed")
 
     async def _create(self, path: str, content: str) -> WriteFileObservation:
-        await self._files.put(path, None, content.encode(errors="replace"))
+        await self._files.put(path, None, encoded(content))
         change = Change(0, 0, Text(content).normal)
         diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
         return WriteFileObservation(text=f"Created {path}.", path=path, diff=diff, outcome="created")
