@@ -71,6 +71,14 @@ def test_how_a_program_ended_is_said_in_words() -> None:
     assert said("run", late, 2.0) == "took too long and was ended, exit code 143 (SIGTERM) after 2.0 s"
 
 
+def test_where_all_of_a_long_output_is_is_said() -> None:
+    assert (
+        said("terminal", TerminalObservation(text="x", exit_code=0, whole_at="/w")) == "exit code 0; all of it is in /w"
+    )
+    both = RunObservation(exit_code=0, stdout_at="/o", stderr_at="/e")
+    assert said("run", both, 2.0) == "exit code 0 after 2.0 s; all of it is in /o and /e"
+
+
 def test_what_another_version_wrote_is_shown_whole() -> None:
     observation = TerminalObservation(text="x", exit_code=0)
     assert lines("terminal", observation, from_the_future=1) == ["x", "[exit code 0]"]

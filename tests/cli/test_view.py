@@ -241,6 +241,8 @@ def test_arguments_that_do_not_fit_are_shown_once() -> None:
     assert Stage().happens(grep, error) == (
         "grep x limit=0\n │ The arguments do not fit 'grep':\n │ - `limit`: wrong\n\n"
     )
+    gone = AgentErrorEvent(cause="a", tool_name="x", call_id="a", error="No 'x'. Given: {}", code="unknown_tool")
+    assert Stage().happens(action("a", tool_name="x"), gone) == "x\n │ No 'x'.\n\n"
     assert "Wanted: pattern" in Stage(verbose=True).happens(grep, error)
 
 

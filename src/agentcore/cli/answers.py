@@ -6,6 +6,7 @@ these words, in fewer of them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -32,6 +33,11 @@ _NOT_DONE: Final = {
     "cut_off": "cut off: how it ended is not known",
     "nothing_lost": "cut off while it waited: nothing is lost by that",
 }
+
+
+_GIVEN: Final = re.compile(r"\s+Given: ")
+_KEPT: Final = ("whole_at", "stdout_at", "stderr_at")
+"""Where the whole of a long output is said to be."""
 
 
 def answer_lines(name: str, event: ObservationEvent) -> list[Text]:
@@ -71,19 +77,20 @@ def standing(name: str, data: Mapping[str, JsonValue], seconds: float = 0.0) -> 
     if data.get("new_shell") is True:
         ended.append("in a new shell" if ended else "what was in the one before is gone")
     said = " ".join(filter(None, (", ".join(ended[:2]), *ended[2:], after)))
+    kept = [one_line(path) for name in _KEPT if isinstance(path := data.get(name), str)]
+    said = "; ".join(filter(None, (said, f"all of it is in {' and '.join(kept)}" if kept else "")))
     return Text(said, BAD if code else DIM) if said else None
 
 
 def error_lines(event: AgentErrorEvent, *, whole: bool) -> list[str]:
     """Give why a call came to nothing, line by line.
 
-    Of arguments that do not fit, a model is also told what it gave and what is wanted: a person sees the call above.
+    Of a call that can't be made, a model is also told what it gave and what is wanted: a person sees the call above.
     """
-    lines = printable(event.error).strip("\n").split("\n") if event.error else []
-    if event.code == "bad_arguments" and not whole:
-        given = next((number for number, line in enumerate(lines) if line.startswith("Given: ")), None)
-        lines = lines[:given] or lines
-    return lines
+    error = event.error
+    if event.code in ("bad_arguments", "unknown_tool") and not whole:
+        error = _GIVEN.split(error, maxsplit=1)[0] or error
+    return printable(error).strip("\n").split("\n") if error else []
 
 
 def output_lines(content: Iterable[StoredResultBlock]) -> list[Text]:

@@ -39,6 +39,8 @@ async def _ask_for_one(arguments: Mapping[str, JsonValue], console: Console, ask
     before = arguments[name]
     said = before if isinstance(before, str) else json.dumps(before, ensure_ascii=False)
     say(console, styled(f"{one_line(name)} is now: ", DIM).append(one_line(said)))
+    if isinstance(before, str) and "\n" in before:
+        say(console, "Here it can only become one line. To change several, set VISUAL or EDITOR.", DIM)
     value = await ask(f"New value of {one_line(name)}: ")
     if value is None:
         return None

@@ -5,6 +5,7 @@ Blank lines at its beginning and its end are left out: a key that was pressed le
 
 from __future__ import annotations
 
+import re
 from collections import deque
 
 from agentcore.cli.printable import OutputLines
@@ -13,6 +14,8 @@ __all__ = ["Output"]
 
 _FIRST = 30
 _LAST = 10
+# What a terminal says in the place of lines. Whoever prints such a line himself is miscounted, and no more.
+_MISSING = re.compile(r"\[(\d[\d,]*) lines came too fast to be shown\]")
 
 
 class Output:
@@ -44,17 +47,17 @@ class Output:
     def finish(self) -> tuple[list[str], int, list[str]]:
         """Give the lines to show at the end: those that go on, how many are left out, and the last ones."""
         more = self._take(self._reader.finish())
-        left_out = self.lines - self._shown - len(self._held)
+        left_out = self.lines - self._shown - sum(map(_stands_for, self._held))
         return more, left_out, list(self._held)
 
     def _take(self, lines: list[str]) -> list[str]:
         lines = self._without_blank_ends(lines)
-        self.lines += len(lines)
+        self.lines += sum(map(_stands_for, lines))
         if lines:
             self._newest = lines[-1].strip()
         room = len(lines) if self._whole else max(0, _FIRST - self._shown)
         now, later = lines[:room], lines[room:]
-        self._shown += len(now)
+        self._shown += sum(map(_stands_for, now))
         self._held.extend(later)
         return now
 
@@ -70,3 +73,9 @@ class Output:
             self._blank, self._begun = 0, True
             ready.append(line)
         return ready
+
+
+def _stands_for(line: str) -> int:
+    """Say how many lines a line is, or is in the place of."""
+    missing = _MISSING.fullmatch(line)
+    return 1 if missing is None else int(missing[1].replace(",", ""))

@@ -287,7 +287,8 @@ class View:
         for line in more:
             self._below(call, Text(line, DIM))
         if left_out:
-            self._below(call, Text(f"{self._glyphs.more} {left_out:,} more lines", DIM))
+            over = "over " if call.output.lost else ""
+            self._below(call, Text(f"{self._glyphs.more} {over}{left_out:,} more lines", DIM))
         for line in last:
             self._below(call, Text(line, DIM))
         if call.output.lost:

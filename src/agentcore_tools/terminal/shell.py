@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple, final
@@ -20,6 +19,7 @@ from agentcore_tools._output import Whole
 from agentcore_tools.terminal.echo import Echo
 from agentcore_tools.terminal.fence import Fence, Report, new_nonce
 from agentcore_tools.terminal.keys import typed
+from agentcore_tools.terminal.live import Live
 from agentcore_tools.terminal.screen import Screen
 from agentcore_tools.terminal.script import ENVIRONMENT, HEIGHT, MEND, START, WIDTH, command_lines, setup_lines
 
@@ -36,7 +36,6 @@ _CLOSE_SECONDS: Final = 10.0
 _FORGET_LINE: Final = b"\x15"
 # Ctrl-C, Ctrl-\ and Ctrl-Z.
 _SIGNALLING: Final = {b"\x03", b"\x1c", b"\x1a"}
-_LIVE_CHARACTERS: Final = 65536
 # The system counts the age of a process in ticks.
 _TICK: Final = 0.01
 
@@ -79,8 +78,7 @@ class Shell:
         self._whole: Whole | None = None
         self._ended: Ended | None = None
         self._failure: WorkspaceError | None = None
-        self._live: deque[str] = deque()
-        self._live_size = 0
+        self._live = Live()
         self.exit_code: int | None = None
         """How the shell itself ended, if it did so by itself."""
         self.last_output = -math.inf
@@ -236,11 +234,8 @@ class Shell:
         return ended
 
     def take_live(self) -> str:
-        """Give what was written since the last time, for people who watch: as it came, the middle may be missing."""
-        live = "".join(self._live)
-        self._live.clear()
-        self._live_size = 0
-        return live
+        """Give what was written since the last time, for people who watch."""
+        return self._live.take()
 
     async def _type(self, data: bytes) -> None:
         assert self._process is not None, "it is typed to when it has started"
@@ -292,12 +287,8 @@ class Shell:
 
     def _show(self, data: bytes) -> None:
         watched = self._screen.feed(self._decoder.decode(data))
-        if not watched:
-            return
-        self._live.append(watched)
-        self._live_size += len(watched)
-        while self._live_size > _LIVE_CHARACTERS and len(self._live) > 1:
-            self._live_size -= len(self._live.popleft())
+        if watched:
+            self._live.add(watched)
 
     def _tell(self) -> None:
         self._changed.set()
