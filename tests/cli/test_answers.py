@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentcore.cli.answers import answer_lines, standing
+from agentcore.cli.answers import answer_lines, kept_at, standing
 from agentcore.events import ObservationEvent
 from agentcore.messages import TextBlock
 from agentcore.tools import Observation
@@ -71,12 +71,15 @@ def test_how_a_program_ended_is_said_in_words() -> None:
     assert said("run", late, 2.0) == "took too long and was ended, exit code 143 (SIGTERM) after 2.0 s"
 
 
-def test_where_all_of_a_long_output_is_is_said() -> None:
-    assert (
-        said("terminal", TerminalObservation(text="x", exit_code=0, whole_at="/w")) == "exit code 0; all of it is in /w"
-    )
+def test_where_all_of_a_long_output_is_is_said_on_a_line_of_its_own() -> None:
+    def places(name: str, observation: Observation) -> list[str]:
+        return [line.plain for line in kept_at(name, observation.to_data())]
+
+    assert places("terminal", TerminalObservation(text="x", exit_code=0, whole_at="/w")) == ["all of it: /w"]
     both = RunObservation(exit_code=0, stdout_at="/o", stderr_at="/e")
-    assert said("run", both, 2.0) == "exit code 0 after 2.0 s; all of it is in /o and /e"
+    assert places("run", both) == ["all of its output: /o", "all of its errors: /e"]
+    assert places("search", both) == []
+    assert places("run", RunObservation(exit_code=0)) == []
 
 
 def test_what_another_version_wrote_is_shown_whole() -> None:

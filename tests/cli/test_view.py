@@ -271,6 +271,14 @@ def test_lines_are_folded_on_a_terminal_and_left_whole_elsewhere() -> None:
     assert Stage(width=23).happens(*events).endswith(f" │ {'0123456789' * 3}\n")
 
 
+def test_a_path_to_copy_is_not_folded() -> None:
+    seq = (action("a", command="x"), started("a"), progress("a", "1\n"))
+    printed = Stage(width=23, terminal=True).happens(
+        *seq, answer("a", "1", exit_code=0, whole_at="/tmp/a/very/long/path")
+    )
+    assert printed.endswith(" │ exit code 0\n │ all of it: /tmp/a/very/long/path\n\n")
+
+
 def test_words_are_wrapped_on_a_terminal() -> None:
     assert Stage(width=12, terminal=True).happens(message("eleven and more")) == "eleven and\nmore\n\n"
 

@@ -22,7 +22,7 @@ from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, Tex
 from agentcore_tools.run import RunObservation
 from agentcore_tools.terminal import TerminalObservation
 
-__all__ = ["RUNS_COMMANDS", "answer_lines", "error_lines", "media", "output_lines", "standing"]
+__all__ = ["RUNS_COMMANDS", "answer_lines", "error_lines", "kept_at", "media", "output_lines", "standing"]
 
 RUNS_COMMANDS: Final = frozenset({"run", "terminal"})
 """Tools whose answers are what a command wrote, and how things stand with it."""
@@ -36,8 +36,8 @@ _NOT_DONE: Final = {
 
 
 _GIVEN: Final = re.compile(r"\s+Given: ")
-_KEPT: Final = ("whole_at", "stdout_at", "stderr_at")
-"""Where the whole of a long output is said to be."""
+_KEPT: Final = {"whole_at": "all of it", "stdout_at": "all of its output", "stderr_at": "all of its errors"}
+"""Where it is recorded that the whole of a long output is, and how that is said."""
 
 
 def answer_lines(name: str, event: ObservationEvent) -> list[Text]:
@@ -77,9 +77,16 @@ def standing(name: str, data: Mapping[str, JsonValue], seconds: float = 0.0) -> 
     if data.get("new_shell") is True:
         ended.append("in a new shell" if ended else "what was in the one before is gone")
     said = " ".join(filter(None, (", ".join(ended[:2]), *ended[2:], after)))
-    kept = [one_line(path) for name in _KEPT if isinstance(path := data.get(name), str)]
-    said = "; ".join(filter(None, (said, f"all of it is in {' and '.join(kept)}" if kept else "")))
     return Text(said, BAD if code else DIM) if said else None
+
+
+def kept_at(name: str, data: Mapping[str, JsonValue]) -> list[Text]:
+    """Say where the whole of a command's long output is: a path to copy, on a line each."""
+    if name not in RUNS_COMMANDS:
+        return []
+    return [
+        Text(f"{what}: {one_line(path)}", DIM) for key, what in _KEPT.items() if isinstance(path := data.get(key), str)
+    ]
 
 
 def error_lines(event: AgentErrorEvent, *, whole: bool) -> list[str]:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from agentcore.cli.actions import say_call
 from agentcore.cli.amounts import count
-from agentcore.cli.answers import answer_lines, error_lines, media, output_lines, standing
+from agentcore.cli.answers import answer_lines, error_lines, kept_at, media, output_lines, standing
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
 from agentcore.cli.facts import say_fact
 from agentcore.cli.printable import one_line, printable
@@ -132,6 +132,7 @@ class Teller:
             "an error" if event.is_error else "done", BAD if event.is_error else DIM
         )
         lines = output_lines(event.content) if self.whole else answer_lines(name, event)
+        lines += kept_at(name, event.data)
         return Told(Text("result", NAME), outcome, lines, self._of(event.cause))
 
     def _error(self, event: AgentErrorEvent) -> list[Text]:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.actions import say_call
-from agentcore.cli.answers import RUNS_COMMANDS, answer_lines, error_lines, standing
+from agentcore.cli.answers import RUNS_COMMANDS, answer_lines, error_lines, kept_at, standing
 from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, say_below, styled
 from agentcore.cli.diff import coloured
 from agentcore.cli.events import Teller
@@ -311,6 +311,8 @@ class View:
         seconds = (event.timestamp - call.started).total_seconds() if call.started is not None else 0.0
         if (ending := standing(name, event.data, seconds)) is not None:
             self._below(call, ending)
+        for line in kept_at(name, event.data):
+            say(self._console, styled(self._mark(call), DIM).append_text(line))  # not folded: it is there to be copied
 
     def _cut(self, call: _Call, lines: list[Text], first: int = _LONG[0], last: int = _LONG[1]) -> None:
         """Print lines below a call: all, or the first and the last of them."""
@@ -324,7 +326,10 @@ class View:
 
     def _below(self, call: _Call, line: Text) -> None:
         """Print a line that belongs to a call, folded to the width."""
-        say_below(self._console, f"{call.number or ' '}{self._glyphs.bar} ", line)
+        say_below(self._console, self._mark(call), line)
+
+    def _mark(self, call: _Call) -> str:
+        return f"{call.number or ' '}{self._glyphs.bar} "
 
     def _aside(self, event: Event) -> None:
         if self._verbose:
