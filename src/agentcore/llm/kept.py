@@ -7,7 +7,7 @@ so what was written once is found by identity, for as long as somebody has the m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import is_
+from operator import call, is_
 from typing import Generic, TypeVar
 from weakref import ref
 
@@ -87,4 +87,4 @@ class _Beginning(Generic[T]):
     def begins(self, values: Sequence[T]) -> bool:
         """Whether what is written is how these begin."""
         written = self.written
-        return len(written) <= len(values) and all(map(is_, (each() for each in written), values))
+        return len(written) <= len(values) and all(map(is_, map(call, written), values))

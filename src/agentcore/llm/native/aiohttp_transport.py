@@ -16,10 +16,13 @@ from agentcore.llm.native.requests import CONNECT_SECONDS, Body
 
 __all__ = ["AiohttpTransport"]
 
+if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 10):
+    raise ImportError(f"aiohttp {aiohttp.__version__} does not know the limits that are set here", name="aiohttp")
+
 _KEEP_SECONDS = 60.0
 _LONGEST_HEADER = 64 * 1024
-_AT_ONCE = 1024 * 1024
-"""Longer bodies are given in pieces: aiohttp writes bytes in one go, and the event loop would wait."""
+_AT_ONCE = 64 * 1024
+"""Longer bodies are given in pieces: aiohttp copies what it writes in one go, and the event loop waits for it."""
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):

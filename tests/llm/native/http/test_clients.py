@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -108,3 +109,28 @@ async def test_an_event_loop_has_its_clients_once_however_many_ask_first() -> No
         for _ in range(10):
             tasks.start_soon(ask)
     assert len(set(map(id, found))) == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 100_000, 3_000_000])
+async def test_a_body_of_any_size_arrives_as_it_is(size: int) -> None:
+    sent = b"\xffx" * (size // 2) + b"!" * (size % 2)
+    with anyio.fail_after(30):
+        async with serve_http(Echo()) as server, opened() as made:
+            answered = await made.post(server.url, {}, sent)
+            assert b"".join([chunk async for chunk in read_through(answered.response)]) == sent
+            await answered.aclose()
+
+
+async def test_a_name_and_a_password_in_an_address_are_sent_as_a_header() -> None:
+    headers: list[str] = []
+
+    async def answer(request: HTTPRequest, responder: Responder) -> None:
+        headers.append(request.headers["authorization"])
+        await responder.send(200, b"", {})
+
+    with anyio.fail_after(30):
+        async with serve_http(answer) as server, opened() as made:
+            url = server.url.replace("http://", "http://anna:p%40ss@")
+            answered = await made.post(url, {"authorization": "Bearer key"}, b"")
+            await answered.aclose()
+    assert headers == ["Basic " + b64encode(b"anna:p@ss").decode()]
