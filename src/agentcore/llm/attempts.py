@@ -47,14 +47,12 @@ class Attempts:
         try:
             await self._start()
         except BaseException:
-            await self._close_bounded()
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await self._close()
             raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._close_bounded()
-
-    async def _close_bounded(self) -> None:
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             await self._close()
 
