@@ -118,7 +118,7 @@ async def test_what_is_ignored_hidden_or_no_text_is_passed_over(grep: Grep, ever
     assert [file.path for file in below.files] == ["src/a.log", "src/build/x"]
 
 
-WRONG = (r"(?=a)", r"(a)\1", "(", "a)", "*a", "[a", r"a\nb", r"\Z", "a\\")
+WRONG = (r"(?=a)", r"(a)\1", "(", "a)", "*a", "[a", r"a\nb", r"\Z", "a\\", r"\x0a", r"a\r")
 
 CODE = """\
 function  foo(a) { return a.b + 1; }
@@ -164,6 +164,11 @@ PATTERNS = (
     (r"\b{2}end\z", [5]),
     (r"\Atab\s*here", [6]),
     (r"^+--", [3]),
+    (r"^[^\n]*here", [6]),
+    (r"\[[^\r\n\]]+\]", [2]),
+    (r"[\x00-\x7f]{3}const", []),
+    (r"[\n;]$", [2]),
+    (r"[\s\P{L}]\d,", [2]),
 )
 
 
@@ -238,6 +243,38 @@ async def test_nothing_found_is_said_with_what_was_passed_over(grep: Grep) -> No
         await grep.call(pattern="x", path="nowhere")
     with pytest.raises(ToolError, match="outside of the workspace"):
         await grep.call(pattern="x", path="..")
+
+
+async def test_what_is_no_text_in_a_line_matches_nothing_and_is_shown_as_such(grep: Grep) -> None:
+    write(grep.workspace.root, {"f": b"a\xffb\nacb\na\rb\n\xff\n\x1c\n \r\r\n"})
+    for pattern, shown in {
+        "a.b": "2:acb",
+        "a[^x]b": "2:acb",
+        r"a\Wb": None,
+        r"a\Sb": "2:acb",
+        r"a[\s\S]b": "2:acb",
+        "a": "1:a\ufffdb\n2:acb\n3:a\rb",
+        r"^\S$": "5:\x1c",
+        r"^\s": "6: \r",
+    }.items():
+        told = await grep.call(pattern=pattern)
+        if shown is None:
+            assert told.files == ()
+        else:
+            assert told.text == f"f\n{shown}", pattern
+
+
+async def test_a_ripgrep_that_crashes_hides_nothing(tmp_path: Path) -> None:
+    programs = programs_in(tmp_path / "programs", *NEEDED, "python3")
+    begun = '{"type":"begin","data":{"path":{"text":"./a"}}}\n{"type":"match","data":{"path":{"text":"./a"},'
+    (tmp_path / "programs" / "rg").write_text(f"#!/bin/sh\nprintf '%s' '{begun}'\nexit 101\n")
+    (tmp_path / "programs" / "rg").chmod(0o755)
+    root = tmp_path / "root"
+    root.mkdir()
+    write(str(root), {"a": "hit\n", "b": "hit\n"})
+    async with open_tool(grep_tool(), root, env={"PATH": programs}) as grep:
+        for _ in range(2):
+            assert (await grep.call(pattern="hit")).text == "a\n1:hit\n\nb\n1:hit"
 
 
 async def test_names_that_are_no_words_are_found(grep: Grep) -> None:

@@ -1,6 +1,7 @@
 """The regular expressions of ripgrep, said as Python's `re` says them, for places without ripgrep.
 
-They are matched line by line, so nothing in them matches the end of a line. What ripgrep refuses is refused here, too.
+They are matched line by line, so nothing in them matches the end of a line, nor what stands for a byte that is no text. What
+ripgrep refuses is refused here, too.
 """
 
 from __future__ import annotations
@@ -31,8 +32,20 @@ _POSIX: Final = {
     "word": "0-9A-Za-z_",
     "xdigit": "0-9A-Fa-f",
 }
-_CLASSES: Final = {"d": r"\d", "w": r"\w", "S": r"\S", "s": r"[^\S\n]", "D": r"[^\d\n]", "W": r"[^\w\n]"}
-_CONTROLS: Final = {"t": "\t", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
+# What no pattern matches: what ends a line, and bytes that are no text (as `inside.py` reads them).
+_NEVER: Final = r"\n\r\ud800-\udfff"
+_SPACE: Final = r"\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_CLASSES: Final = {
+    "d": r"\d",
+    "w": r"\w",
+    "s": f"[{_SPACE}]",
+    "D": rf"[^\d{_NEVER}]",
+    "W": rf"[^\w{_NEVER}]",
+    "S": f"[^{_SPACE}{_NEVER}]",
+}
+# The same inside of a class. What counts as space in Python alone is none.
+_IN_CLASSES: Final = {"d": r"\d", "w": r"\w", "s": _SPACE, "D": r"\D", "W": r"\W", "S": r"\S\x1c-\x1f"}
+_CONTROLS: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "v": "\v", "a": "\a"}
 _ASSERTIONS: Final = {"b": r"\b", "B": r"\B", "<": r"\b(?=\w)", ">": r"\b(?<=\w)"}
 _NAMED: Final = re.compile(r"\\(?:[xuUpP]\{[^}]*\}|b\{(?:start|end)(?:-half)?\})")
 _LINE_ENDS: Final = {r"\A": "^", r"\z": "$"}
@@ -155,8 +168,8 @@ class _Translation:
                 self._add(character)
                 self._assertion = True
             case ".":
-                self._add(character)
-            case "\n":
+                self._add(f"[^{_NEVER}]")
+            case "\n" | "\r":
                 raise self._wrong(_LINE_END)
             case _:
                 self._add(re.escape(character))
@@ -240,12 +253,13 @@ class _Translation:
         if letter in _ASSERTIONS:
             return _ASSERTIONS[letter]
         if letter in "pP":
-            return f"[{self._category(letter == 'P')}]"
-        return re.escape(self._character(letter))
+            return _within_a_line(self._category(letter == "P"))
+        character = self._character(letter)
+        if character in "\n\r":
+            raise self._wrong(_LINE_END)
+        return re.escape(character)
 
     def _character(self, letter: str) -> str:
-        if letter == "n":
-            raise self._wrong(_LINE_END)
         if letter in _CONTROLS:
             return _CONTROLS[letter]
         if letter in _HEX:
@@ -267,7 +281,6 @@ class _Translation:
     def _class(self) -> str:
         negated = self._starts("^")
         items = ""
-        spans_lines = False
         first = True
         while first or not self._starts("]"):
             first = False
@@ -276,12 +289,10 @@ class _Translation:
                 items += self._posix()
             elif character == "\\":
                 letter = self._take()
-                if letter in _CLASSES:
-                    items += f"\\{letter}"
-                    spans_lines = spans_lines or letter in "sDW"
+                if letter in _IN_CLASSES:
+                    items += _IN_CLASSES[letter]
                 elif letter in "pP":
                     items += self._category(letter == "P")
-                    spans_lines = spans_lines or letter == "P"
                 elif letter == "b":
                     raise self._wrong("'\\b' means nothing in a class")
                 else:
@@ -291,8 +302,11 @@ class _Translation:
             else:
                 items += "-" if character == "-" else _in_class(character)
         if negated:
-            return f"[^{items}\\n]"
-        return rf"(?:(?!\n)[{items}])" if spans_lines else f"[{items}]"
+            return f"[^{items}{_NEVER}]"
+        try:
+            return _within_a_line(items)
+        except re.error as error:
+            raise self._wrong(str(error)) from error
 
     def _posix(self) -> str:
         found = re.compile(r":(\^?)(\w+):\]").match(self._pattern, self._at)
@@ -316,6 +330,12 @@ class _Translation:
 
     def _wrong(self, why: str) -> ToolError:
         return ToolError(f"The pattern {self._pattern!r} can't be used: {why} (at character {self._at}).")
+
+
+def _within_a_line(items: str) -> str:
+    """Make a class of what stands in one, which matches nothing that no pattern matches."""
+    spans = any(map(re.compile(f"[{items}]").match, "\n\r\ud800\udfff"))
+    return f"(?:(?![{_NEVER}])[{items}])" if spans else f"[{items}]"
 
 
 def _in_class(character: str) -> str:

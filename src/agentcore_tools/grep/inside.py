@@ -48,12 +48,18 @@ def text_of(data: bytes) -> "str | None":
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return with_line_feeds(data[len(mark) :].decode(encoding, "replace"))
-    return None if b"\0" in data else with_line_feeds(data.decode("utf-8", "replace"))
+    # Bytes that are no text become what no pattern matches.
+    return None if b"\0" in data else with_line_feeds(data.decode("utf-8", "surrogateescape"))
 
 
 def with_line_feeds(text: str) -> str:
     """End each line by a line feed alone: what else ends it is no part of it."""
     return text.replace("\r\n", "\n")
+
+
+def shown(line: str) -> str:
+    """Make text of what may hold bytes that are none."""
+    return line[:LONGEST].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def matching(pattern: "re.Pattern[str]", text: str, first_only: bool) -> "Iterator[tuple[int, int, int]]":
@@ -87,7 +93,7 @@ def search(
     for number, start, end in matching(pattern, text, asked["first_only"]):
         count += 1
         if asked["keep"]:
-            found.append((number, text[start : min(end, start + LONGEST)]))
+            found.append((number, shown(text[start : min(end, start + LONGEST)])))
             if count > asked["limit"]:
                 break
     if not found or not asked["context"]:
@@ -99,8 +105,7 @@ def search(
     around: set[int] = set()
     for number in matched:
         around.update(range(max(number - asked["context"], 0), min(number + asked["context"] + 1, len(lines))))
-    shown = [(number + 1, lines[number][:LONGEST], number in matched) for number in sorted(around)]
-    return count, shown
+    return count, [(number + 1, shown(lines[number]), number in matched) for number in sorted(around)]
 
 
 def main() -> None:

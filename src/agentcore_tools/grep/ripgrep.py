@@ -14,7 +14,7 @@ from agentcore.workspace import Process, Workspace
 from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.lines import Line, Lines, Search
 
-__all__ = ["NoRipgrep", "search_with_ripgrep"]
+__all__ = ["NoRipgrep", "RipgrepFailed", "search_with_ripgrep"]
 
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
@@ -27,6 +27,10 @@ _READS: Final = Threads("matches", 2)
 
 class NoRipgrep(Exception):
     """There is none, or one that is too old."""
+
+
+class RipgrepFailed(Exception):
+    """It did not come to the end of this search: some versions crash on some patterns with some lines."""
 
 
 async def search_with_ripgrep(
@@ -54,6 +58,7 @@ async def search_with_ripgrep(
 
     Raises:
         NoRipgrep: it can't be done so.
+        RipgrepFailed: this one can't be.
         ToolError: the pattern is wrong.
     """
     options = [*_ALWAYS.split(), f"--context={search.context if search.keep else 0}"]
@@ -82,6 +87,8 @@ async def search_with_ripgrep(
         code = await process.wait()
     if code == 127 or any(sign in problem for sign in _OLD):
         raise NoRipgrep
+    if code not in {0, 1, 2}:
+        raise RipgrepFailed
     if code == 2 and not reader.found and problem.strip():
         raise ToolError(f"ripgrep refused the pattern: {problem.strip()}")
     return reader.found
@@ -126,7 +133,7 @@ class _Reader:
                 is_match = event["type"] == "match"
                 current.matches += is_match
                 if self._search.keep:
-                    current.lines.append(Line(data["line_number"], _text(data["lines"]).rstrip("\r\n"), is_match))
+                    current.lines.append(Line(data["line_number"], _line(data["lines"]), is_match))
                     if self._count + current.matches > self._search.limit:
                         self._finish(current)
             case "end" if data.get("binary_offset") is None and current.matches:
@@ -149,6 +156,10 @@ async def _problem(process: Process) -> str:
         except anyio.EndOfStream:
             break
     return said.decode(errors="replace")[:_MOST_ERROR]
+
+
+def _line(value: dict[str, str]) -> str:
+    return _text(value).removesuffix("\n").removesuffix("\r")
 
 
 def _text(value: dict[str, str], errors: str = "replace") -> str:

@@ -17,7 +17,7 @@ from agentcore_tools.grep.dialect import as_meant
 from agentcore_tools.grep.lines import Line, Lines, Search
 from agentcore_tools.grep.observation import GrepFile, GrepObservation
 from agentcore_tools.grep.python import NoPython, search_here, search_there
-from agentcore_tools.grep.ripgrep import NoRipgrep, search_with_ripgrep
+from agentcore_tools.grep.ripgrep import NoRipgrep, RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.place import Place, find_place, shown_path
 from agentcore_tools.search.walk import Found, walk
@@ -134,6 +134,8 @@ class _Searcher:
                 )
             except NoRipgrep:
                 self._no_ripgrep = True
+            except RipgrepFailed:
+                pass  # what it found by then would look like all there is
         found = await self._candidates(place, action, glob, hidden)
         if not self._no_python:
             try:
