@@ -265,6 +265,19 @@ def test_what_the_agent_finished_with_is_its_last_words() -> None:
     assert stage.happens(answer("a", "marked", finished=True, message="All done.")) == "All done.\n\n"
 
 
+def test_the_result_that_the_agent_finished_with_stands_below_its_last_words() -> None:
+    result = {"passed": True, "failures": ["a\x1b"]}
+    finish = action("a", tool_name="finish", message="Done.", result=result)
+    printed = Stage().happens(finish, started("a"), answer("a", "", finished=True, message="Done.", result=result))
+    assert printed == 'Done.\n\npassed=true\nfailures=["a\\u001b"]\n\n'
+
+
+def test_a_finish_that_does_not_fit_is_shown_with_why() -> None:
+    error = AgentErrorEvent(cause="a", tool_name="finish", call_id="a", error="`result` is missing.")
+    printed = Stage().happens(action("a", tool_name="finish", message="Done."), error)
+    assert printed == "finish\n │ Done.\n │ `result` is missing.\n\n"
+
+
 def test_lines_are_folded_on_a_terminal_and_left_whole_elsewhere() -> None:
     events = (action("a", command="x"), started("a"), progress("a", "0123456789" * 3 + "\n"))
     assert Stage(width=23, terminal=True).happens(*events).endswith(" │ 01234567890123456789\n │ 0123456789\n")

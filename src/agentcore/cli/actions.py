@@ -14,7 +14,7 @@ from agentcore.cli.console import BAD, DIM, NAME, STRONG, styled
 from agentcore.cli.diff import changes
 from agentcore.cli.file_calls import say_file_call
 from agentcore.cli.printable import one_line, printable
-from agentcore.cli.said import Said, added, inside, lines, with_arguments
+from agentcore.cli.said import Said, added, inside, lines, named, with_arguments
 from agentcore.events import ActionEvent
 from agentcore_tools.terminal.keys import is_key
 
@@ -57,7 +57,7 @@ def say_call(
         case "think", {"thought": str() as thought}:
             return Said(title, lines(thought, DIM))
         case "finish", {"message": str() as message, **rest}:
-            return Said(title, [*lines(message), *_results(rest, longest)])
+            return Said(title, [*lines(message), *named(rest, longest)])
         case _:
             said = say_file_call(title, event.tool_name, given, root, longest)
             return said or Said(with_arguments(title, given, longest))
@@ -89,15 +89,6 @@ def _quoted(word: str) -> str:
     if "'" in word and not set(word) & set('"$`\\!\n'):
         return f'"{word}"'
     return shlex.quote(word)
-
-
-def _results(rest: Mapping[str, Any], longest: int) -> list[Text]:
-    """Say what the agent gave besides its words."""
-    said: list[Text] = []
-    for name, value in rest.items():
-        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {name: value}
-        said += [with_arguments(Text(), {field: each}, longest) for field, each in fields.items()]
-    return [line[1:] for line in said if line]
 
 
 def _say_edit(title: Text, command: str, path: str, rest: dict[str, Any], longest: int) -> Said:

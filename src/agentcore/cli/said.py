@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from rich.text import Text
 
 from agentcore.cli.console import DIM, GOOD
 from agentcore.cli.printable import one_line, printable
 
-__all__ = ["Said", "added", "inside", "lines", "with_arguments"]
+__all__ = ["Said", "added", "inside", "lines", "named", "with_arguments"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,18 @@ def with_arguments(title: Text, arguments: Mapping[str, Any], longest: int, styl
     return title
 
 
+def named(values: Mapping[str, Any], longest: int = 1 << 62) -> list[Text]:
+    """Say values line by line, each with its name; of one that has fields, the fields."""
+    said: list[Text] = []
+    for name, value in values.items():
+        fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {name: value}
+        said += [with_arguments(Text(), {field: each}, longest) for field, each in fields.items()]
+    return [line[1:] for line in said if line]
+
+
 def added(text: str) -> list[Text]:
     """Say text as what comes."""
-    return [Text(f"+{line}", GOOD) for line in printable(text.removesuffix("\n")).split("\n")]
+    return [Text(f"+{line}", GOOD) for line in printable(text.removesuffix("\n")).split("\n")] if text else []
 
 
 def lines(text: str, style: str = "") -> list[Text]:

@@ -23,6 +23,7 @@ from agentcore.cli.facts import say_fact
 from agentcore.cli.file_calls import TOLD_BY_THEIR_ANSWERS
 from agentcore.cli.output import Output
 from agentcore.cli.printable import one_line
+from agentcore.cli.said import named
 from agentcore.cli.ticker import Ticker
 from agentcore.cli.words import Words
 from agentcore.conversation import StreamDelta
@@ -219,7 +220,8 @@ class View:
         call = self._calls.get(event.cause or "")
         if call is not None:
             call.started = event.timestamp
-            self._announce(call)
+            if call.event.tool_name != "finish":  # unless it fails, what it says is the end of the conversation
+                self._announce(call)
             self._wait_for_calls()
 
     def _wait_for_calls(self) -> None:
@@ -239,7 +241,7 @@ class View:
 
     def _announce(self, call: _Call) -> None:
         """Say what is being done, once."""
-        if call.announced or call.event.tool_name == "finish":
+        if call.announced:
             return
         call.announced = True
         self._words.end()
@@ -268,9 +270,17 @@ class View:
         call = self._calls.pop(event.cause or "", None)
         if call is None:
             return
-        self._announce(call)
+        finished = isinstance(event, ObservationEvent) and event.data.get("finished") is True
+        if not finished:
+            self._announce(call)
         self._finish_output(call)
         match event:
+            case ObservationEvent() if finished:
+                self._words.say(str(event.data.get("message") or event.text))
+                if result := named({"result": event.data.get("result")}):
+                    for line in result:
+                        say(self._console, line)
+                    say(self._console, "")
             case ObservationEvent():
                 self._observed(call, event)
             case UserRejectObservation():
@@ -295,9 +305,6 @@ class View:
             self._below(call, Text(f"{self._glyphs.more} some lines came too fast to be shown", DIM))
 
     def _observed(self, call: _Call, event: ObservationEvent) -> None:
-        if event.data.get("finished") is True:
-            self._words.say(str(event.data.get("message") or event.text))
-            return
         name, diff = call.event.tool_name, event.data.get("diff")
         changed = coloured(diff, root=self._root, more=self._glyphs.more) if isinstance(diff, str) and diff else []
         if name in TOLD_BY_THEIR_ANSWERS and changed:
