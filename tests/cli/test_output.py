@@ -21,12 +21,15 @@ def test_of_a_long_output_the_first_and_the_last_lines_are_shown() -> None:
     assert len(shown) + left_out + len(last) == output.lines == 1000
 
 
-def test_what_is_held_back_is_shown_whole_if_nothing_has_to_be_left_out() -> None:
+def test_a_few_lines_are_never_left_out() -> None:
     output = Output(whole=False)
-    shown = output.feed("".join(f"{number}\n" for number in range(35)))
+    shown = output.feed("".join(f"{number}\n" for number in range(48)))
     _, left_out, last = output.finish()
     assert left_out == 0
-    assert [*shown, *last] == [str(number) for number in range(35)]
+    assert [*shown, *last] == [str(number) for number in range(48)]
+    more = Output(whole=False)
+    more.feed("".join(f"{number}\n" for number in range(49)))
+    assert more.finish() == ([], 9, [str(number) for number in range(39, 49)])
 
 
 def test_whole_means_every_line() -> None:

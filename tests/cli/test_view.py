@@ -231,6 +231,8 @@ def test_of_what_was_only_looked_at_less_is_shown() -> None:
     look = action("a", tool_name="read_file", path="/p/a")
     printed = Stage().happens(look, started("a"), answer("a", "".join(f"{number}\n" for number in range(1, 101))))
     assert printed.startswith("read_file a\n │ 1\n")
+    few = "".join(f"{number}\n" for number in range(1, 25))
+    assert "more lines" not in Stage().happens(look, started("a"), answer("a", few))
     assert printed.endswith(" │ 12\n │ … 84 more lines\n │ 97\n │ 98\n │ 99\n │ 100\n\n")
 
 

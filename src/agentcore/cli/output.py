@@ -10,7 +10,10 @@ from collections import deque
 
 from agentcore.cli.printable import OutputLines
 
-__all__ = ["Output"]
+__all__ = ["FEW", "Output"]
+
+FEW = 8
+"""So many lines, or fewer, are not left out: to say so would save next to nothing."""
 
 _FIRST = 30
 _LAST = 10
@@ -25,7 +28,7 @@ class Output:
         self._whole = whole
         self._reader = OutputLines()
         self._shown = 0
-        self._held: deque[str] = deque(maxlen=_LAST)
+        self._held: deque[str] = deque(maxlen=_LAST + FEW)
         self.lines = 0
         """How many lines there were so far."""
         self.lost = False
@@ -47,8 +50,10 @@ class Output:
     def finish(self) -> tuple[list[str], int, list[str]]:
         """Give the lines to show at the end: those that go on, how many are left out, and the last ones."""
         more = self._take(self._reader.finish())
-        left_out = self.lines - self._shown - sum(map(_stands_for, self._held))
-        return more, left_out, list(self._held)
+        last = list(self._held)
+        if self.lines > self._shown + sum(map(_stands_for, last)):
+            last = last[-_LAST:]
+        return more, self.lines - self._shown - sum(map(_stands_for, last)), last
 
     def _take(self, lines: list[str]) -> list[str]:
         lines = self._without_blank_ends(lines)

@@ -21,7 +21,7 @@ from agentcore.cli.diff import coloured
 from agentcore.cli.events import Teller
 from agentcore.cli.facts import say_fact
 from agentcore.cli.file_calls import TOLD_BY_THEIR_ANSWERS
-from agentcore.cli.output import Output
+from agentcore.cli.output import FEW, Output
 from agentcore.cli.printable import one_line
 from agentcore.cli.said import named
 from agentcore.cli.ticker import Ticker
@@ -323,7 +323,7 @@ class View:
 
     def _cut(self, call: _Call, lines: list[Text], first: int = _LONG[0], last: int = _LONG[1]) -> None:
         """Print lines below a call: all, or the first and the last of them."""
-        left_out = 0 if self._verbose else max(0, len(lines) - first - last)
+        left_out = 0 if self._verbose or len(lines) <= first + last + FEW else len(lines) - first - last
         for line in lines[:first] if left_out else lines:
             self._below(call, line)
         if left_out:
