@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from agentcore.cli.output import Output
 
 
@@ -78,3 +80,29 @@ def test_lines_that_a_terminal_left_out_are_counted() -> None:
     few.feed("[1,960 lines came too fast to be shown]\nend\n")
     assert few.finish()[1:] == (0, ["30", "[1,960 lines came too fast to be shown]", "end"])
     assert few.lines == 1992
+
+
+@pytest.mark.parametrize("moving", ["\x1b[3A", "\x1b[A", "\x1b[?1049h", "\x1b[12;40H", "\x1b[5d", "\x1b[H", "\x1b[2F"])
+def test_of_what_moves_about_on_the_screen_no_lines_are_shown(moving: str) -> None:
+    output = Output(whole=False)
+    assert output.feed("one\ntwo\n") == ["one", "two"]
+    assert output.feed(f"three\n{moving[:2]}") == ["three"]
+    assert output.feed(f"{moving[2:]}four\nfive") == []
+    assert output.redrawn
+    assert output.newest == "five"
+    assert output.finish() == ([], 0, [])
+    assert output.left_of(["one", "two", "three", "five"]) == 3
+    assert output.left_of(["one", "four"]) == 0
+
+
+@pytest.mark.parametrize("clearing", ["\x1b[H\x1b[2J\x1b[3J", "\x1b[H\x1b[J", "\x1b[2J\x1b[H"])
+def test_what_clears_the_screen_goes_on_line_by_line(clearing: str) -> None:
+    output = Output(whole=False)
+    assert output.feed(f"one\n{clearing}two\n\x1b[31mred\x1b[0m\x1b[K\n") == ["one", "two", "red"]
+    assert not output.redrawn
+
+
+def test_a_bar_that_goes_back_by_the_number_of_the_column_is_one_line() -> None:
+    output = Output(whole=False)
+    assert output.feed("10%\x1b[1G20%\x1b[") == []
+    assert output.feed("0G30%\n") == ["30%"]

@@ -261,6 +261,15 @@ def test_the_bottom_line_tells_of_output_that_is_not_printed() -> None:
     assert "terminal runs, 40 lines: Downloading 20% (2 s)" in stage.file.getvalue()[drawn:]
 
 
+def test_what_moves_about_on_the_screen_is_shown_as_it_ended() -> None:
+    stage = Stage()
+    stage.happens(action("a", command="pull"), started("a"), progress("a", "begin\nweb: 10%\n"))
+    stage.happens(progress("a", "\x1b[1Aweb: 20%\n"), progress("a", "\x1b[1Aweb: 90%\nend\n"))
+    text = "begin\nweb: 90%\nend\n[exit code 0]"
+    printed = stage.happens(answer("a", text, exit_code=0))
+    assert printed == ("terminal $ pull\n │ begin\n │ web: 10%\n │ begin\n │ web: 90%\n │ end\n │ exit code 0\n\n")
+
+
 def test_what_the_agent_finished_with_is_its_last_words() -> None:
     stage = Stage()
     stage.happens(action("a", tool_name="finish", message="All done."), started("a"))

@@ -6,6 +6,7 @@ from collections import deque
 from pathlib import Path
 
 from agentcore_tools.terminal.live import Live
+from agentcore_tools.terminal.screen import Screen
 from opened_tool import open_terminal
 
 
@@ -52,3 +53,10 @@ async def test_nothing_of_a_flood_goes_missing_unsaid(tmp_path: Path) -> None:
         missing = line.startswith("[")
         lines += int(line[1:].split()[0].replace(",", "")) if missing else 1
     assert lines == 30_000
+
+
+def test_who_watches_sees_text_and_what_leads_elsewhere_and_no_other_sequence() -> None:
+    screen = Screen(80, 24)
+    assert screen.feed("\x1b]0;title\x07\x1b[1;31mred\x1b[0m\x1b[K\r\n10%\x1b[1G20%\r30%\n") == "red\n10%\r20%\r30%\n"
+    assert screen.feed("\x1b[2Aup\x1b[?25l\x1b[5;7Hthere\x1b[C\x1b[9d") == "\x1b[2Aup\x1b[5;7Hthere\x1b[9d"
+    assert screen.feed("\x1b[H\x1b[2Jclear\x1b[?1049hown\x1b[?1049l\x1b[12Gx") == "\x1b[H\x1b[2Jclear\x1b[?1049hownx"

@@ -98,7 +98,8 @@ def say_below(console: Console, mark: str, line: Text) -> None:
     if not console.is_terminal or line.cell_len <= room:
         say(console, styled(mark, DIM).append_text(line))
         return
-    for piece in fold(line.plain, room):
+    # What fills a line up, as tables and programs with a screen of their own do, needs no line of its own.
+    for piece in fold(line.plain.rstrip(" "), room):
         say(console, styled(mark, DIM).append(piece, line.style))
 
 

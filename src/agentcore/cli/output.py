@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from collections.abc import Sequence
 
 from agentcore.cli.printable import OutputLines
 
@@ -17,6 +18,9 @@ FEW = 8
 
 _FIRST = 30
 _LAST = 10
+# Up, to a place, to the first place (but to clear the screen, which begins anew), to the screen of its own that an editor has.
+_MOVES = re.compile(r"\x1b\[(?:\d*[AF]|\d+;\d+[Hf]|\d+d|\?(?:47|1047|1049)h)|(?<!J)\x1b\[H(?!\x1b\[[0-3]?J)")
+_LONGEST_MOVE = 10
 # What a terminal says in the place of lines. Whoever prints such a line himself is miscounted, and no more.
 _MISSING = re.compile(r"\[(\d[\d,]*) lines came too fast to be shown\]")
 
@@ -31,6 +35,10 @@ class Output:
         self._held: deque[str] = deque(maxlen=_LAST + FEW)
         self.lines = 0
         """How many lines there were so far."""
+        self.redrawn = False
+        """Whether it moves about on the screen, so that its lines make no sense one after the other."""
+        self._lines_shown: list[str] = []
+        self._end = ""
         self.lost = False
         """Whether pieces are missing, because they came faster than they were shown."""
         self._newest = ""
@@ -44,11 +52,24 @@ class Output:
         return self._reader.unfinished.strip() or self._newest
 
     def feed(self, piece: str) -> list[str]:
-        """Give the lines to show now."""
-        return self._take(self._reader.feed(piece))
+        """Give the lines to show now. As soon as it moves about on the screen, there are none."""
+        if not self.redrawn:
+            self.redrawn = _MOVES.search(self._end + piece) is not None
+            self._end = piece[-_LONGEST_MOVE:]
+        lines = self._reader.feed(piece)
+        if self.redrawn:
+            self._newest = next((line.strip() for line in reversed(lines) if line.strip()), self._newest)
+            return []
+        return self._take(lines)
+
+    def left_of(self, answer: Sequence[str]) -> int:
+        """Say from which line on an answer, which has the screen as it ended, was not shown yet."""
+        return len(self._lines_shown) if list(answer[: len(self._lines_shown)]) == self._lines_shown else 0
 
     def finish(self) -> tuple[list[str], int, list[str]]:
         """Give the lines to show at the end: those that go on, how many are left out, and the last ones."""
+        if self.redrawn:
+            return [], 0, []
         more = self._take(self._reader.finish())
         last = list(self._held)
         if self.lines > self._shown + sum(map(_stands_for, last)):
@@ -63,6 +84,7 @@ class Output:
         room = len(lines) if self._whole else max(0, _FIRST - self._shown)
         now, later = lines[:room], lines[room:]
         self._shown += sum(map(_stands_for, now))
+        self._lines_shown += now[: _FIRST - len(self._lines_shown)]
         self._held.extend(later)
         return now
 

@@ -25,6 +25,9 @@ _SEQUENCE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+# Some progress bars go there by the number of the column.
+_TO_THE_BEGINNING = re.compile(r"\x1b\[[01]?G")
+
 _LONGEST_LINE = 16_384
 _LONGEST_BAR = 2_048
 
@@ -61,7 +64,10 @@ class OutputLines:
 
     def feed(self, piece: str) -> list[str]:
         """Give the lines that are complete now."""
-        lines = (self._rest + piece).split("\n")
+        text = self._rest + piece
+        if "\x1b[" in text:
+            text = _TO_THE_BEGINNING.sub("\r", text)
+        lines = text.split("\n")
         self._rest = lines.pop()
         if len(self._rest) > _LONGEST_BAR and "\r" in self._rest:
             # What a progress bar wrote over is gone; of what ends with a return, all of it may yet stay.

@@ -233,7 +233,7 @@ class View:
         def what() -> str:
             said = ", ".join(one_line(call.event.tool_name) for call in running)
             newest = running[-1].output.newest if len(running) == 1 else ""
-            lines = f", {running[0].output.lines:,} lines" if running[0].output.lines > 1 and len(running) == 1 else ""
+            lines = f", {running[0].output.lines:,} lines" if len(running) == 1 and _counts(running[0].output) else ""
             newest = f": {one_line(newest)}" if newest else ""
             return f"{said} {'run' if len(running) > 1 else 'runs'}{lines}{newest}"
 
@@ -309,8 +309,10 @@ class View:
         changed = coloured(diff, root=self._root, more=self._glyphs.more) if isinstance(diff, str) and diff else []
         if name in TOLD_BY_THEIR_ANSWERS and changed:
             self._cut(call, changed)
-        elif not call.output.lines and (event.is_error or name != "think"):
+        elif (call.output.redrawn or not call.output.lines) and (event.is_error or name != "think"):
             lines = answer_lines(name, event)
+            if call.output.redrawn:
+                lines = lines[call.output.left_of([line.plain for line in lines]) :]
             if event.is_error and name not in RUNS_COMMANDS:
                 self._cut(call, [Text(line.plain, BAD) for line in lines])
             else:
@@ -343,6 +345,11 @@ class View:
             told = self._teller.tell(event)
             self._words.end()
             say(self._console, styled("# ", DIM).append(told.label).append(" ").append(told.said), DIM)
+
+
+def _counts(output: Output) -> bool:
+    """Say whether the number of lines says something."""
+    return output.lines > 1 and not output.redrawn
 
 
 def _words_in(blocks: Iterable[Block]) -> str:

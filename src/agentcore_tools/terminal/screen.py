@@ -28,6 +28,9 @@ _LONGEST_SEQUENCE: Final = 8192
 _SEVERAL_RETURNS: Final = re.compile(r"\r{2,}\n")
 _FULL_SCREEN: Final = frozenset({"47", "1047", "1049"})
 
+# Up, to a place, and to erase, by which going to the first place is known as clearing the screen.
+_LEAD_ELSEWHERE: Final = frozenset("AFHfdJ")
+
 # By the letter of the sequence. Counts and places begin at 1, which is also meant where there is no number.
 _ACTS: Final[dict[str, Callable[[Page, int, int], None]]] = {
     "A": lambda page, count, _: page.move_by(-(count or 1), 0),
@@ -81,7 +84,11 @@ class Screen:
         self._unfinished = ""
 
     def feed(self, text: str) -> str:
-        """Take the next piece; give it without its sequences, for people who watch it come."""
+        """Take the next piece; give it for people who watch it come.
+
+        That is without its sequences, but for those that lead elsewhere than on: what comes behind them is written over
+        something, and who shows it line by line has to know.
+        """
         if self._unfinished:
             text, self._unfinished = self._unfinished + text, ""
         if "\r" in text:
@@ -98,8 +105,10 @@ class Screen:
                 watched.append(text[at : token.start()])
                 self._page.put(watched[-1])
             at = token.end()
-            if token[0] == "\r":
+            if token[0] == "\r" or (token["letter"] == "G" and token["numbers"] in {"", "0", "1"}):
                 watched.append("\r")
+            elif token["letter"] in _LEAD_ELSEWHERE or _shows_full_screen(token):
+                watched.append(token[0])
             self._obey(token)
         if at < len(text):
             watched.append(text[at:])
@@ -155,6 +164,10 @@ class Screen:
         elif self._page is self._main:
             # What scrolls off it is forgotten, as a terminal does.
             self._page = Page(*self._size, lambda _: None)
+
+
+def _shows_full_screen(token: re.Match[str]) -> bool:
+    return token["letter"] == "h" and token["numbers"].startswith("?") and token["numbers"][1:] in _FULL_SCREEN
 
 
 def _first_two(numbers: str) -> tuple[int, int]:
