@@ -12,6 +12,7 @@ from agentcore.tools import OUTPUT_LIMIT
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import glob_tool, list_directory_tool, list_files_tool, read_many_tool
 from agentcore_tools.search.globs import Glob
+from agentcore_tools.search.ignore import read_rules
 from agentcore_tools.search.walk import walk
 from opened_tool import open_tool
 
@@ -157,6 +158,62 @@ async def test_what_is_ignored_is_what_git_ignores(tmp_path: Path) -> None:
         assert {f"sub/{each.path}" for each in below.found if each.kind == "file"} == {
             name for name in wanted if name.startswith("sub/")
         }
+
+
+async def files_in(folder: Path, start: str = "") -> set[str]:
+    async with LocalWorkspace(folder) as workspace:
+        walked = await walk(workspace, f"{workspace.root}/{start}".rstrip("/"))
+    return {each.path for each in walked.found if each.kind == "file"}
+
+
+async def test_folders_that_are_taken_back_in_are_looked_into_and_take_nothing_along(tmp_path: Path) -> None:
+    write(tmp_path, "a.py", "a.o", "src/b.py", "src/b.o", "src/deep/c.py", "src/logs/x.log", "src/logs/y.py")
+    (tmp_path / ".gitignore").write_text("*\n!*/\n!*.py\n!*.log\n*.log\n")
+    (tmp_path / "src" / ".gitignore").write_text("!logs/\n")
+    assert await files_in(tmp_path) == {"a.py", "src/b.py", "src/deep/c.py", "src/logs/y.py"}
+
+
+async def test_a_folder_that_is_left_out_is_searched_by_who_names_it(tmp_path: Path) -> None:
+    write(tmp_path, "build/out/a", "build/out/a.log", "build/out/build/b", "build/out/temp/c")
+    (tmp_path / ".gitignore").write_text("/build\n*.log\ntemp/\n")
+    assert await files_in(tmp_path) == set()
+    assert await files_in(tmp_path, "build") == {"out/a", "out/build/b"}
+    assert await files_in(tmp_path, "build/out") == {"a", "build/b"}
+
+
+@pytest.mark.parametrize(
+    ("line", "out", "kept"),
+    [
+        ("foo", ["foo", "x/foo"], ["food", "x/bfoo"]),
+        ("/foo", ["foo"], ["x/foo"]),
+        ("foo/", ["foo/", "x/foo/"], ["foo"]),
+        ("x/foo", ["x/foo"], ["y/x/foo"]),
+        ("**/foo", ["foo", "x/y/foo"], []),
+        ("foo/**", ["foo/x", "foo/x/y/"], ["foo/", "x/foo/y"]),
+        ("x/**/y", ["x/y", "x/a/b/y"], ["x/ay"]),
+        ("a*b", ["ab", "a x b"], ["a/b"]),
+        ("a**b", ["ab", "axxb"], []),
+        ("[a-c]x", ["bx", "q/ax"], ["dx", "-x"]),
+        ("[!a-c]x", ["dx"], ["ax"]),
+        ("[]x]", ["]", "x"], ["[]x]"]),
+        ("[+--]", [",", "-"], ["a"]),
+        ("[[:digit:]]", ["7"], ["a"]),
+        ("a[b", [], ["a[b", "ab"]),
+        (r"\#a", ["#a"], ["a"]),
+        (r"\!a", ["!a"], ["a"]),
+        (r"a\*b", ["a*b"], ["axb"]),
+        ("#a", [], ["#a", "a"]),
+        ("a  ", ["a"], ["a  "]),
+        ("a\\ ", ["a "], ["a"]),
+        ("a\r", ["a"], []),
+        ("a\\", [], ["a", "a\\"]),
+        ("/", [], ["a", "a/"]),
+        ("{a,b}", ["{a,b}"], ["a", "b"]),
+    ],
+)
+async def test_a_line_of_a_gitignore_means_what_git_makes_of_it(line: str, out: list[str], kept: list[str]) -> None:
+    decide = read_rules(line).decide
+    assert [path for path in (*out, *kept) if decide(path)] == out
 
 
 async def test_a_tree_is_walked_where_find_can_not_print(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ aaa 0x1F ab12
 """
 
 
-PATTERNS = (
+PATTERNS: tuple[tuple[str, list[int]], ...] = (
     (r"function\s+\w+", [1]),
     ("a|b", [1, 3, 6, 7, 8]),
     ("--flag", [3]),
@@ -243,6 +243,14 @@ async def test_nothing_found_is_said_with_what_was_passed_over(grep: Grep) -> No
         await grep.call(pattern="x", path="nowhere")
     with pytest.raises(ToolError, match="outside of the workspace"):
         await grep.call(pattern="x", path="..")
+
+
+async def test_what_is_hidden_is_passed_over_whatever_a_gitignore_takes_back_in(grep: Grep) -> None:
+    write(grep.workspace.root, {"a/b": "hit", ".env": "hit", "a/.hidden/c": "hit", "no": "hit"})
+    write(grep.workspace.root, {".gitignore": "*\n!*/\n!.env\n!b\n!c\n"})
+    assert [file.path for file in (await grep.call(pattern="hit")).files] == ["a/b"]
+    assert [file.path for file in (await grep.call(pattern="hit", path="a/.hidden")).files] == ["a/.hidden/c"]
+    assert [file.path for file in (await grep.call(pattern="hit", include=".env")).files] == [".env"]
 
 
 async def test_what_is_no_text_in_a_line_matches_nothing_and_is_shown_as_such(grep: Grep) -> None:

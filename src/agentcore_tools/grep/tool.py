@@ -127,7 +127,7 @@ class _Searcher:
                     place.folder,
                     place.file,
                     search,
-                    lambda path: glob is None or place.file is not None or glob.matches(path),
+                    lambda path: place.file is not None or _is_wanted(path, glob, hidden=hidden or action.everything),
                     types=None if glob is None or "/" in glob.pattern else glob.pattern,
                     hidden=hidden,
                     everything=action.everything,
@@ -151,6 +151,13 @@ class _Searcher:
             return [Found(place.file, "file", size, 0)]
         walked = await walk(self._files.workspace, place.folder, hidden=hidden, everything=action.everything)
         return [each for each in walked.found if each.kind == "file" and (glob is None or glob.matches(each.path))]
+
+
+def _is_wanted(path: str, glob: Glob | None, *, hidden: bool) -> bool:
+    # ripgrep looks at what is hidden where a .gitignore has a line that takes it back in.
+    if not hidden and (path.startswith(".") or "/." in path):
+        return False
+    return glob is None or glob.matches(path)
 
 
 def _cut(found: list[Lines], action: GrepAction) -> tuple[list[Lines], bool]:

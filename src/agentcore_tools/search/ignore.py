@@ -1,13 +1,32 @@
-"""What `.gitignore` files leave out."""
+"""What `.gitignore` files leave out, asked of each entry by itself: who walks a tree does not go into what is left out.
+
+So a folder that is left out can still be searched by who names it, as with git and ripgrep; a folder that is taken back in
+takes nothing in it along.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 __all__ = ["Rules", "is_ignored", "read_rules"]
 
 Decide: TypeAlias = Callable[[str], bool | None]
+
+# A backslash keeps a space at the end from being taken off.
+_SPACES_AT_END: Final = re.compile(r"(?<!\\) +$")
+_CLASSES: Final = {
+    "alnum": "0-9A-Za-z",
+    "alpha": "A-Za-z",
+    "blank": r"\t ",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\t-\r ",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
 
 
 class Rules(NamedTuple):
@@ -21,36 +40,118 @@ class Rules(NamedTuple):
     """True for what it leaves out, False for what it takes back in, None for what it says nothing of."""
 
 
+class _Rule(NamedTuple):
+    regex: re.Pattern[str]
+    leaves_out: bool
+    folders_only: bool
+
+
 def read_rules(text: str, base: str = "", above: str = "") -> Rules:
     """Read a `.gitignore`."""
-    # Here, because only who searches a folder with such a file needs it.
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415
-
-    spec = GitIgnoreSpec.from_lines(_good_lines(text))
+    read = [rule for line in text.removeprefix("\ufeff").split("\n") if (rule := _rule(line.removesuffix("\r")))]
+    # The last one that speaks of something decides.
+    rules = read[::-1]
+    some = re.compile("|".join(f"(?:{rule.regex.pattern})" for rule in rules), re.DOTALL)
 
     def decide(path: str) -> bool | None:
-        return spec.check_file(path).include
+        path, is_folder = path.removesuffix("/"), path.endswith("/")
+        if not rules or some.fullmatch(path) is None:
+            return None
+        for rule in rules:
+            if (is_folder or not rule.folders_only) and rule.regex.fullmatch(path) is not None:
+                return rule.leaves_out
+        return None
 
     return Rules(base, above, decide)
 
 
-def _good_lines(text: str) -> list[str]:
-    from pathspec import GitIgnoreSpec  # noqa: PLC0415 as above
-
-    lines: list[str] = []
-    for line in text.removeprefix("\ufeff").splitlines():
-        try:
-            GitIgnoreSpec.from_lines([line])
-        except ValueError:
-            continue  # git passes over what it can't read, too
-        lines.append(line)
-    return lines
-
-
 def is_ignored(path: str, rules: Sequence[Rules]) -> bool:
-    """Say whether a path is left out; a folder's ends in a slash. The nearest file that speaks of it decides."""
+    """Say whether an entry is left out; a folder's path ends in a slash. The nearest file that speaks of it decides."""
     for each in reversed(rules):
         decided = each.decide(each.above + path[len(each.base) :])
         if decided is not None:
             return decided
     return False
+
+
+def _rule(line: str) -> _Rule | None:
+    """Read a line; None where it says nothing, or nobody can read it."""
+    line = _SPACES_AT_END.sub("", line)
+    if not line or line.startswith("#"):
+        return None
+    leaves_out = not line.startswith("!")
+    glob = line.removeprefix("!")
+    folders_only = glob.endswith("/")
+    glob = glob.removesuffix("/")
+    if not glob:
+        return None
+    # One without a slash is about names, in whatever folder.
+    parts = glob.removeprefix("/").split("/") if "/" in glob else ["**", glob]
+    regex = ""
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part == "**" and last and number:
+            regex += ".+"
+        elif part == "**" and not last:
+            regex += "(?:.*/)?"
+        else:
+            read = _part(part)
+            if read is None:
+                return None
+            regex += read + ("" if last else "/")
+    try:
+        return _Rule(re.compile(regex, re.DOTALL), leaves_out, folders_only)
+    except re.error:
+        return None  # git finds nothing by it, either
+
+
+def _part(part: str) -> str | None:
+    regex, at = "", 0
+    while at < len(part):
+        character = part[at]
+        at += 1
+        match character:
+            case "*":
+                at += len(part[at:]) - len(part[at:].lstrip("*"))
+                regex += "[^/]*"
+            case "?":
+                regex += "[^/]"
+            case "[":
+                found = _class(part, at)
+                if found is None:
+                    return None
+                inside, at = found
+                regex += inside
+            case "\\":
+                if at == len(part):
+                    return None
+                regex += re.escape(part[at])
+                at += 1
+            case _:
+                regex += re.escape(character)
+    return regex
+
+
+def _class(part: str, at: int) -> tuple[str, int] | None:
+    """Read what stands behind a bracket; give it, and where it ends."""
+    negated = part[at : at + 1] in {"!", "^"}
+    at += negated
+    items, first = "", True
+    while at < len(part):
+        character = part[at]
+        at += 1
+        if character == "]" and not first:
+            return f"(?!/)[{'^' if negated else ''}{items}]", at
+        first = False
+        if character == "[" and (named := re.compile(r":(\w+):\]").match(part, at)) is not None:
+            if named[1] not in _CLASSES:
+                return None
+            items += _CLASSES[named[1]]
+            at = named.end()
+        elif character == "\\" and at < len(part):
+            items += re.escape(part[at])
+            at += 1
+        else:
+            # Two in a row would mean something else to `re` one day.
+            items += "-" if character == "-" and not items.endswith("-") else re.escape(character)
+    return None
