@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 from pydantic import JsonValue, ValidationError
 
@@ -101,10 +102,16 @@ class Tool(Generic[ActionT, ObservationT]):
         Raises:
             SchemaError: the action has a field that JSON Schema can't say.
         """
-        parameters = schema_of(self.action)
-        # The description is the tool's; the docstring of an action is for programmers.
-        parameters.pop("description", None)
-        return ToolSchema(name=self.name, description=self.description, parameters=parameters)
+        made = _schemas.setdefault(self.action, {})
+        schema = made.get((self.name, self.description))
+        if schema is None:
+            parameters = schema_of(self.action)
+            # The description is the tool's; the docstring of an action is for programmers.
+            parameters.pop("description", None)
+            schema = made[self.name, self.description] = ToolSchema(
+                name=self.name, description=self.description, parameters=parameters
+            )
+        return schema
 
     def parse(self, arguments: Mapping[str, Any]) -> ActionT:
         """Make an action of arguments.
@@ -138,6 +145,10 @@ class Tool(Generic[ActionT, ObservationT]):
             return SecurityRisk.LOW if self.annotations.read_only else SecurityRisk.UNKNOWN
         return self.risk(action) if callable(self.risk) else self.risk
 
+
+_schemas: WeakKeyDictionary[type[Action], dict[tuple[str, str], ToolSchema]] = WeakKeyDictionary()
+"""What was told of an action, by the tool's name and description: each conversation may make its tools anew, and making a schema
+takes longer than a step."""
 
 AnyTool: TypeAlias = Tool[Any, Any]
 """A tool, whatever its action and observation."""
