@@ -12,6 +12,7 @@ from blockbuster import BlockBuster
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs] - it has none
 from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
+from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
 
 import agentcore.cli
 from warm_python import WarmPython
@@ -80,7 +81,15 @@ def surroundings() -> dict[str, str]:
 def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
     """Give a Python that has imported all of agentcore that the command line can come to need, but not litellm."""
     commands = [f"agentcore.cli.{module.name}" for module in iter_modules(agentcore.cli.__path__)]
-    late = ("agentcore.llm.choose", "anyio._backends._asyncio", "httpx")  # what is imported when it is first needed
+    # What is imported when it is first needed.
+    late = [
+        "agentcore.llm.choose",
+        "anyio._backends._asyncio",
+        "argparse",
+        "docstring_parser",
+        "httpx",
+        "typer._adapters",
+    ]
     with WarmPython(*commands, *late, "agentcore.testing", "agentcore_tools", env=surroundings) as python:
         yield python
 
@@ -96,19 +105,37 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min((os.cpu_count() or 1) + 1, 5)
 
 
+def _costly(nodeid: str) -> str | None:
+    """Name the costly thing that this test prepares, and others do too."""
+    file = nodeid.partition("::")[0]
+    return next((costly for costly in ("litellm", "packaging") if costly in file), None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what stays together longest, and leave the rest in the order that chance gave it."""
+    items.sort(key=lambda item: _costly(item.nodeid) is None)
+
+
 class ByCost(LoadScopeScheduling):
-    """Each test goes to the next worker that is free, and tests that prepare the same costly thing go to the same.
+    """Each test, with all its parameters, goes to the next worker that is free; what prepares the same goes to the same.
 
     By the names of their files: xdist 3.8 does not get its groups to the scheduler with pytest 9.2, and says nothing.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        file = nodeid.partition("::")[0]
-        return next((costly for costly in ("litellm", "packaging") if costly in file), nodeid)
+        return _costly(nodeid) or nodeid.partition("[")[0]
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        """Forget what is done, which would be counted again after every test of the worker."""
+        super().mark_test_complete(node, item_index, duration)
+        done = self._split_scope(self.registered_collections[node][item_index])
+        if all(self.assigned_work[node][done].values()):
+            del self.assigned_work[node][done]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByCost:
-    """Say which tests stay together."""
+    """Say which tests stay together, and that those of many parameters are not to be first."""
+    config.option.loadscopereorder = False
     return ByCost(config, log)
 
 

@@ -23,19 +23,34 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any, TextIO, cast
 
+from pydantic import BaseModel
+
 
 def main() -> None:
     """Import, then fork until nobody is at the other end of the socket."""
     descriptor, *modules = sys.argv[1:]
     for name in modules:
         import_module(name)
+    build_models()
     if threading.active_count() > 1:
         raise RuntimeError(f"A process with threads can't be forked: {threading.enumerate()}")
     gc.collect()
     gc.freeze()  # a collection in a fork would write to, and so copy, all that was imported
+    # To count what is frozen is to go through all of it, and each fork would do that a few times.
+    frozen = gc.get_freeze_count()
+    gc.get_freeze_count = lambda: frozen
     program = serve(socket.socket(fileno=int(descriptor)))
     if program is not None:
         run(program)
+
+
+def build_models() -> None:
+    """Let pydantic do here what it would do in each fork, when a model is first used."""
+    models = BaseModel.__subclasses__()
+    for model in models:
+        models += model.__subclasses__()
+        if not model.__pydantic_complete__:
+            model.model_rebuild(raise_errors=False)
 
 
 def serve(door: socket.socket) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
 """Loading without the garbage collector, which would go through all that was loaded again and again and find nothing.
 
-Above: the log, which loads events, and the package itself, which loads its modules.
+Above: the log, which loads events, the package itself, which loads its modules, and the one route that loads litellm.
 """
 
 from __future__ import annotations
