@@ -46,11 +46,13 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         """Send a request and give its answer, once its head is there."""
         body = request.stream
         assert isinstance(body, Body)
+        # As pairs: walking httpx's own headers takes as long as all else here.
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
         try:
             answered = await self._session.request(
                 request.method,
                 str(request.url),
-                headers=request.headers,
+                headers=headers,
                 data=body.data if len(body.data) <= _AT_ONCE else body,
                 allow_redirects=False,
             )

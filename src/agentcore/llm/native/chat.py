@@ -173,7 +173,9 @@ class _ChatReader:
             return
         if error := event.get("error"):
             raise refused_in_stream(self._settings, error)
-        self._envelope = {**self._envelope, **{name: event[name] for name in ("id", "model") if event.get(name)}}
+        for name in ("id", "model"):
+            if said := event.get(name):
+                self._envelope[name] = said
         for where in (event, event.get("x_groq")):
             if isinstance(where, dict) and isinstance(usage := where.get("usage"), dict):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
                 self._usages.append(usage)  # pyright: ignore[reportUnknownArgumentType]

@@ -129,7 +129,7 @@ class NativeStream:
             event = DONE
         else:
             try:
-                event = json.loads(data)
+                event = json.loads(data.decode())
             except (ValueError, RecursionError):
                 raise self._unreadable(data) from None
             if not isinstance(event, dict):
