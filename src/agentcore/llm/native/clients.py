@@ -187,7 +187,7 @@ async def clients() -> Clients:
     return found
 
 
-def make_clients(on_asyncio: bool) -> Clients:  # noqa: FBT001
+def make_clients(on_asyncio: bool) -> Clients:
     """Choose how requests are sent: no connection is made yet, nor anything that belongs to an event loop."""
     tls = _certificates()
     if any(getproxies().get(scheme) for scheme in ("http", "https", "all")):
