@@ -216,6 +216,19 @@ async def test_a_line_of_a_gitignore_means_what_git_makes_of_it(line: str, out: 
     assert [path for path in (*out, *kept) if decide(path)] == out
 
 
+async def test_no_glob_takes_for_ever(tmp_path: Path) -> None:
+    write(tmp_path, "a" * 200, "a/" * 60 + "a")
+    glob = "*a" * 30 + "b"
+    (tmp_path / ".gitignore").write_text(f"{glob}\n{'**/' * 40}b\n")
+    async with open_tool(glob_tool(), tmp_path, seconds=30) as finder:
+        for pattern in (glob, "**/" * 40 + "b"):
+            assert (await finder.call(pattern=pattern)).files == ()
+        assert (await finder.call(pattern="*a" * 30)).files == ("a" * 200,)
+        for pattern in ("{" * 500 + "}" * 500, "{a,b}" * 12):
+            with pytest.raises(ToolError, match="too many"):
+                await finder.call(pattern=pattern)
+
+
 async def test_a_tree_is_walked_where_find_can_not_print(tmp_path: Path) -> None:
     write(tmp_path, "a b/c", "-d", "über/x\ny")
     (tmp_path / "link").symlink_to("-d")

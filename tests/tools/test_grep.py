@@ -253,6 +253,25 @@ async def test_what_is_hidden_is_passed_over_whatever_a_gitignore_takes_back_in(
     assert [file.path for file in (await grep.call(pattern="hit", include=".env")).files] == [".env"]
 
 
+async def test_whatever_is_named_is_answered(grep: Grep) -> None:
+    root = grep.workspace.root
+    write(root, {"a.txt": "hit", "b.py": "hit", "c:d": "hit", "e{": "hit"})
+    os.mkfifo(f"{root}/pipe")
+    with pytest.raises(ToolError, match="a pipe"):
+        await grep.call(pattern="hit", path="pipe")
+    with pytest.raises(ToolError, match="NUL"):
+        await grep.call(pattern="a\0b")
+    assert (await grep.call(pattern="x" * 200_000)).files == ()
+    for include, found in {
+        "*.{txt,{py,c}}": ["a.txt", "b.py"],
+        r"c\:d": ["c:d"],
+        "c:*": ["c:d"],
+        "[": [],
+        r"e\{": ["e{"],
+    }.items():
+        assert [file.path for file in (await grep.call(pattern="hit", include=include)).files] == found, include
+
+
 async def test_what_is_no_text_in_a_line_matches_nothing_and_is_shown_as_such(grep: Grep) -> None:
     write(grep.workspace.root, {"f": b"a\xffb\nacb\na\rb\n\xff\n\x1c\n \r\r\n"})
     for pattern, shown in {

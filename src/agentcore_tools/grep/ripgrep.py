@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from typing import Any, Final, final
 
@@ -20,6 +21,9 @@ __all__ = ["NoRipgrep", "RipgrepFailed", "search_with_ripgrep"]
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
 _OLD: Final = ("Found argument", "unrecognized flag", "unexpected argument")
 _MOST_ERROR: Final = 4_000
+# What one argument may be, and what is a glob to any version.
+_LONGEST_PATTERN: Final = 100_000
+_PLAIN_GLOB: Final = re.compile(r"[\w.*?-]*(?:\{[\w.*?,-]*\}[\w.*?-]*)*")
 # A line in which there are very many matches comes as a very long object: reading that takes a while.
 _MUCH: Final = 100_000
 _READS: Final = Threads("matches", 2)
@@ -61,13 +65,16 @@ async def search_with_ripgrep(
         RipgrepFailed: this one can't be.
         ToolError: the pattern is wrong.
     """
+    if len(search.pattern.encode(errors="replace")) > _LONGEST_PATTERN:
+        raise RipgrepFailed
     options = [*_ALWAYS.split(), f"--context={search.context if search.keep else 0}"]
     options += ["--ignore-case"] if search.ignore_case else []
     options += ["--max-count=1"] if search.first_only else []
     options += ["--hidden", "--glob=!.git"] if hidden or everything else []
     options += ["--no-ignore"] if everything else []
     # Not --glob, which would bring back what is ignored.
-    options += [f"--type-add=wanted:{types}", "--type=wanted"] if types is not None and file is None else []
+    if types is not None and file is None and _PLAIN_GLOB.fullmatch(types) is not None:
+        options += [f"--type-add=wanted:{types}", "--type=wanted"]
     target = f"./{file}" if file is not None else "./"
     reader = _Reader(search, wanted)
     async with workspace.open_process(["rg", *options, "-e", search.pattern, "--", target], cwd=folder) as process:

@@ -84,6 +84,10 @@ class _Searcher:
         self._no_python = False
 
     async def __call__(self, action: GrepAction, ctx: ToolContext) -> GrepObservation:  # noqa: ARG002 every executor is given it
+        if "\0" in action.pattern:
+            raise ToolError(
+                "There is a NUL character in the pattern, and no file with one is searched: it is not text."
+            )
         place = await find_place(self._files, action.path)
         glob = None if action.include is None else Glob(action.include)
         found: list[Lines] = []

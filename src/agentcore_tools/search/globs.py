@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["Glob"]
+__all__ = ["Glob", "with_stars"]
 
 _MOST_CHOICES: Final = 1_000
+_MOST_BRACES: Final = 50
 
 
 @final
@@ -25,6 +27,8 @@ class Glob:
         if not pattern.strip():
             raise ToolError("The glob is empty. '**' stands for all files.")
         self.pattern = pattern
+        if pattern.count("{") > _MOST_BRACES:
+            raise ToolError(f"{pattern[:200]!r} has too many braces.")
         anchored = pattern.removeprefix("./")
         choices = [choice.lstrip("/") for choice in _choices(anchored)]
         regexes = [_regex(choice if "/" in pattern else f"**/{choice}") for choice in choices]
@@ -80,7 +84,9 @@ def _unescaped(pattern: str, wanted: str, at: int) -> int:
 
 
 def _regex(glob: str) -> str:
-    parts = [part for part in glob.split("/") if part not in {"", "."}]
+    named = [part for part in glob.split("/") if part not in {"", "."}]
+    # One of several folders in a row is as good as all of them.
+    parts = [part for part, before in zip(named, [None, *named], strict=False) if (part, before) != ("**", "**")]
     if glob.endswith("/"):
         parts.append("**")
     regex = ""
@@ -93,15 +99,26 @@ def _regex(glob: str) -> str:
     return regex
 
 
+def with_stars(pieces: Sequence[str]) -> str:
+    """Put a star between regular expressions for parts of a name, so that a name is read once however many stars there are.
+
+    The nearest place for each piece is as good as any other, so that none is looked for again; but the last is at the end.
+    """
+    first, *others = pieces
+    if not others:
+        return first
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in others[:-1] if piece) + f"[^/]*{others[-1]}"
+
+
 def _part(part: str) -> str:
+    pieces: list[str] = []
     regex, at = "", 0
     while at < len(part):
         character = part[at]
         at += 1
         if character == "*":
-            while part[at : at + 1] == "*":
-                at += 1
-            regex += "[^/]*"
+            pieces.append(regex)
+            regex = ""
         elif character == "?":
             regex += "[^/]"
         elif character == "[" and (end := part.find("]", at + (2 if part[at : at + 1] in {"!", "^"} else 1))) > 0:
@@ -117,4 +134,4 @@ def _part(part: str) -> str:
             at += 1
         else:
             regex += re.escape(character)
-    return regex
+    return with_stars([*pieces, regex])

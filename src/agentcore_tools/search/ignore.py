@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from agentcore_tools.search.globs import with_stars
+
 __all__ = ["Rules", "is_ignored", "read_rules"]
 
 Decide: TypeAlias = Callable[[str], bool | None]
@@ -86,7 +88,7 @@ def _rule(line: str) -> _Rule | None:
     if not glob:
         return None
     # One without a slash is about names, in whatever folder.
-    parts = glob.removeprefix("/").split("/") if "/" in glob else ["**", glob]
+    parts = re.sub(r"(?:\*\*/){2,}", "**/", glob.removeprefix("/")).split("/") if "/" in glob else ["**", glob]
     regex = ""
     for number, part in enumerate(parts):
         last = number == len(parts) - 1
@@ -106,14 +108,15 @@ def _rule(line: str) -> _Rule | None:
 
 
 def _part(part: str) -> str | None:
+    pieces: list[str] = []
     regex, at = "", 0
     while at < len(part):
         character = part[at]
         at += 1
         match character:
             case "*":
-                at += len(part[at:]) - len(part[at:].lstrip("*"))
-                regex += "[^/]*"
+                pieces.append(regex)
+                regex = ""
             case "?":
                 regex += "[^/]"
             case "[":
@@ -129,7 +132,7 @@ def _part(part: str) -> str | None:
                 at += 1
             case _:
                 regex += re.escape(character)
-    return regex
+    return with_stars([*pieces, regex])
 
 
 def _class(part: str, at: int) -> tuple[str, int] | None:

@@ -32,6 +32,8 @@ async def find_place(files: Files, path: str) -> Place:
     found = await files.workspace.stat(absolute)
     if found is None:
         raise ToolError(f"There is nothing at {absolute!r}, so nothing can be searched there.")
+    if found.kind == "other":
+        raise ToolError(f"{absolute!r} is a device, a pipe or a socket, so nothing can be searched there.")
     folder, name = (absolute, None) if found.kind == "dir" else posixpath.split(absolute)
     return Place(folder, name, _prefix(folder, files.workspace.root))
 
