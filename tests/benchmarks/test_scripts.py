@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+import anyio
 import pytest
+
+from warm_python import WarmPython
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = sorted((ROOT / "benchmarks").glob("[!_]*.py"))
 
 
-def run(*command: str | Path) -> str:
-    """Run Python in the project's folder; give what it printed."""
-    ended = subprocess.run(
-        [sys.executable, *command],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
+class Run(Protocol):
+    """Runs Python in the project's folder, and gives what it printed."""
+
+    def __call__(self, *command: str | Path) -> str: ...
+
+
+@pytest.fixture
+def run(warm: WarmPython, surroundings: dict[str, str]) -> Run:
+    """Give what runs Python."""
+
+    async def ended(*command: str) -> str:
+        with anyio.fail_after(120):
+            done = await warm.run(command, env=surroundings, cwd=ROOT)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode()
+
+    return lambda *command: anyio.run(ended, *map(str, command))
 
 
 # What these do, they do in many processes.
@@ -38,7 +43,7 @@ IN_MANY_PROCESSES = {"import_cost", "many", "model_call"}
     [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in IN_MANY_PROCESSES)) for path in SCRIPTS],
     ids=lambda path: path.stem,
 )
-def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path) -> None:
+def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path, run: Run) -> None:
     said: dict[str, Any] = json.loads(run(script, "--tiny"))
 
     assert said["benchmark"] == script.stem
@@ -53,14 +58,14 @@ def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path) -> 
 
 
 @pytest.mark.parametrize("what", ["time", "rss"])
-def test_many_conversations_are_measured_in_a_process_of_their_own(tmp_path: Path, what: str) -> None:
+def test_many_conversations_are_measured_in_a_process_of_their_own(tmp_path: Path, what: str, run: Run) -> None:
     said: dict[str, float] = json.loads(run(ROOT / "benchmarks" / "many.py", "--here", what, "memory", "2", tmp_path))
 
     assert said.keys() == ({"wall", "cpu", "threads"} if what == "time" else {"idle", "live"})
     assert said["wall" if what == "time" else "live"] > 0
 
 
-def test_one_command_runs_those_that_are_named_and_keeps_their_lines(tmp_path: Path) -> None:
+def test_one_command_runs_those_that_are_named_and_keeps_their_lines(tmp_path: Path, run: Run) -> None:
     out = tmp_path / "figures.jsonl"
 
     printed = run("-m", "benchmarks", "append", "watch", "--tiny", "--out", out)

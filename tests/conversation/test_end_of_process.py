@@ -10,14 +10,30 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from warm_python import WarmPython
+
 PROGRAM = Path(__file__).with_name("ended_program.py")
 
 
-async def ends_with(kind: str, backend: str, cwd: Path) -> int:
-    with anyio.fail_after(60):
-        # Its words are of no interest here: what asyncio says of tasks that fail while it closes.
-        done = await anyio.run_process([sys.executable, str(PROGRAM), kind, backend], check=False, cwd=cwd)
-    return done.returncode
+class Started:
+    """Runs the program in a process of its own."""
+
+    def __init__(self, warm: WarmPython, env: dict[str, str], cwd: Path) -> None:
+        self._warm = warm
+        self._env = env
+        self._cwd = cwd
+
+    async def ends_with(self, kind: str, backend: str) -> int:
+        with anyio.fail_after(60):
+            # Its words are of no interest here: what asyncio says of tasks that fail while it closes.
+            done = await self._warm.run([str(PROGRAM), kind, backend], env=self._env, cwd=self._cwd)
+        return done.returncode
+
+
+@pytest.fixture
+def started(warm: WarmPython, surroundings: dict[str, str], tmp_path: Path) -> Started:
+    """Give what runs the program."""
+    return Started(warm, surroundings, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -33,13 +49,13 @@ async def ends_with(kind: str, backend: str, cwd: Path) -> int:
         ("interrupt_in_thread", -signal.SIGINT),
     ],
 )
-def test_the_process_ends_with_its_code_on_asyncio(kind: str, code: int, tmp_path: Path) -> None:
-    assert anyio.run(ends_with, kind, "asyncio", tmp_path) == code
+def test_the_process_ends_with_its_code_on_asyncio(kind: str, code: int, started: Started) -> None:
+    assert anyio.run(started.ends_with, kind, "asyncio") == code
 
 
 @pytest.mark.parametrize(("kind", "code"), [("task", 6), ("ask", 6), ("interrupt", -signal.SIGINT)])
-def test_the_process_ends_with_its_code_on_trio(kind: str, code: int, tmp_path: Path) -> None:
-    assert anyio.run(ends_with, kind, "trio", tmp_path) == code
+def test_the_process_ends_with_its_code_on_trio(kind: str, code: int, started: Started) -> None:
+    assert anyio.run(started.ends_with, kind, "trio") == code
 
 
 async def interrupted_twice(cwd: Path) -> int:
