@@ -32,6 +32,7 @@ async def test_a_file_is_shown_with_the_numbers_of_its_lines(tmp_path: Path) -> 
         assert "text" not in seen.to_data()
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("view_range", "numbers"),
     [([2, 3], [2, 3]), ([2, -1], [2, 3, 4, 5]), ([5, 5], [5]), ([1, 5], [1, 2, 3, 4, 5]), ([4, 99], [4, 5])],
@@ -43,6 +44,7 @@ async def test_a_part_of_a_file_is_shown(tmp_path: Path, view_range: list[int], 
         assert [int(line.split("\t")[0]) for line in text.split("\n")] == numbers
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize("view_range", [[0, 2], [6, 7], [3, 2], [1], [1, 2, 3], [], [-1, 2]])
 async def test_a_part_that_is_not_there_is_an_error_that_says_what_is(tmp_path: Path, view_range: list[int]) -> None:
     (tmp_path / "f").write_text("1\n2\n3\n4\n5\n")
@@ -133,6 +135,7 @@ async def test_text_that_occurs_once_is_replaced_and_shown(tmp_path: Path) -> No
         )
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("old", "new", "after"),
     [
@@ -200,6 +203,7 @@ async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path) 
             await editor("str_replace", path="f", old_str="    return 7", new_str="")
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("before", "line", "new", "after"),
     [
@@ -232,6 +236,7 @@ async def test_lines_are_inserted_after_a_line(
     assert (tmp_path / "f").read_bytes() == (before if after is None else after).encode()
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -290,6 +295,7 @@ async def test_links_and_permissions_stay(tmp_path: Path) -> None:
         assert (tmp_path / "real").read_text() == "old\n"
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -427,6 +433,7 @@ async def test_of_a_very_long_line_the_rest_of_the_file_is_told(tmp_path: Path) 
         assert len((await editor("view", path="f", view_range=[2, 2])).text) > 50_000
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 async def test_what_takes_too_much_room_to_undo_is_forgotten_the_oldest_file_first(tmp_path: Path) -> None:
     for name in "abcd":
         (tmp_path / name).write_text("x" * (9 << 20) + "old")

@@ -108,7 +108,7 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path,
     "command",
     [
         "echo > begun; exec sleep 1000",
-        "trap '' INT; echo > begun; while :; do :; done",
+        "trap '' INT; mkfifo p; echo > begun; while :; do read -rt 1 <> p; done",
         "echo > begun; exec python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except KeyboardInterrupt: pass'",
         "echo > begun; kill -STOP $$",
     ],

@@ -49,6 +49,7 @@ async def test_only_the_command_s_own_output_is_told(tmp_path: Path) -> None:
         assert (await terminal("echo b >&2; echo c")).text == "b\nc\n"
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about the shell, not about event loops
 @pytest.mark.parametrize(
     ("command", "text"),
     [
