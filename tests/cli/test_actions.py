@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from agentcore.cli.actions import say_call
 from agentcore.events import ActionEvent
+from agentcore_tools.terminal.keys import KEYS, is_key
 
 
 def action(tool_name: str, malformed: str | None = None, **arguments: Any) -> ActionEvent:
@@ -32,6 +35,12 @@ def test_typing_into_a_program_and_waiting_for_one_are_no_commands() -> None:
     assert lines(action("terminal", command="")) == ["terminal waits on"]
     assert lines(action("terminal", command="", reset=True)) == ["terminal starts a new shell"]
     assert lines(action("terminal", command="ls", reset=True)) == ["terminal reset=true $ ls"]
+
+
+@pytest.mark.parametrize("key", [*KEYS, "C-c", "^D", "Ctrl+z", "c-\\", " UP ", "up", "C-cc", "ENTERS", "x", "^", "C-1"])
+def test_a_key_is_said_to_be_pressed_and_text_to_be_typed(key: str) -> None:
+    (said,) = lines(action("terminal", command=key, is_input=True))
+    assert said.split()[1] == ("presses" if is_key(key) else "types")
 
 
 def test_a_program_is_said_as_one_would_type_it() -> None:

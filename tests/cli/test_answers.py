@@ -82,9 +82,12 @@ def test_where_all_of_a_long_output_is_is_said_on_a_line_of_its_own() -> None:
     assert places("run", RunObservation(exit_code=0)) == []
 
 
-def test_what_another_version_wrote_is_shown_whole() -> None:
-    observation = TerminalObservation(text="x", exit_code=0)
-    assert lines("terminal", observation, from_the_future=1) == ["x", "[exit code 0]"]
+def test_what_only_looks_like_the_tool_s_words_is_output() -> None:
+    text = "[one]\n(no output)\n[two]"
+    assert lines("terminal", TerminalObservation(text=text, exit_code=0)) == text.split("\n")
+    assert lines("run", RunObservation(stdout=text, exit_code=0)) == text.split("\n")
+    # A call whose answer does not say how things stand.
+    assert lines("terminal", TerminalObservation(text=text)) == text.split("\n")
 
 
 def test_a_task_list_is_shown_as_a_list() -> None:

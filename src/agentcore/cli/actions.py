@@ -16,7 +16,6 @@ from agentcore.cli.file_calls import say_file_call
 from agentcore.cli.printable import one_line, printable
 from agentcore.cli.said import Said, added, inside, lines, named, with_arguments
 from agentcore.events import ActionEvent
-from agentcore_tools.terminal.keys import is_key
 
 __all__ = ["say_call"]
 
@@ -71,7 +70,7 @@ def _say_command(title: Text, command: str, rest: Mapping[str, Any], longest: in
     with_arguments(title, said, longest, DIM)
     first, *more = printable(command).split("\n")
     if rest.get("is_input"):
-        key = is_key(command)
+        key = _KEY.fullmatch(command.strip()) is not None
         title.append(" presses " if key else " types ", DIM)
         first = _CONTROL.sub(lambda match: f"Ctrl-{match[1].upper()}", first.strip()) if key else first
     elif command:
@@ -81,7 +80,8 @@ def _say_command(title: Text, command: str, rest: Mapping[str, Any], longest: in
     return Said(title.append(first, STRONG), [Text(f"> {line}", STRONG) for line in more])
 
 
-_CONTROL = re.compile(r"(?:C-|\^|Ctrl[-+])(.)", re.IGNORECASE)
+_CONTROL = re.compile(r"(?:C-|\^|Ctrl[-+])([A-Z\\\]\[^_])", re.IGNORECASE)
+_KEY = re.compile(rf"(?-i:ENTER|TAB|ESC|BS|UP|DOWN|RIGHT|LEFT|HOME|END|PGUP|PGDN)|{_CONTROL.pattern}", re.IGNORECASE)
 
 
 def _quoted(word: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 from rich.text import Text
 
 from agentcore.cli.amounts import duration
@@ -19,8 +19,6 @@ from agentcore.cli.plan import listed
 from agentcore.cli.printable import OutputLines, one_line, printable
 from agentcore.events import AgentErrorEvent, ObservationEvent
 from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, TextBlock, UnknownBlock
-from agentcore_tools.run import RunObservation
-from agentcore_tools.terminal import TerminalObservation
 
 __all__ = ["RUNS_COMMANDS", "answer_lines", "error_lines", "kept_at", "media", "output_lines", "standing"]
 
@@ -46,7 +44,7 @@ def answer_lines(name: str, event: ObservationEvent) -> list[Text]:
         return tasks
     if name in RUNS_COMMANDS:
         written = "\n".join(block.text for block in event.content if isinstance(block, TextBlock))
-        return [Text(line, DIM) for line in _read(_without_standing(name, written, event.data))]
+        return [Text(line, DIM) for line in _read(_without_standing(written, event.data))]
     return output_lines(event.content)
 
 
@@ -129,20 +127,12 @@ def _read(text: str) -> list[str]:
     return [*reader.feed(text), *reader.finish()]
 
 
-def _without_standing(name: str, text: str, data: Mapping[str, JsonValue]) -> str:
-    """Take off what the tool itself says around the output: the same words as around no output at all."""
-    try:
-        if name == "run":
-            said = RunObservation.model_validate(dict(data)).to_content()[0]
-        else:
-            said = TerminalObservation.model_validate({**data, "text": ""}).to_content()[0]
-    except ValidationError:
-        return text  # of another version: all of it is shown
-    if not isinstance(said, str) or not said:
-        return text
-    if text == said:
-        return ""
-    first, *_ = around = said.split("\n")
-    if data.get("new_shell") is True:
-        text = text.removeprefix(f"{first}\n")
-    return text.removesuffix(f"\n{around[-1]}")
+def _without_standing(text: str, data: Mapping[str, JsonValue]) -> str:
+    """Take off what the tool itself says around the output: a line above it of a new shell, and one below it of the end."""
+    if data.get("new_shell") is True and text.startswith("["):
+        text = text.partition("\n")[2]
+    is_told = isinstance(data.get("exit_code"), int) or data.get("running") is True or data.get("problem") is not None
+    written, _, last = text.rpartition("\n")
+    if is_told and last.startswith("[") and last.endswith("]"):
+        text = written
+    return "" if text == "(no output)" else text
