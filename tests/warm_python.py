@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Self
 
 import anyio
+from anyio.abc import ByteReceiveStream
 
 _SERVER = Path(__file__).parent / "warm_server.py"
 _START_SECONDS = 120
@@ -156,6 +157,17 @@ class WarmPython:
                 pipes.close(slave)
                 yield OnTerminal(forked, master)
 
+    @asynccontextmanager
+    async def telling(
+        self, program: Sequence[str], *, env: Mapping[str, str], cwd: Place
+    ) -> AsyncGenerator[tuple[Forked, Output]]:
+        """Start a program that is given nothing and whose output is read as it comes; kill it at the end if need be."""
+        with _descriptors() as pipes:
+            nothing, out, output = *pipes.keep(os.open(os.devnull, os.O_RDONLY)), *pipes.pipe()
+            async with self.start(program, env=env, cwd=cwd, streams=(nothing, output, 2)) as forked:
+                pipes.close(nothing, output)
+                yield forked, Output(out)
+
     async def run(
         self, program: Sequence[str], *, env: Mapping[str, str], cwd: Place, stdin: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
@@ -195,6 +207,22 @@ class WarmPython:
                     start_new_session=True,
                 )
         return self._door
+
+
+class Output(ByteReceiveStream):
+    """What a program writes, as it comes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    async def receive(self, max_bytes: int = _PIECE) -> bytes:
+        """Wait for the next piece, however large it is."""
+        if data := await _read(self._descriptor):
+            return data
+        raise anyio.EndOfStream
+
+    async def aclose(self) -> None:
+        """Leave closing to who opened it."""
 
 
 class _Report:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
-import sys
+import signal
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
 import anyio
@@ -27,6 +29,7 @@ from agentcore import (
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, say
 from agentcore.tools import tool
+from warm_python import Forked, Output, WarmPython
 
 PROGRAM = Path(__file__).with_name("killed_agent.py")
 
@@ -37,19 +40,28 @@ async def never_again(n: int) -> str:
     raise AssertionError("an action was run again by opening its conversation")
 
 
-async def kill_one(folder: Path, lines: int) -> dict[int, str]:
+Start = Callable[[Path], AbstractAsyncContextManager[tuple[Forked, Output]]]
+"""Starts the program with its folder; it ends with the block at the latest."""
+
+
+@pytest.fixture
+def start(warm: WarmPython, surroundings: dict[str, str]) -> Start:
+    """Give what starts the program soon: it is started often."""
+    return lambda folder: warm.telling([str(PROGRAM), str(folder)], env=surroundings, cwd=folder)
+
+
+async def kill_one(start: Start, folder: Path, lines: int) -> dict[int, str]:
     """Run the program, kill it after it said so many lines, and give what it had said for certain."""
     said: dict[int, str] = {}
-    async with await anyio.open_process([sys.executable, str(PROGRAM), str(folder)], stderr=sys.stderr) as process:
-        assert process.stdout is not None
-        stream = BufferedByteReceiveStream(process.stdout)
+    async with start(folder) as (process, output):
+        stream = BufferedByteReceiveStream(output)
         with anyio.fail_after(60):
             for _ in range(lines):
                 seq, event_id = (await stream.receive_until(b"\n", 200)).split()
                 said[int(seq)] = event_id.decode()
                 if await _is_waiting(folder, said):
                     break
-            process.kill()
+            os.kill(process.pid, signal.SIGKILL)
             with suppress(anyio.EndOfStream, anyio.IncompleteRead):
                 while True:
                     seq, event_id = (await stream.receive_until(b"\n", 200)).split()
@@ -98,24 +110,24 @@ async def check(folder: Path, said: dict[int, str]) -> None:
         assert (await conversation.run("go on")).text == "went on"
 
 
-async def rounds(tmp_path: Path, count: int, seed: int) -> None:
+async def rounds(start: Start, tmp_path: Path, count: int, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(count):
         folder = tmp_path / str(number)
         folder.mkdir()
-        await check(folder, await kill_one(folder, chance.randint(1, 150)))
+        await check(folder, await kill_one(start, folder, chance.randint(1, 150)))
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_nothing_that_was_acknowledged_is_lost_and_nothing_happens_twice(tmp_path: Path) -> None:
-    await rounds(tmp_path, 4, seed=1)
+async def test_nothing_that_was_acknowledged_is_lost_and_nothing_happens_twice(start: Start, tmp_path: Path) -> None:
+    await rounds(start, tmp_path, 4, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_many_kills(tmp_path: Path) -> None:
+async def test_many_kills(start: Start, tmp_path: Path) -> None:
     # Two hundred in the session for long runs; fewer where it is bounded.
     count = 200 if settings.get_current_profile_name() == "faults" else 30
     seed = random.randrange(1_000_000)
     print(f"{count} kills, seed {seed}")
-    await rounds(tmp_path, count, seed)
+    await rounds(start, tmp_path, count, seed)

@@ -7,10 +7,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from random import Random
 from textwrap import dedent
+from typing import Protocol
 
 import anyio
 import anyio.lowlevel
@@ -22,6 +23,7 @@ from agentcore.errors import ConversationLocked
 from agentcore.events import MessageEvent
 from agentcore.messages import Message
 from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, read_log
+from warm_python import Forked, Output, WarmPython
 
 HOLDER = """
     import sys
@@ -131,24 +133,41 @@ async def test_a_program_that_a_writer_starts_does_not_hold_its_log(tmp_path: Pa
         await (await EventLog.open(FileStore(tmp_path), "a")).close()
 
 
-async def kill_while_writing(folder: Path, random: Random, durability: str, kills: int) -> int:
+class Start(Protocol):
+    """Starts a program, which ends with the block at the latest."""
+
+    def __call__(self, program: str, *arguments: str) -> AbstractAsyncContextManager[tuple[Forked, Output]]: ...
+
+
+@pytest.fixture
+def start(warm: WarmPython, surroundings: dict[str, str], tmp_path: Path) -> Start:
+    """Give what starts a program soon: it is started often."""
+    file = tmp_path / "program.py"
+
+    def started(program: str, *arguments: str) -> AbstractAsyncContextManager[tuple[Forked, Output]]:
+        file.write_text(dedent(program))
+        return warm.telling([str(file), *arguments], env=surroundings, cwd=tmp_path)
+
+    return started
+
+
+async def kill_while_writing(start: Start, folder: Path, random: Random, durability: str, kills: int) -> int:
     """Kill a writer again and again, each time somewhere else; give how many events there were in the end."""
     acknowledged = 0
     for _ in range(kills):
         wanted = random.randint(0, 30)
         told = ""
-        async with running(WRITER, str(folder), durability) as writer:
-            assert writer.stdout is not None
+        async with start(WRITER, str(folder), durability) as (writer, output):
             with anyio.fail_after(120):
-                async for piece in TextReceiveStream(writer.stdout):
+                async for piece in TextReceiveStream(output):
                     told += piece
                     if told.count("\n") > wanted:
                         break
                 # Somewhere in the next few appends, which go on while this runs.
                 for _ in range(random.randint(0, 200)):
                     await anyio.lowlevel.checkpoint()
-                writer.send_signal(signal.SIGKILL)
-                async for piece in TextReceiveStream(writer.stdout):
+                os.kill(writer.pid, signal.SIGKILL)
+                async for piece in TextReceiveStream(output):
                     told += piece
                 await writer.wait()
         *whole, _torn = told.split("\n")
@@ -166,11 +185,15 @@ async def kill_while_writing(folder: Path, random: Random, durability: str, kill
 
 # On one event loop: the writer is what is tested, and it runs on its own.
 @pytest.mark.parametrize("durability", ["sync", "flush"])
-def test_killed_anywhere_a_writer_loses_nothing_that_it_acknowledged(tmp_path: Path, durability: str) -> None:
-    assert anyio.run(kill_while_writing, tmp_path, Random(7), durability, 5) > 0
+def test_killed_anywhere_a_writer_loses_nothing_that_it_acknowledged(
+    start: Start, tmp_path: Path, durability: str
+) -> None:
+    assert anyio.run(kill_while_writing, start, tmp_path / "logs", Random(7), durability, 5) > 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
-def test_killed_two_hundred_times_a_writer_loses_nothing_that_it_acknowledged(tmp_path: Path, seed: int) -> None:
-    assert anyio.run(kill_while_writing, tmp_path, Random(seed), "sync", 10) > 0
+def test_killed_two_hundred_times_a_writer_loses_nothing_that_it_acknowledged(
+    start: Start, tmp_path: Path, seed: int
+) -> None:
+    assert anyio.run(kill_while_writing, start, tmp_path / "logs", Random(seed), "sync", 10) > 0
