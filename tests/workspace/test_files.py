@@ -3,10 +3,12 @@ from __future__ import annotations
 import os
 import socket
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import pytest
 
 from agentcore.errors import PathError
@@ -29,6 +31,41 @@ def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Pa
         fail()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_text() == "old"
+
+
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="a file always has a name here")
+def test_a_program_that_is_killed_while_it_writes_leaves_nothing(tmp_path: Path) -> None:
+    try:
+        os.close(os.open(tmp_path, os.O_TMPFILE | os.O_WRONLY))
+    except OSError:
+        pytest.skip("a file always has a name in this file system")
+    (tmp_path / "old").write_text("old")
+    (tmp_path / "old").chmod(0o640)
+    for name in ("old", "new"):
+        before = sorted(path.name for path in tmp_path.iterdir())
+        with replacement(str(tmp_path / name)) as descriptor:
+            os.write(descriptor, b"half")
+            # What is there now is what would be left.
+            assert sorted(path.name for path in tmp_path.iterdir()) == before
+        assert (tmp_path / name).read_text() == "half"
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o640
+
+
+def nothing_exists(path: str) -> bool:
+    return not path
+
+
+@pytest.mark.parametrize("missing", ["O_TMPFILE", "proc"])
+def test_a_file_that_has_to_have_a_name_is_written_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    if missing == "proc":
+        monkeypatch.setattr(os.path, "exists", nothing_exists)
+    else:
+        monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    write_file(str(tmp_path / "file"), b"one")
+    write_file(str(tmp_path / "file"), b"two")
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "two")]
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path) -> None:
@@ -115,9 +152,16 @@ async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:
     # Nothing on the disk, and long enough to be still at it.
     os.truncate(origin / "zeros", 1 << 31)
 
+    def is_written_to() -> bool:
+        # It has no name in this folder, where that can be had, but this process has it open.
+        held = [path.name for path in Path(copied).glob(".*")]
+        for descriptor in Path("/proc/self/fd").glob("*"):
+            with suppress(OSError):
+                held.append(str(descriptor.readlink()))
+        return any(name.startswith(f"{copied}/") or name.endswith("-tmp") for name in held)
+
     async def under_way() -> bool:
-        names = [path.name async for path in copied.iterdir()] if await copied.exists() else []
-        return any(name.endswith("-tmp") for name in names) and "small" in names
+        return await (copied / "small").exists() and await anyio.to_thread.run_sync(is_written_to)
 
     async with LocalWorkspace(tmp_path) as workspace:
         with anyio.fail_after(30):

@@ -119,7 +119,10 @@ def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
         beside = target.with_name(f".{os.urandom(8).hex()}.agentcore-tmp")
         # What replaces a private file is private from the start.
         mode = new_mode if old is None else 0o600
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        descriptor = _open_without_name(target.parent, mode)
+        is_named = descriptor is None
+        if descriptor is None:
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
             try:
                 yield descriptor
@@ -127,6 +130,9 @@ def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
                     with suppress(PermissionError):
                         os.fchown(descriptor, old.st_uid, old.st_gid)
                     os.fchmod(descriptor, modes.S_IMODE(old.st_mode))
+                if not is_named:
+                    # `link` alone would link the link; told where a path counts from, it follows it.
+                    os.link(_link_to(descriptor), beside, src_dir_fd=descriptor, follow_symlinks=True)
             finally:
                 os.close(descriptor)
             beside.replace(target)
@@ -134,6 +140,24 @@ def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
             with suppress(OSError):
                 beside.unlink()
             raise
+
+
+def _open_without_name(folder: Path, mode: int) -> int | None:
+    """Open a file that is gone if this program is killed before it has a name; None where that can't be had."""
+    if not hasattr(os, "O_TMPFILE"):
+        return None
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, mode)
+    except OSError:
+        return None  # the file system has none; another error comes again with a name
+    if os.path.exists(_link_to(descriptor)):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _link_to(descriptor: int) -> str:
+    return f"/proc/self/fd/{descriptor}"
 
 
 def _existing_file(path: str, target: Path) -> os.stat_result | None:
