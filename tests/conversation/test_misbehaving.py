@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251  what users raise by accident
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,49 +13,29 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore import (
-    Action,
     Agent,
     AgentErrorEvent,
     Conversation,
     ConversationStatus,
-    Host,
     MemoryStore,
-    Observation,
     Tool,
     ToolContext,
 )
-from agentcore.conversation import tools as bench
 from agentcore.errors import (
     ConversationClosed,
-    ConversationError,
     InsideConversation,
     RunError,
     StoreError,
     ToolError,
 )
 from agentcore.events import Condensation
-from agentcore.record import Record, ShownEvent, StoredLog, read_log
+from agentcore.record import ShownEvent, read_log
 from agentcore.testing import Gate, Request, ScriptedLLM, ScriptLine, call, calls, say
 from agentcore.tools import tool
 
 
 class Boom(BaseException):
     """Not an Exception: the end of a test, of a process, of a greenlet."""
-
-
-class Nothing(Action):
-    """Nothing to say."""
-
-
-Opened = Callable[[Any, str], Any]
-
-
-def opened_tool(name: str, opened: Opened) -> Tool[Nothing, Observation]:
-    return Tool(name=name, description="A tool with a server.", action=Nothing, open=opened)
-
-
-async def answer(action: Nothing, ctx: ToolContext) -> Observation:
-    return Observation()
 
 
 def errors(conversation: Conversation) -> list[AgentErrorEvent]:
@@ -223,121 +203,6 @@ async def test_a_stream_of_a_run_is_not_followed_from_inside_it(tmp_path: Path) 
         assert errors(conversation)[0].code == InsideConversation.__name__
 
 
-async def test_tools_are_closed_in_order_when_the_body_raises(tmp_path: Path) -> None:
-    closed: list[str] = []
-
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        try:
-            yield answer
-        finally:
-            await checkpoint()  # a goodbye, which a cancellation would cut off
-            closed.append("said goodbye")
-
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
-    with pytest.raises(KeyError, match="body"):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
-            raise KeyError("body")
-    assert closed == ["said goodbye"]
-
-
-async def test_a_tool_that_can_not_close_keeps_no_other_from_closing(tmp_path: Path) -> None:
-    closed: list[str] = []
-
-    def server(name: str, *, fails: bool) -> Opened:
-        @asynccontextmanager
-        async def opened(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-            yield answer
-            await checkpoint()
-            closed.append(name)
-            if fails:
-                raise ValueError("The server would not stop.")
-
-        return opened
-
-    tools = [opened_tool("first", server("first", fails=False)), opened_tool("second", server("second", fails=True))]
-    agent = Agent(llm=ScriptedLLM([calls(call("first"), call("second")), say("done")]), tools=tools)
-    with pytest.raises(ValueError, match="would not stop") as caught:
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
-    assert sorted(closed) == ["first", "second"]
-    assert caught.value.__notes__ == ["Raised while the tool 'second' was closed."]
-
-
-async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
-    opened: list[anyio.Event] = []
-    died = anyio.Event()
-
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        die = anyio.Event()
-        opened.append(die)
-
-        async def live() -> None:
-            await die.wait()
-            raise RuntimeError("The server is gone.")
-
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(live)
-                yield answer
-                tasks.cancel_scope.cancel()
-        finally:
-            died.set()
-
-    agent = Agent(
-        llm=ScriptedLLM([call("served"), say("one"), call("served"), say("two")]), tools=[opened_tool("served", server)]
-    )
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
-            opened[0].set()
-            await died.wait()
-            assert (await conversation.run("more")).text == "two"
-    assert len(opened) == 2
-    assert not errors(conversation)
-
-
-async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bench, "_CLOSE_SECONDS", 0)
-
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        yield answer
-        await anyio.sleep_forever()
-
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
-
-
-async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Path) -> None:
-    other_is_open = anyio.Event()
-
-    @asynccontextmanager
-    async def slow(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        await other_is_open.wait()
-        yield answer
-
-    @asynccontextmanager
-    async def quick(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        other_is_open.set()
-        yield answer
-
-    tools = [
-        Tool(name=name, description="Opens.", action=Nothing, open=opened, resources=())
-        for name, opened in (("slow", slow), ("quick", quick))
-    ]
-    agent = Agent(llm=ScriptedLLM([calls(call("slow"), call("quick")), say("done")]), tools=tools)
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            assert (await conversation.run("go")).text == "done"
-
-
 async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_working(tmp_path: Path) -> None:
     class Eager:
         async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
@@ -346,116 +211,6 @@ async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_wo
     with anyio.fail_after(10):
         async with Conversation(Agent(llm=ScriptedLLM([say("done")]), condenser=Eager()), tmp_path) as conversation:
             assert (await conversation.run("go")).text == "done"
-
-
-class StrangeStore(MemoryStore):
-    """Does something strange at its n-th append."""
-
-    def __init__(self, n: int, act: Callable[[], Awaitable[None]]) -> None:
-        super().__init__()
-        self.n = n
-        self.act = act
-
-    async def create(self, conversation_id: str, *, format_version: int) -> Any:
-        return _StrangeLog(await super().create(conversation_id, format_version=format_version), self)
-
-
-class _StrangeLog:
-    def __init__(self, log: StoredLog, store: StrangeStore) -> None:
-        self._log = log
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
-
-    async def append(self, records: Sequence[Record]) -> None:
-        self._store.n -= 1
-        if self._store.n == 0:
-            await self._store.act()
-        await self._log.append(records)
-
-
-@pytest.mark.parametrize("n", range(1, 7))
-async def test_a_store_that_ends_the_process_leaves_nobody_waiting(tmp_path: Path, n: int) -> None:
-    async def end() -> None:
-        raise Boom("out")
-
-    agent = Agent(llm=ScriptedLLM([call("think", thought="hm"), say("done")]))
-    with pytest.raises(Boom), anyio.fail_after(10):
-        async with Conversation(agent, tmp_path, store=StrangeStore(n, end)) as conversation:
-            await conversation.run("go")
-
-
-@pytest.mark.parametrize("n", range(3, 7))
-async def test_a_dead_store_that_was_told_of_is_not_told_of_again_on_leaving(tmp_path: Path, n: int) -> None:
-    async def end() -> None:
-        raise OSError("no space left")
-
-    agent = Agent(llm=ScriptedLLM([call("think", thought="hm"), say("done")]))
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path, store=StrangeStore(n, end)) as conversation:
-            with pytest.raises(StoreError, match="no space left"):
-                await conversation.run("go")
-
-
-async def test_a_host_closes_conversations_of_one_id_in_two_stores(tmp_path: Path) -> None:
-    agent = Agent(llm=ScriptedLLM([]))
-    with anyio.fail_after(10):
-        async with Host() as host:
-            for _ in range(2):
-                await host.open(agent, tmp_path, id="same", store=MemoryStore())
-
-
-async def test_a_host_that_was_left_says_so(tmp_path: Path) -> None:
-    async with Host() as host:
-        pass
-    with pytest.raises(ConversationError, match="not open"):
-        await host.open(Agent(llm=ScriptedLLM([])), tmp_path)
-
-
-async def test_a_conversation_that_opens_while_its_host_is_left_is_closed(tmp_path: Path) -> None:
-    opening, go = anyio.Event(), anyio.Event()
-    opened: list[Conversation] = []
-
-    async def wait() -> None:
-        opening.set()
-        await go.wait()
-
-    async def open_one(host: Host) -> None:
-        opened.append(await host.open(Agent(llm=ScriptedLLM([])), tmp_path, store=StrangeStore(1, wait)))
-
-    async def let_go() -> None:
-        await anyio.wait_all_tasks_blocked()
-        go.set()
-
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            async with Host() as host:
-                tasks.start_soon(open_one, host)
-                await opening.wait()
-                tasks.start_soon(let_go)
-    with pytest.raises(ConversationClosed):
-        await opened[0].send("hello")
-
-
-async def test_a_log_that_can_not_be_deleted_is_told_to_who_asked(tmp_path: Path) -> None:
-    class Keeper(MemoryStore):
-        async def delete(self, conversation_id: str) -> None:
-            raise StoreError("It is kept by law.")
-
-    async with Host() as host:
-        conversation = await host.open(Agent(llm=ScriptedLLM([])), tmp_path, store=Keeper())
-        with pytest.raises(StoreError, match="by law"):
-            await conversation.delete()
-
-
-async def test_a_closed_conversation_can_not_be_deleted_in_silence(tmp_path: Path) -> None:
-    store = MemoryStore()
-    async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path, store=store) as conversation:
-        await conversation.close()
-        with pytest.raises(ConversationClosed):
-            await conversation.delete()
-    assert len(await store.list()) == 1
 
 
 async def test_a_fork_of_an_empty_branch_knows_the_agent_and_the_secrets(tmp_path: Path) -> None:

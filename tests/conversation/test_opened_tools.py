@@ -1,0 +1,158 @@
+"""Tools with live state of their own: opened when they are first called, closed with the conversation, whatever they do."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+
+from agentcore import (
+    Action,
+    Agent,
+    AgentErrorEvent,
+    Conversation,
+    Observation,
+    Tool,
+    ToolContext,
+)
+from agentcore.conversation import tools as bench
+from agentcore.testing import ScriptedLLM, call, calls, say
+
+
+class Nothing(Action):
+    """Nothing to say."""
+
+
+Opened = Callable[[Any, str], Any]
+
+
+def opened_tool(name: str, opened: Opened) -> Tool[Nothing, Observation]:
+    return Tool(name=name, description="A tool with a server.", action=Nothing, open=opened)
+
+
+async def answer(action: Nothing, ctx: ToolContext) -> Observation:
+    return Observation()
+
+
+def errors(conversation: Conversation) -> list[AgentErrorEvent]:
+    return [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+
+
+async def test_tools_are_closed_in_order_when_the_body_raises(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        try:
+            yield answer
+        finally:
+            await checkpoint()  # a goodbye, which a cancellation would cut off
+            closed.append("said goodbye")
+
+    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    with pytest.raises(KeyError, match="body"):
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+            raise KeyError("body")
+    assert closed == ["said goodbye"]
+
+
+async def test_a_tool_that_can_not_close_keeps_no_other_from_closing(tmp_path: Path) -> None:
+    closed: list[str] = []
+
+    def server(name: str, *, fails: bool) -> Opened:
+        @asynccontextmanager
+        async def opened(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+            yield answer
+            await checkpoint()
+            closed.append(name)
+            if fails:
+                raise ValueError("The server would not stop.")
+
+        return opened
+
+    tools = [opened_tool("first", server("first", fails=False)), opened_tool("second", server("second", fails=True))]
+    agent = Agent(llm=ScriptedLLM([calls(call("first"), call("second")), say("done")]), tools=tools)
+    with pytest.raises(ValueError, match="would not stop") as caught:
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+    assert sorted(closed) == ["first", "second"]
+    assert caught.value.__notes__ == ["Raised while the tool 'second' was closed."]
+
+
+async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
+    opened: list[anyio.Event] = []
+    died = anyio.Event()
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        die = anyio.Event()
+        opened.append(die)
+
+        async def live() -> None:
+            await die.wait()
+            raise RuntimeError("The server is gone.")
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(live)
+                yield answer
+                tasks.cancel_scope.cancel()
+        finally:
+            died.set()
+
+    agent = Agent(
+        llm=ScriptedLLM([call("served"), say("one"), call("served"), say("two")]), tools=[opened_tool("served", server)]
+    )
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+            opened[0].set()
+            await died.wait()
+            assert (await conversation.run("more")).text == "two"
+    assert len(opened) == 2
+    assert not errors(conversation)
+
+
+async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "_CLOSE_SECONDS", 0)
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        yield answer
+        await anyio.sleep_forever()
+
+    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path) as conversation:
+            await conversation.run("go")
+
+
+async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Path) -> None:
+    other_is_open = anyio.Event()
+
+    @asynccontextmanager
+    async def slow(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        await other_is_open.wait()
+        yield answer
+
+    @asynccontextmanager
+    async def quick(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        other_is_open.set()
+        yield answer
+
+    tools = [
+        Tool(name=name, description="Opens.", action=Nothing, open=opened, resources=())
+        for name, opened in (("slow", slow), ("quick", quick))
+    ]
+    agent = Agent(llm=ScriptedLLM([calls(call("slow"), call("quick")), say("done")]), tools=tools)
+    with anyio.fail_after(10):
+        async with Conversation(agent, tmp_path) as conversation:
+            assert (await conversation.run("go")).text == "done"
