@@ -13,11 +13,13 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore import (
+    Action,
     Agent,
     AgentErrorEvent,
     Conversation,
     ConversationStatus,
     MemoryStore,
+    Observation,
     Tool,
     ToolContext,
 )
@@ -36,6 +38,14 @@ from agentcore.tools import tool
 
 class Boom(BaseException):
     """Not an Exception: the end of a test, of a process, of a greenlet."""
+
+
+class Nothing(Action):
+    """Nothing to say."""
+
+
+async def answer(action: Nothing, ctx: ToolContext) -> Observation:
+    return Observation()
 
 
 def errors(conversation: Conversation) -> list[AgentErrorEvent]:
