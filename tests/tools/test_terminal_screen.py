@@ -76,6 +76,14 @@ def test_a_full_screen_program_is_seen_while_it_runs_and_leaves_nothing() -> Non
     assert screen.finish() == "after\n"
 
 
+def test_the_blanks_that_fill_the_rows_of_a_full_screen_are_not_told() -> None:
+    screen = Screen(80, 24)
+    screen.feed("\x1b[?1049h\x1b[H~" + " " * 79 + "\r\n  two  words" + " " * 20 + "\r\n" + " " * 80)
+    assert screen.take() == "~\n  two  words\n"
+    screen.feed("\x1b[?1049lblanks  \r\n")
+    assert screen.take() == "blanks  \n"
+
+
 def test_what_is_cleared_is_not_lost() -> None:
     assert shown("step one\r\n\x1b[H\x1b[2J\x1b[3Jstep two\r\n") == "step one\nstep two\n"
 

@@ -26,6 +26,7 @@ _UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\r\n\x07\x1b]*\x1b?|
 # One that is longer than this, or goes on in another line, is taken for text: nothing hides behind one that never ends.
 _LONGEST_SEQUENCE: Final = 8192
 _SEVERAL_RETURNS: Final = re.compile(r"\r{2,}\n")
+_BLANKS_AT_END: Final = re.compile(r"(?<! ) +$", re.MULTILINE)
 _FULL_SCREEN: Final = frozenset({"47", "1047", "1049"})
 
 # Up, to a place, and to erase, by which going to the first place is known as clearing the screen.
@@ -120,6 +121,8 @@ class Screen:
         text = self._kept.take() + self._main.take()
         if self._page is self._main or not (page := self._page.take()):
             return text
+        # Programs fill the rows of a full screen with blanks.
+        page = _BLANKS_AT_END.sub("", page)
         return f"{text}\n{page}" if text and not text.endswith("\n") else text + page
 
     def finish(self) -> str:
