@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+import pickle
 from decimal import Decimal
 
 import pytest
@@ -68,11 +70,56 @@ def test_a_changed_copy_is_checked_and_keeps_the_key() -> None:
         ({"cache_read_cost_per_token": 1}, "goes with the others"),
         ({"features": {"visoin": True}}, "Extra inputs"),
         ({"modle": "x"}, "Extra inputs"),
+        ({"base_url": "http://localhost:70000/v1"}, "is no address: Port out of range"),
+        ({"base_url": "http:///v1"}, "is no address"),
+        ({"base_url": "http://localhost/v1?api_key=x"}, "looks like a credential"),
+        ({"extra_headers": {"X Y": "x"}}, "is no name of a header"),
+        ({"extra_headers": {"X-Y": "a\nHost: elsewhere"}}, "can't be sent"),
+        ({"secret_headers": {"X-Y": "\u2026"}}, "can't be sent"),
+        ({"extra_headers": {"Transfer-Encoding": "chunked"}}, "how a request is sent"),
+        ({"secret_headers": {"content-length": "5"}}, "how a request is sent"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(settings: dict[str, object], words: str) -> None:
     with pytest.raises(ValidationError, match=words):
         LLM.model_validate({"model": "openai/gpt-5"} | settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"model": "gpt-5", "api_key": KEY},
+        {"model": "openai/gpt-5", "api_key": [KEY]},
+        {"api_key": KEY},
+        {"model": "openai/gpt-5", "base_url": f"https://user:{KEY}@example.com/v1"},
+        {"model": "openai/gpt-5", "extra_headers": {"Authorization": KEY}},
+        {"model": "openai/gpt-5", "secret_headers": {"X-Key": f"{KEY}\n"}, "temperature": -1},
+        {"model": "openai/gpt-5", "secret_headers": {"X-Key": f"{KEY}\u2026"}},
+    ],
+)
+def test_what_is_refused_is_not_shown_for_it_may_be_a_key(settings: dict[str, object]) -> None:
+    with pytest.raises(ValidationError) as raised:
+        LLM.model_validate(settings)
+    assert KEY not in f"{raised.value} {raised.value!r}"
+
+
+def test_a_pickle_has_no_key() -> None:
+    llm = llm_with_a_key()
+    pickled = pickle.dumps(llm)
+    assert KEY.encode() not in pickled
+    assert b"gateway-secret" not in pickled
+    restored = pickle.loads(pickled)
+    assert restored == LLM.model_validate(llm.record())
+    assert restored.model_fields_set == llm.model_fields_set - {"api_key", "secret_headers"}
+    assert copy.deepcopy(llm).revealed_key == KEY
+
+
+def test_an_address_keeps_its_query_and_loses_what_is_not_sent() -> None:
+    def address(given: str) -> str | None:
+        return LLM(model="m", base_url=given).base_url
+
+    assert address(" http://localhost:1/v1/ \n") == "http://localhost:1/v1"
+    assert address("http://localhost:1/v1/?api-version=2/#x") == "http://localhost:1/v1?api-version=2/"
 
 
 def test_retries_are_set_on_the_model() -> None:

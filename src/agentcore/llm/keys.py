@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
+from agentcore.errors import AuthenticationError
 from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 from agentcore.secrets import Masker
@@ -21,11 +22,27 @@ def key_variables(settings: LLMSettings) -> tuple[str, ...]:
 
 
 def find_key(settings: LLMSettings) -> str | None:
-    """Give the key that the settings or the environment have."""
+    """Give the key that the settings or the environment have.
+
+    Raises:
+        AuthenticationError: It can't be one.
+    """
     if settings.api_key is not None:
-        return (settings.revealed_key or "").strip() or None
-    return next(
-        (given for variable in key_variables(settings) if (given := os.environ.get(variable, "").strip())), None
+        return _sendable((settings.revealed_key or "").strip(), "LLM(api_key=...)", settings) or None
+    for variable in key_variables(settings):
+        if given := os.environ.get(variable, "").strip():
+            return _sendable(given, variable, settings)
+    return None
+
+
+def _sendable(key: str, where: str, settings: LLMSettings) -> str:
+    odd = next((at for at, character in enumerate(key) if not " " <= character <= "~"), None)
+    if odd is None:
+        return key
+    raise AuthenticationError(
+        f"{settings.model}: the key in {where} can't be one: character {odd + 1} of {len(key)} is {key[odd]!r}. Copy it "
+        "again.",
+        model=settings.model,
     )
 
 

@@ -3,11 +3,12 @@
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import re
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self, cast
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from agentcore._value import Value
 from agentcore.llm.features import Features
@@ -31,9 +32,26 @@ _Secret = Annotated[SecretStr | str, AfterValidator(_hidden)]
 _SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _NOT_SECRET = re.compile(r"max_tokens|_tokens$", re.IGNORECASE)
 
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER_VALUE = re.compile(r"[\t -~]*")
+_NOT_YOURS = frozenset({"content-length", "expect", "transfer-encoding"})
+"""Headers that say how a request is sent: one that is not sent so is waited for in vain."""
+
+
+def _refuse_secrets(names: Iterable[str]) -> None:
+    for name in names:
+        if _SECRET_NAME.search(name) and not _NOT_SECRET.search(name):
+            raise ValueError(
+                f"{name!r} looks like a credential, and this is recorded. Pass it as api_key, in secret_headers, "
+                "or in the environment."
+            )
+
 
 class LLMSettings(Value):
     """A model, where it is reached, and how it is asked."""
+
+    # What is given may be a key in the wrong place: what is wrong with it is said without it.
+    model_config = ConfigDict(hide_input_in_errors=True)
 
     model: str
     """The provider and the model, as in "anthropic/claude-sonnet-4-5" or "openai:gpt-5"; with `base_url`, a bare name is
@@ -115,21 +133,37 @@ class LLMSettings(Value):
     def _an_address_without_a_key(cls, value: str | None) -> str | None:
         if value is None:
             return None
+        value = value.strip().partition("#")[0]
         address = urlsplit(value)
-        if address.scheme not in {"http", "https"} or not address.netloc:
-            raise ValueError(f"{value!r} is no address: write it with its scheme, as in 'http://localhost:11434/v1'.")
         if "@" in address.netloc:
             raise ValueError("An address with a name and password would be recorded. Pass api_key or secret_headers.")
-        return value.rstrip("/")
+        if address.scheme not in {"http", "https"} or not address.hostname:
+            raise ValueError(f"{value!r} is no address: write it with its scheme, as in 'http://localhost:11434/v1'.")
+        try:
+            _ = address.port
+        except ValueError as error:
+            raise ValueError(f"{value!r} is no address: {error}.") from None
+        _refuse_secrets(name for name, _ in parse_qsl(address.query, keep_blank_values=True))
+        where, mark, query = value.partition("?")
+        return f"{where.rstrip('/')}{mark}{query}"
 
     @field_validator("extra_headers", "provider_options")
     @classmethod
     def _nothing_secret(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name in value:
-            if _SECRET_NAME.search(name) and not _NOT_SECRET.search(name):
+        _refuse_secrets(value)
+        return value
+
+    @field_validator("extra_headers", "secret_headers")
+    @classmethod
+    def _headers_that_can_be_sent(cls, value: dict[str, SecretStr | str]) -> dict[str, SecretStr | str]:
+        for name, given in value.items():
+            if not _HEADER_NAME.fullmatch(name):
+                raise ValueError(f"{name!r} is no name of a header: it has a character that may not be in one.")
+            if name.lower() in _NOT_YOURS:
+                raise ValueError(f"{name!r} is not for you to set: it says how a request is sent. Leave it out.")
+            if not _HEADER_VALUE.fullmatch(_hidden(given).get_secret_value().strip()):
                 raise ValueError(
-                    f"{name!r} looks like a credential, and this is recorded. Pass it as api_key, in secret_headers, "
-                    "or in the environment."
+                    f"The value of {name!r} can't be sent: only visible ASCII characters and blanks can be in a header."
                 )
         return value
 
@@ -143,6 +177,16 @@ class LLMSettings(Value):
                 "A price of cached input goes with the others: give input_cost_per_token and output_cost_per_token too."
             )
         return self
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # A pickle is a record like others: without keys.
+        state = super().__getstate__()
+        secret = {name: field.default for name, field in LLMSettings.model_fields.items() if field.exclude}
+        return {
+            **state,
+            "__dict__": {**state["__dict__"], **secret},
+            "__pydantic_fields_set__": state["__pydantic_fields_set__"] - secret.keys(),
+        }
 
     @property
     def provider(self) -> str:
@@ -158,7 +202,7 @@ class LLMSettings(Value):
     def revealed_headers(self) -> dict[str, str]:
         """The headers besides, secret ones as text, to be sent and not to be kept."""
         secret = {name: _hidden(value).get_secret_value() for name, value in self.secret_headers.items()}
-        return self.extra_headers | secret
+        return {name: value.strip() for name, value in (self.extra_headers | secret).items()}
 
     @property
     def retry_policy(self) -> RetryPolicy:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.features import Features
+from agentcore.llm.keys import find_key
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
@@ -67,7 +68,7 @@ def common_options(settings: LLMSettings) -> dict[str, Any]:
 
 def _api_key(settings: LLMSettings) -> str | None:
     if settings.api_key is not None:
-        return settings.revealed_key
+        return find_key(settings)
     if settings.base_url is not None and settings.provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
         return "none"  # servers of one's own mostly want no key; the client insists on one
     return None

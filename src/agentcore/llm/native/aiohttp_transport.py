@@ -11,6 +11,7 @@ from typing import Self
 
 import aiohttp
 import httpx
+from yarl import URL
 
 from agentcore.llm.native.requests import CONNECT_SECONDS, Body
 
@@ -48,10 +49,13 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         assert isinstance(body, Body)
         # As pairs: walking httpx's own headers takes as long as all else here.
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
+        # As it is: left to itself, yarl writes some characters otherwise than they were given.
+        address = request.url
+        url = URL(f"{address.scheme}://{address.netloc.decode()}{address.raw_path.decode()}", encoded=True)
         try:
             answered = await self._session.request(
                 request.method,
-                str(request.url),
+                url,
                 headers=headers,
                 data=body.data if len(body.data) <= _AT_ONCE else body,
                 allow_redirects=False,
@@ -84,14 +88,19 @@ class _Stream(httpx.AsyncByteStream):
         return chunk
 
     async def aclose(self) -> None:
-        # One that was read to its end has given its connection back; of any other the connection can't be used again.
+        # One that was read to its end has given its connection back; of any other the connection can't be used again, and
+        # the other side is not asked to agree that it ends.
+        connection = self._answered.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
         self._answered.close()
 
 
 def _as_httpx(error: Exception) -> Exception:
     """Give an error of aiohttp as httpx would have said it."""
     # What aiohttp says of a connection that was not made has its own settings in it; the cause has the reason alone.
-    reason = str(error.__cause__ or error) or type(error).__name__
+    cause = error.__cause__ or error
+    reason = getattr(cause, "message", None) or str(cause) or type(error).__name__
     match error:
         case TimeoutError():
             return httpx.ConnectTimeout(reason)
@@ -104,6 +113,8 @@ def _as_httpx(error: Exception) -> Exception:
         case aiohttp.ClientResponseError():
             # Its other lines are what the server sent, whatever that may be.
             return httpx.RemoteProtocolError(f"its answer is not HTTP: {error.message.partition(':')[0]}")
+        case aiohttp.ClientConnectionResetError():
+            return httpx.WriteError("the other side closed it while the request was being sent")
         case aiohttp.ServerDisconnectedError() | aiohttp.ClientPayloadError():
             return httpx.RemoteProtocolError(reason)
         case _:

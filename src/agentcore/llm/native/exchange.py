@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
@@ -38,6 +39,7 @@ _NO_CONTEXT = CallContext()
 MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading raises where an event has not the shape that the interface says."""
 
+_USERINFO = re.compile(r"//[^/@]*@")
 _MOST_SHOWN = 200
 _LONGEST_ANSWER = 256 * 1024 * 1024
 _LONGEST_REFUSAL = 1024 * 1024
@@ -62,8 +64,11 @@ async def prepare(
     _check(messages, settings, info.features)
     wire, base_url, key = _reach(settings, info)
     call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)
-    headers = wire.headers(key) | settings.revealed_headers
-    return Exchange(settings, info, wire, wire.url(base_url), headers, wire.body(call), sent)
+    # What the user gives goes before what we would send, in whatever case it is written.
+    headers = wire.headers(key) | {name.lower(): value for name, value in settings.revealed_headers.items()}
+    where, mark, query = base_url.partition("?")
+    url = f"{wire.url(where.rstrip('/'))}{mark}{query}"
+    return Exchange(settings, info, wire, url, headers, wire.body(call), sent)
 
 
 _checked: dict[tuple[str, str | None, str, Features], Beginnings[Message]] = {}
@@ -155,8 +160,9 @@ class Exchange:
         except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
             raise broken_connection(self.settings, error) from error
         except httpx.InvalidURL as error:
+            url = _USERINFO.sub("//", self.url)
             raise BadRequest(
-                f"{self.settings.model}: {self.url!r} is no address: {error}", model=self.settings.model
+                f"{self.settings.model}: {url!r} is no address: {str(error).rstrip('.')}.", model=self.settings.model
             ) from None
 
     def answer(self, response: httpx.Response, body: bytes) -> Answer:

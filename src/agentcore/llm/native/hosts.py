@@ -95,6 +95,6 @@ def where(settings: LLMSettings, host: Host) -> str | None:
     if settings.base_url is not None:
         return settings.base_url
     for variable in host.url_variables:
-        if given := os.environ.get(variable):
+        if given := os.environ.get(variable, "").strip():
             return given.rstrip("/")
     return host.base_url

@@ -49,16 +49,23 @@ class _Pieces:
 @lru_cache(maxsize=256)
 def _address(url: str) -> tuple[httpx.URL, dict[str, str]]:
     """Give an address, and the headers that belong to it. A name and a password in it are a header, as ever."""
-    address = httpx.URL(url)
-    headers = {"host": address.netloc.decode("ascii")}
+    try:
+        address = httpx.URL(url)
+        address.host.encode("idna")
+    except UnicodeError as error:
+        raise httpx.InvalidURL(str(error)) from None
+    if address.scheme not in {"http", "https"} or not address.host:
+        raise httpx.InvalidURL("it begins with neither http:// nor https://")
+    if not 0 < (address.port or 80) < 65536:
+        raise httpx.InvalidURL(f"there is no port {address.port}")
     if not address.userinfo:
-        return address, headers
+        return address, {}
     who = next(httpx.BasicAuth(address.username, address.password).auth_flow(httpx.Request("POST", address)))
-    return address.copy_with(userinfo=b""), headers | {"authorization": who.headers["authorization"]}
+    return address.copy_with(userinfo=b""), {"authorization": who.headers["authorization"]}
 
 
 def post(url: str, headers: dict[str, str], body: bytes) -> httpx.Request:
-    """Make a request that posts a body.
+    """Make a request that posts a body. The names of the headers are in lower case, so that none is there twice.
 
     Raises:
         httpx.InvalidURL: It is no address.
@@ -67,7 +74,13 @@ def post(url: str, headers: dict[str, str], body: bytes) -> httpx.Request:
     return httpx.Request(
         "POST",
         address,
-        headers=_HEADERS | headers | own | {"content-length": str(len(body))},
+        headers={
+            "host": address.netloc.decode("ascii"),
+            **_HEADERS,
+            **headers,
+            **own,
+            "content-length": str(len(body)),
+        },
         stream=Body(body),
         extensions={"timeout": _TIMEOUT},
     )
