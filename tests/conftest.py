@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("every-commit")
+
+# Going through all objects, those of thousands of tests included, finds what is left open as well when it is done less
+# often: the last time is at the end of the session.
+gc.set_threshold(2_000, 10, 50)
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])
