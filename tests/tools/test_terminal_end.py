@@ -131,6 +131,16 @@ async def test_what_stands_behind_an_interrupted_command_is_not_run(tmp_path: Pa
         assert (await terminal("ls")).text.endswith("[From this command:]\nbegun\n")
 
 
+async def test_nor_is_it_where_the_interruption_comes_as_the_command_begins(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("true")
+        for number in range(60):
+            with anyio.move_on_after(number / 10_000):
+                await terminal("bash -c 'sleep 1000' | sleep 1000; touch behind")
+            assert (await terminal("(exit 3)")).exit_code == 3
+            assert not (tmp_path / "behind").exists(), number
+
+
 async def test_a_background_job_of_an_earlier_command_survives_an_interrupt(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         server = int((await terminal("sleep 1000 > /dev/null & echo $!; sleep 0.2")).text.splitlines()[-1])

@@ -92,15 +92,21 @@ class Family:
             limit = started_within + anyio.current_time() - began
             return {pid for pid in self._members(seen) if pid != self.pid and seen[pid].age <= limit}
 
+        def end(pid: int, each: Seen) -> bool:
+            # The shell first: while it read its input or started this, it may have lost what it was told.
+            if not self._collected:
+                _signal_group(self.pid, signal.SIGINT)
+            return _kill(pid, each)
+
         if self.foreground() == self.pid:
             _signal_group(self.pid, signal.SIGINT)
-            await _until_gone(lately, _kill, _KILL_SECONDS)
+            await _until_gone(lately, end, _KILL_SECONDS)
             return False
         # The shell too, and first: a person's Ctrl-C tells it by way of a job that dies of it, and this job may need more than
         # that. A shell that was not told would go on to what stands behind the job, as the second one in `pytest; git push`.
         _signal_group(self.pid, signal.SIGINT)
         await self._end_group(self.foreground(), (signal.SIGINT, signal.SIGTERM))
-        await _until_gone(lately, _kill, _KILL_SECONDS)
+        await _until_gone(lately, end, _KILL_SECONDS)
         for _ in range(3):
             if await self._is_in_foreground():
                 return True
@@ -126,6 +132,8 @@ class Family:
         left(await take_census())
         for number in first:
             if not self._collected:
+                # Again each time: it may have been starting this job, and have lost the first one.
+                _signal_group(self.pid, signal.SIGINT)
                 _signal_group(group, number)
                 _signal_group(group, signal.SIGCONT)
             if not await _until_gone(left, _spare, GRACE_SECONDS / len(first)):
