@@ -150,7 +150,7 @@ async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:
     await (origin / "small").write_text("x")
     await (origin / "zeros").touch()
     # Nothing on the disk, and long enough to be still at it.
-    os.truncate(origin / "zeros", 1 << 31)
+    os.truncate(origin / "zeros", 1 << 33)
 
     def is_written_to() -> bool:
         # It has no name in this folder, where that can be had, but this process has it open.
