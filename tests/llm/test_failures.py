@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentcore.errors import BadRequest, ModelError, ModelUnavailable, RateLimited
 from agentcore.llm import LLM
-from agentcore.llm.failures import Refusal, model_error, refused_in_stream
+from agentcore.llm.failures import Refusal, model_error, refused_in_stream, seconds_to_wait
 
 GROQ = LLM(model="groq/m")
 
@@ -44,3 +47,27 @@ def test_a_call_that_the_provider_does_not_pass_on_may_be_made_better_when_asked
         assert isinstance(refused, ModelUnavailable)
         assert refused.retryable
         assert said in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("1000000000", 10**9),
+        ("-5", 0),
+        ("nan", 0),
+        ("1e400", math.inf),
+        ("Fri, 31 Dec 9999 23:59:59 -1200", None),
+        ("Thu, 01 Jan 1970 00:00:00 +99999999999999999999", None),
+        ("Mon, 01 Jan 0001 00:00:00", 0),
+        ("Fri, 99 Foo 2020", None),
+        ("", None),
+    ],
+)
+def test_how_long_to_wait_is_a_number_of_seconds_or_not_known(said: str, seconds: float | None) -> None:
+    assert seconds_to_wait({"retry-after": said}) == seconds
+
+
+@given(st.text() | st.from_regex(r"[A-Z][a-z]{2}, \d{1,2} [A-Z][a-z]{2} \d{1,5} [\d:]{0,12} ?[-+]?[\dA-Z]{0,24}"))
+def test_no_wait_that_a_server_asks_for_is_an_error(said: str) -> None:
+    seconds = seconds_to_wait({"retry-after": said})
+    assert seconds is None or seconds >= 0

@@ -209,6 +209,8 @@ def said_in_body(body: JsonValue) -> tuple[str, str]:
         return said_in_body(body[0])
     if not isinstance(body, dict):
         return ("" if body is None else str(body)), ""
+    if not body:
+        return "", ""
     fields = body
     inside = fields.get("error")
     if isinstance(inside, dict):
@@ -266,6 +268,6 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
         pass
     try:
         when = parsedate_to_datetime(value or "")
-    except ValueError:
+        return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())

@@ -5,7 +5,6 @@ The way there is in `anthropic`. A stream is put together into the answer that w
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, cast
@@ -17,7 +16,7 @@ from agentcore.llm.answer import Answer, broken_off
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.failures import refused_in_stream
 from agentcore.llm.formats.anthropic import CITED
-from agentcore.llm.formats.chat_reply import read_arguments
+from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.settings import LLMSettings
@@ -54,7 +53,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
         ModelError: It says that there is none.
     """
     if response.get("type") == "error":
-        raise refused_in_stream(settings, response.get("error"))
+        raise refused_in_stream(settings, response.get("error") or response)
     content = response.get("content")
     if not isinstance(content, list):
         raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
@@ -107,7 +106,7 @@ def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator
     for block in content:
         kind = block.get("type")
         if kind == "tool_use":
-            yield ToolCallBlock(id=block["id"], name=clean(block.get("name") or ""), arguments=_arguments(block))
+            yield ToolCallBlock(id=clean(block["id"]), name=clean(block.get("name") or ""), arguments=_arguments(block))
         elif kind == "thinking":
             text, signature = clean(block.get("thinking") or ""), block.get("signature") or None
             # Where the words are left out, the signature stands for them.
@@ -122,10 +121,7 @@ def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator
 def _arguments(block: dict[str, Any]) -> dict[str, JsonValue] | str:
     if _UNREAD in block:
         return block[_UNREAD]
-    given = block.get("input")
-    if isinstance(given, dict):
-        return cast("dict[str, JsonValue]", clean_json(cast("dict[str, JsonValue]", given)))
-    return read_arguments(given if isinstance(given, str) else "" if given is None else json.dumps(given))
+    return read_arguments(arguments_text(block.get("input")))
 
 
 def decode_usage(usage: dict[str, Any]) -> Usage:
@@ -228,8 +224,8 @@ class MessagesReader:
             ModelError: The provider gives the reply up.
         """
         kind = event.get("type")
-        if kind == "error":
-            raise refused_in_stream(self._settings, event.get("error"))
+        if kind == "error" or (kind is None and event.get("error")):
+            raise refused_in_stream(self._settings, event.get("error") or event)
         self._events.append(event)
         if kind == "content_block_start":
             yield from self._begin(event["index"], event["content_block"])
@@ -246,10 +242,10 @@ class MessagesReader:
     def _go_on(self, index: int, delta: dict[str, Any]) -> Iterator[Delta]:
         kind = delta.get("type")
         if kind == "text_delta":
-            yield TextDelta(text=clean(delta["text"]))
-        elif kind == "thinking_delta" and (thought := delta["thinking"]):
+            yield TextDelta(text=clean(delta.get("text") or ""))
+        elif kind == "thinking_delta" and (thought := delta.get("thinking")):
             yield ReasoningDelta(text=clean(thought))
-        elif kind == "input_json_delta" and index in self._calls and (arguments := delta["partial_json"]):
+        elif kind == "input_json_delta" and index in self._calls and (arguments := delta.get("partial_json")):
             yield ToolCallDelta(index=self._calls[index], arguments=clean(arguments))
 
     def answer(self) -> Answer:

@@ -6,12 +6,14 @@ The way there is in `chat`. Everything here is a function of plain JSON; nothing
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
+from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.counts import counted
@@ -29,9 +31,30 @@ from agentcore.messages import (
 )
 from agentcore.usage import Usage
 
-__all__ = ["DeltaReader", "answered", "assemble", "decode_message", "decode_usage", "read_arguments", "stop_reason"]
+__all__ = [
+    "DeltaReader",
+    "answered",
+    "arguments_text",
+    "assemble",
+    "decode_message",
+    "decode_usage",
+    "read_arguments",
+    "stop_reason",
+]
 
-_STOP_REASONS = {"stop": "end", "function_call": "tool_calls", "eos": "end", "end_turn": "end", "max_tokens": "length"}
+_STOP_REASONS = {
+    "stop": "end",
+    "eos": "end",
+    "end_turn": "end",
+    "function_call": "tool_calls",
+    "tool_call": "tool_calls",
+    "max_tokens": "length",
+    "model_length": "length",
+    "sensitive": "content_filter",
+    "safety": "content_filter",
+}
+_CUT = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
+"""Reasons to stop by which providers say that they gave a reply up in the middle."""
 
 _SAID_ELSEWHERE = frozenset(
     {"refusal", "reasoning", "reasoning_content", "reasoning_details", "thinking_blocks", "citation"}
@@ -41,7 +64,8 @@ _SAID_ELSEWHERE = frozenset(
 
 def stop_reason(finish_reason: str, message: Message) -> str:
     """Say why a reply stopped, in our words."""
-    reason = _STOP_REASONS.get(finish_reason, finish_reason)
+    reason = str(finish_reason).lower()
+    reason = _STOP_REASONS.get(reason, reason)
     # Many compatible servers say "stop" all the same.
     return "tool_calls" if reason == "end" and message.tool_calls else reason
 
@@ -51,7 +75,7 @@ def read_arguments(text: str) -> dict[str, JsonValue] | str:
     if not text.strip():
         return {}
     try:
-        arguments: JsonValue = json.loads(text)
+        arguments: JsonValue = json.loads(text, parse_constant=_no_number, parse_float=_number)
     except (ValueError, RecursionError):
         return clean(text)
     if not isinstance(arguments, dict) or is_too_deep(arguments):
@@ -59,10 +83,29 @@ def read_arguments(text: str) -> dict[str, JsonValue] | str:
     return cast("dict[str, JsonValue]", clean_json(arguments))
 
 
-def _written(function: dict[str, Any]) -> str:
+def _no_number(word: str) -> NoReturn:
+    # Python reads NaN and Infinity, and writes them: in what is sent back nobody else could read them.
+    raise ValueError(f"{word} is no JSON")
+
+
+def _number(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _no_number(digits)
+
+
+def arguments_text(arguments: object) -> str:
     """Give the arguments of a call as text; a few servers send the object that they are."""
-    arguments = function.get("arguments")
     return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+
+
+def _written(function: dict[str, Any]) -> str:
+    return arguments_text(function.get("arguments"))
+
+
+def _id(call: dict[str, Any]) -> str | None:
+    """Give the id of a call, which has to be text that can be stored."""
+    given = call.get("id")
+    return clean(str(given)) if given is not None and given != "" else None
 
 
 def decode_message(message: dict[str, Any], provider: str) -> Message:
@@ -82,7 +125,7 @@ def decode_message(message: dict[str, Any], provider: str) -> Message:
             continue
         blocks.append(
             ToolCallBlock(
-                id=call.get("id") or f"call_{position}",
+                id=_id(call) or f"call_{position}",
                 name=clean(call["function"].get("name") or ""),
                 arguments=read_arguments(_written(call["function"])),
             )
@@ -138,23 +181,37 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
     return {name: item for name, item in value.items() if item is not None}
 
 
+def _is_whole(arguments: str) -> bool:
+    return bool(arguments.strip()) and isinstance(read_arguments(arguments), dict)
+
+
 class _CallNumbers:
     """Which call of a reply a fragment belongs to, whatever its provider makes of `index`."""
 
     def __init__(self) -> None:
         self._positions: dict[int, int] = {}
         self._ids: list[str | None] = []
+        self._arguments: list[list[str]] = []
 
     def position(self, fragment: dict[str, Any]) -> int:
         """Say the position of the call that a fragment continues or begins."""
-        index, call_id = fragment.get("index") or 0, fragment.get("id")
+        index, call_id = fragment.get("index") or 0, _id(fragment)
+        function: dict[str, Any] = fragment.get("function") or {}
+        more = _written(function)
         position = self._positions.get(index)
-        # Some servers say index 0 for every call: then a new id begins a new one.
-        if position is None or (call_id and self._ids[position] and call_id != self._ids[position]):
+        if position is None or self._begins_another(position, call_id, function.get("name"), more):
             position = self._positions[index] = len(self._ids)
             self._ids.append(None)
+            self._arguments.append([])
         self._ids[position] = self._ids[position] or call_id
+        self._arguments[position].append(more)
         return position
+
+    def _begins_another(self, position: int, call_id: str | None, name: object, more: str) -> bool:
+        """Some servers say index 0 for every call. Then a new id begins one, or a name where the last one is whole."""
+        if call_id and self._ids[position]:
+            return call_id != self._ids[position]
+        return bool(name and more) and _is_whole("".join(self._arguments[position]))
 
 
 class DeltaReader:
@@ -179,7 +236,7 @@ class DeltaReader:
             function: dict[str, Any] = fragment.get("function") or {}
             yield ToolCallDelta(
                 index=self._numbers.position(fragment),
-                id=fragment.get("id"),
+                id=_id(fragment),
                 name=clean(function.get("name") or "") or None,
                 arguments=clean(_written(function)),
             )
@@ -243,7 +300,7 @@ def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, An
     if position == len(calls):
         calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
     call = calls[position]
-    call["id"] = call["id"] or fragment.get("id")
+    call["id"] = call["id"] or _id(fragment)
     call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
     call["function"]["arguments"] += _written(function)
     if own := fragment.get("provider_specific_fields"):
@@ -257,7 +314,16 @@ def answered(
     usages: list[dict[str, Any]],
     envelope: dict[str, Any],
 ) -> Answer:
-    """Put an answer together of the message, why it ended, what it used, and what was around it."""
+    """Put an answer together of the message, why it ended, what it used, and what was around it.
+
+    Raises:
+        ModelUnavailable: It ended in the middle.
+    """
+    if str(finish_reason).lower() in _CUT:
+        raise ModelUnavailable(
+            f"{settings.model}: the provider gave the reply up in the middle, and says why in a word: {finish_reason!r}.",
+            model=settings.model,
+        )
     message = decode_message(said, settings.provider)
     # OpenRouter says what it charged; others who say "cost" mean other things.
     costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []

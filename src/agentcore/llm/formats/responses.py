@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from agentcore.llm.formats.anthropic import CITED
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
-from agentcore.llm.formats.chat_reply import read_arguments
+from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.names import provider_of
@@ -145,8 +145,8 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
         if kind == "message":
             blocks.extend(_decode_text(item, provider))
         elif kind == "function_call":
-            arguments = read_arguments(item.get("arguments") or "")
-            call_id = item.get("call_id") or item["id"]
+            arguments = read_arguments(arguments_text(item.get("arguments")))
+            call_id = clean(item.get("call_id") or item["id"])
             blocks.append(ToolCallBlock(id=call_id, name=clean(item["name"]), arguments=arguments))
         elif kind == "reasoning":
             blocks.append(_decode_reasoning(item, provider))

@@ -41,7 +41,10 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
         )
     message = decode_items(response.get("output") or (), settings.provider)
     incomplete: dict[str, Any] = response.get("incomplete_details") or {}
-    reason = incomplete.get("reason") or ("tool_calls" if message.tool_calls else "end")
+    reason = incomplete.get("reason")
+    if not reason and response.get("status") == "incomplete":
+        reason = "length"
+    reason = reason or ("tool_calls" if message.tool_calls else "end")
     return Answer(
         message=message,
         usage=decode_response_usage(response.get("usage") or {}),
@@ -64,9 +67,9 @@ class ResponsesReader:
         """Take one event in and show what it says."""
         kind = event.get("type")
         if kind in _TEXT:
-            yield TextDelta(text=clean(event["delta"]))
+            yield TextDelta(text=clean(event.get("delta") or ""))
         elif kind in _REASONING:
-            yield ReasoningDelta(text=clean(event["delta"]))
+            yield ReasoningDelta(text=clean(event.get("delta") or ""))
         elif kind == "response.output_item.added" and event["item"].get("type") == "function_call":
             self._calls.append(event["output_index"])
             item: dict[str, Any] = event["item"]
@@ -78,9 +81,9 @@ class ResponsesReader:
         elif kind in _LAST:
             self._last = event["response"]
         elif kind == "response.failed":
-            raise refused_in_stream(self._settings, event["response"].get("error") or {})
-        elif kind == "error":
-            raise refused_in_stream(self._settings, event)
+            raise refused_in_stream(self._settings, event["response"].get("error"))
+        elif kind == "error" or (kind is None and event.get("error")):
+            raise refused_in_stream(self._settings, event.get("error") or event)
 
     def answer(self) -> Answer:
         """Give the whole."""

@@ -105,7 +105,7 @@ class ChatWire:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
-            if error := response.get("error"):
+            if error := _refusal(response):
                 raise refused_in_stream(settings, error)
             raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
         if error := choices[0].get("error"):
@@ -156,6 +156,14 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
     return b",".join(map(to_json, [*encoded[:-1], last]))
 
 
+def _refusal(said: dict[str, Any]) -> Any:
+    """Give what refuses, which a few servers say without the word: as it is, in place of an answer."""
+    if "choices" in said or said.get("error"):
+        return said.get("error")
+    told = any(isinstance(said.get(name), str) for name in ("message", "detail"))
+    return said if said.get("object") == "error" or told else None
+
+
 class _ChatReader:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
@@ -171,7 +179,7 @@ class _ChatReader:
         if event is DONE:
             self._done = True
             return
-        if error := event.get("error"):
+        if error := _refusal(event):
             raise refused_in_stream(self._settings, error)
         for name in ("id", "model"):
             if said := event.get(name):
@@ -187,8 +195,11 @@ class _ChatReader:
             if usage := choice.get("usage"):
                 self._usages.append(usage)
             self._reason = choice.get("finish_reason") or self._reason
-            self._choices.append(choice)
-            yield from self._deltas.read(choice)
+            whole = choice.get("message") if choice.get("delta") is None and not self._choices else None
+            # What they can't tell in pieces, some servers tell all at once.
+            piece = {**choice, "delta": whole} if whole else choice
+            self._choices.append(piece)
+            yield from self._deltas.read(piece)
 
     def answer(self) -> Answer:
         """Give the whole."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -32,7 +32,7 @@ from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["MISSHAPEN", "Exchange", "prepare"]
+__all__ = ["LONGEST_ANSWER", "MISSHAPEN", "Exchange", "prepare"]
 
 _NO_CONTEXT = CallContext()
 
@@ -41,7 +41,7 @@ MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 _USERINFO = re.compile(r"//[^/@]*@")
 _MOST_SHOWN = 200
-_LONGEST_ANSWER = 256 * 1024 * 1024
+LONGEST_ANSWER = 256 * 1024 * 1024
 _LONGEST_REFUSAL = 1024 * 1024
 
 
@@ -146,7 +146,7 @@ class Exchange:
                 async with aclosing(read_through(answered.response)) as chunks:
                     async for chunk in chunks:
                         body += chunk
-                        if len(body) > _LONGEST_ANSWER:
+                        if len(body) > LONGEST_ANSWER:
                             raise self.unreadable(answered.response, b"more bytes than any reply has")
             return self.answer(answered.response, bytes(body))
         finally:
@@ -221,11 +221,12 @@ def _text(value: object) -> str | None:
 
 
 async def _beginning(response: httpx.Response) -> bytes:
-    """Read what an error says; nobody reads a megabyte of it."""
+    """Read what an error says; nobody reads a megabyte of it, and half of it still says which error it is."""
     body = bytearray()
-    async with aclosing(read_through(response)) as chunks:
-        async for chunk in chunks:
-            body += chunk
-            if len(body) > _LONGEST_REFUSAL:
-                break
+    with suppress(httpx.HTTPError, httpx.StreamError):
+        async with aclosing(read_through(response)) as chunks:
+            async for chunk in chunks:
+                body += chunk
+                if len(body) > _LONGEST_REFUSAL:
+                    break
     return bytes(body[:_LONGEST_REFUSAL])

@@ -11,6 +11,9 @@ __all__ = ["LONGEST_EVENT", "EventParser"]
 LONGEST_EVENT = 64 * 1024 * 1024
 """Bytes of one event. No provider sends such a one; a server that never ends a line would fill the memory."""
 
+_MARK = b"\xef\xbb\xbf"
+"""With which a text may begin, to say that it is UTF-8."""
+
 
 class EventParser:
     """Gives the data of each event, whatever pieces its bytes come in.
@@ -72,6 +75,8 @@ class EventParser:
             self._size += len(value)
         elif line == b"data":
             self._data.append(b"")
+        elif line.startswith(_MARK):
+            return self._take(line.removeprefix(_MARK))
         return None
 
     def finish(self) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.deltas import Delta, deltas_of
 from agentcore.llm.model import UNFINISHED
 from agentcore.llm.native.clients import Answered, read_through
-from agentcore.llm.native.exchange import MISSHAPEN, Exchange
+from agentcore.llm.native.exchange import LONGEST_ANSWER, MISSHAPEN, Exchange
 from agentcore.llm.native.sse import EventParser
 from agentcore.llm.native.wire import DONE
 from agentcore.llm.reply import Reply
@@ -26,8 +26,16 @@ __all__ = ["NativeStream"]
 _LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
 _NO_EVENTS = (b"{", b"[", b"<")
 """How JSON and pages begin, which are no stream of events whatever they are said to be."""
+_BLANKS = b" \t\r\n\xef\xbb\xbf"
+"""What may stand before that, the mark of UTF-8 among it."""
+_SHOWN = 4_000
 _END_SECONDS = 0.5
 """How long after its last word a stream may take to end. One that has ended leaves its connection for the next call."""
+
+
+def _no_comment(body: bytearray) -> bytes:
+    """Give what a body says besides the comments that keep a connection alive."""
+    return b"\n".join(line for line in bytes(body).splitlines() if line and not line.startswith(b":"))
 
 
 class NativeStream:
@@ -47,6 +55,8 @@ class NativeStream:
         """Whether it was looked at what the body begins with."""
         self._began: float | None = None
         self._last = False
+        self._beginning = bytearray()
+        """Of the body, as long as there is no event: what is shown where none comes."""
         self._whole: bytearray | None = None
         """The body, where the server sends it at once though it was asked for a stream."""
         self._reply: Reply | None = None
@@ -82,10 +92,12 @@ class NativeStream:
 
     async def _take_in(self) -> None:
         chunk = await self._next_chunk()
-        if chunk is not None and not self._looked and (beginning := chunk.lstrip()):
+        if chunk is not None and not self._looked and (beginning := chunk.lstrip(_BLANKS)):
             self._looked = True
             if beginning.startswith(_NO_EVENTS):
                 self._whole = bytearray()
+        if chunk is not None and not self._begun and len(self._beginning) < _SHOWN:
+            self._beginning += chunk[:_SHOWN]
         if self._whole is not None:
             self._take_whole(chunk)
             return
@@ -94,6 +106,8 @@ class NativeStream:
             self._read(data)
             if self._began is None and self._deltas:
                 self._began = anyio.current_time()
+        if chunk is None and not self._begun and (said := _no_comment(self._beginning)):
+            raise self._unreadable(said)
         if chunk is None or self._last:
             self._reply = self._exchange.reply(self._answer(), began=self._began)
             if chunk is not None:
@@ -120,13 +134,17 @@ class NativeStream:
         assert self._answered is not None
         if chunk is not None:
             self._whole += chunk
+            if len(self._whole) > LONGEST_ANSWER:
+                raise self._unreadable(b"more bytes than any reply has")
             return
         self._reply = self._exchange.reply(self._exchange.answer(self._answered.response, bytes(self._whole)))
         self._deltas.extend(deltas_of(self._reply.message))
 
     def _read(self, data: bytes) -> None:
-        if data == b"[DONE]":
+        if data == b"[DONE]" or data.strip() == b"[DONE]":
             event = DONE
+        elif not data.strip():
+            return  # to keep the connection alive
         else:
             try:
                 event = json.loads(data.decode())
