@@ -79,6 +79,7 @@ _STATUS_OF_TYPE = {
     "billing_error": 402,
 }
 
+_NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _LONGEST = 2_000
 
 
@@ -149,6 +150,11 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
         BadRequest,
         "there is no such model, or nothing at this address ({said}). Check model and base_url.",
     ),
+    (
+        lambda told: told.status == 407,
+        BadRequest,
+        "the proxy between here and the provider wants a name and a password ({said}). Write them into HTTPS_PROXY.",
+    ),
     (lambda told: told.lacks_package, BadRequest, "this provider needs another package ({said})"),
     (
         lambda told: told.status is None or told.status >= 500 or told.status in {409, 425},
@@ -191,11 +197,14 @@ def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
     return model_error(Refusal(status=status, said=said or "without a reason", codes=codes), settings)
 
 
-def no_connection(settings: LLMSettings, cause: str) -> ModelConnectionError:
+def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None) -> ModelConnectionError:
     """Say that no answer came at all, or that the connection broke."""
-    return ModelConnectionError(
-        f"{settings.model}: {_no_connection(settings, hide(cause, settings))}", model=settings.model
+    failure = ModelConnectionError(
+        f"{settings.model}: {_no_connection(settings, hide(cause, settings), host)}", model=settings.model
     )
+    if _NOT_TRUSTED in cause:
+        failure.retryable = False  # it will be the same one in a minute
+    return failure
 
 
 def cut(words: str) -> str:
@@ -238,10 +247,17 @@ def said_in_json(words: str) -> str:
     return message if isinstance(message, str) else words
 
 
-def _no_connection(settings: LLMSettings, cause: str) -> str:
+def _no_connection(settings: LLMSettings, cause: str, host: str | None) -> str:
+    at = "" if host is None else f" at {host}"
+    where = settings.base_url or f"{settings.provider}{at}"
+    if _NOT_TRUSTED in cause:
+        return (
+            f"no connection to {where}: its certificate is not one that this machine trusts ({cause}). If it is the right "
+            "server, set SSL_CERT_FILE to a file with the certificate of the authority that signed it."
+        )
     if settings.base_url is not None:
-        return f"no connection to {settings.base_url}, or it broke ({cause}). Is the server running, is base_url right?"
-    return f"no connection to {settings.provider}, or it broke ({cause}). Check the network and the proxy settings."
+        return f"no connection to {where}, or it broke ({cause}). Is the server running, is base_url right?"
+    return f"no connection to {where}, or it broke ({cause}). Check the network and the proxy settings."
 
 
 def which_key(settings: LLMSettings) -> str:

@@ -81,8 +81,7 @@ class _Stream(httpx.AsyncByteStream):
     async def __anext__(self) -> bytes:
         try:
             chunk = await self._answered.content.readany()
-        except (aiohttp.ClientError, OSError, RuntimeError) as error:
-            # The last is what it says of a connection that the end of the event loop has closed.
+        except (aiohttp.ClientError, OSError) as error:
             raise _as_httpx(error) from error
         if not chunk:
             raise StopAsyncIteration

@@ -18,6 +18,7 @@ import anyio.to_thread
 import httpx
 from anyio.lowlevel import RunVar
 
+from agentcore.llm.native.httpx_transport import HTTPXTransport
 from agentcore.llm.native.requests import post
 
 __all__ = ["Answered", "Clients", "clients", "make_clients", "read_through"]
@@ -91,7 +92,10 @@ class _BehindProxies(httpx.AsyncBaseTransport):
     """httpx's own client, which knows for whom the proxies of the environment are, and for whom not."""
 
     def __init__(self, tls: ssl.SSLContext) -> None:
-        self._client = httpx.AsyncClient(verify=tls, limits=_LIMITS)
+        try:
+            self._client = httpx.AsyncClient(verify=tls, limits=_LIMITS)
+        except (ImportError, ValueError) as error:
+            raise httpx.UnsupportedProtocol(f"the proxy of the environment can't be used: {error}") from error
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         return await self._client.send(request, stream=True)
@@ -196,7 +200,7 @@ def make_clients(on_asyncio: bool) -> Clients:
         with suppress(ImportError):
             aiohttp_transport = import_module("agentcore.llm.native.aiohttp_transport").AiohttpTransport
             return Clients(lambda: aiohttp_transport(tls), _PER_AIOHTTP)
-    return Clients(lambda: httpx.AsyncHTTPTransport(verify=tls, limits=_LIMITS), _PER_POOL)
+    return Clients(lambda: HTTPXTransport(tls, _LIMITS, on_asyncio=on_asyncio), _PER_POOL)
 
 
 def _certificates() -> ssl.SSLContext:

@@ -157,8 +157,10 @@ class Exchange:
         """Tell of connections that break in our words."""
         try:
             yield
+        except httpx.UnsupportedProtocol as error:
+            raise BadRequest(f"{self.settings.model}: {error}", model=self.settings.model) from error
         except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
-            raise broken_connection(self.settings, error) from error
+            raise broken_connection(self.settings, error, self.url) from error
         except httpx.InvalidURL as error:
             url = _USERINFO.sub("//", self.url)
             raise BadRequest(

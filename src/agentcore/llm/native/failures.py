@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 
 import httpx
 
@@ -16,6 +17,7 @@ __all__ = ["broken_connection", "refused"]
 
 _REQUEST_IDS = ("x-request-id", "request-id", "cf-ray", "x-amzn-requestid")
 
+_CLOSED = (httpx.ReadError, httpx.WriteError, httpx.CloseError)
 _TAGS = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
@@ -44,12 +46,19 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
     )
 
 
-def broken_connection(settings: LLMSettings, error: Exception) -> ModelError:
+def broken_connection(settings: LLMSettings, error: Exception, url: str) -> ModelError:
     """Say what a connection that was not made, or that broke, means."""
+    host = httpx.URL(url).netloc.decode()
     if isinstance(error, httpx.TimeoutException):
-        return no_connection(settings, "it took too long to connect")
-    reason = str(error) or type(error).__name__
-    return no_connection(settings, reason)
+        return no_connection(settings, "it took too long to connect", host=host)
+    # Some libraries say only that the connection broke: what it was about is further inside.
+    inside: BaseException | None = error
+    while inside is not None and not isinstance(inside, ssl.SSLCertVerificationError):
+        inside = inside.__cause__ or inside.__context__
+    reason = str(inside or error) or (
+        "the other side closed it" if isinstance(error, _CLOSED) else type(error).__name__
+    )
+    return no_connection(settings, reason, host=host)
 
 
 def _read(text: str) -> tuple[str, str]:
