@@ -10,6 +10,8 @@ import pytest
 
 from agentcore.errors import ToolError
 from agentcore.stuck import STILL_RUNNING
+from agentcore_tools.terminal import shell
+from agentcore_tools.terminal.script import answer_line
 from opened_tool import line_in, open_terminal
 
 
@@ -51,13 +53,15 @@ async def test_what_is_told_bit_by_bit_is_the_whole_put_together(tmp_path: Path)
     os.mkfifo(tmp_path / "go")
     async with open_terminal(tmp_path, quiet=0.2) as terminal:
         command = 'exec 3<> go; for i in 1 2 3; do printf "row $i: "; read -u 3 x; echo $x; done; printf end'
-        texts = [(await terminal(command)).text]
-        with (tmp_path / "go").open("w") as go:
-            for word in ("a", "b", "c"):
+        text = (await terminal(command)).text
+        with (tmp_path / "go").open("w") as go, anyio.fail_after(30):
+            for word, end in (("a", "row 1: "), ("b", "row 2: "), ("c", "row 3: "), ("", "end")):
+                # Each time it may be silent for longer than is waited.
+                while not text.endswith(end):
+                    text += (await terminal()).text
                 go.write(f"{word}\n")
                 go.flush()
-                texts.append((await terminal()).text)
-        assert texts == ["row 1: ", "a\nrow 2: ", "b\nrow 3: ", "c\nend"]
+        assert text == "row 1: a\nrow 2: b\nrow 3: c\nend"
 
 
 async def test_another_command_is_not_run_and_the_output_so_far_is_told(tmp_path: Path) -> None:
@@ -173,6 +177,43 @@ async def test_input_for_a_command_that_has_ended_is_not_typed_and_the_end_is_to
                 pass
         assert told.exit_code == 4
         assert not (tmp_path / "typed").exists()
+
+
+async def test_input_that_was_under_way_when_its_command_ended_is_thrown_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The moment in which the shell has said that the command is over, and nobody has heard it yet.
+    def late(nonce: int) -> bytes:
+        return b"touch typed\ntouch typed; half a " + answer_line(nonce)
+
+    monkeypatch.setattr(shell, "answer_line", late)
+    async with open_terminal(tmp_path, quiet=0.2) as terminal:
+        for _ in range(3):
+            told = await terminal("echo one; (exit 4)", timeout=60)
+            assert (told.text, told.exit_code) == ("one\n", 4)
+        told = await terminal("stty echo; echo two", timeout=60)
+        assert (told.text, told.exit_code) == ("two\n", 0)
+        assert (await terminal("echo three", timeout=60)).text == "three\n"
+    assert not (tmp_path / "typed").exists()
+
+
+@pytest.mark.parametrize("line", [b"\x00", b"\x03", b"\x04", b"\x04\x04\x04\x04", b"\x1c\x1a"])
+async def test_a_shell_that_hears_something_else_than_an_answer_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: bytes
+) -> None:
+    answers = [line]
+
+    def another(nonce: int) -> bytes:
+        return answers.pop() if answers else answer_line(nonce)
+
+    async with open_terminal(tmp_path, quiet=0.2) as terminal:
+        await terminal("true")
+        monkeypatch.setattr(shell, "answer_line", another)
+        for number in range(3):
+            told = await terminal(f"echo {number}; (exit 4)", timeout=60)
+            interrupted = line == b"\x03" and number == 0
+            assert told.text.rstrip("\n") == str(number)
+            assert told.exit_code == (130 if interrupted else 4)
 
 
 async def test_input_that_is_not_taken_is_told(tmp_path: Path) -> None:

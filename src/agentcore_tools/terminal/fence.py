@@ -2,7 +2,8 @@
 
 The report comes through the terminal, behind the last byte of output, and bears a number that was made for this one
 command and that nothing but the shell was ever told. So no output can look like it, however it got there, and none is
-taken for it; reports that are out of date, or made up, are sequences that nobody obeys.
+taken for it; reports that are out of date, or made up, are sequences that nobody obeys. Before it comes a question, with the
+same number: to type nothing more into the command, and to say so.
 """
 
 from __future__ import annotations
@@ -42,17 +43,28 @@ class Fence:
 
     def __init__(self) -> None:
         self._mark: bytes | None = None
+        self._question = b""
         self._held = b""
+        self.nonce = 0
+        """The number that is looked for, or was the last time."""
+        self.asked = 0
+        """How often the shell has asked, and was not answered yet; for who answers to set back."""
 
     def expect(self, nonce: int) -> None:
         """Look for the report with this number from now on."""
+        self.nonce, self.asked = nonce, 0
         self._mark = _BEGINNING.format(nonce).encode()
+        self._question = self._mark[:-1] + b"\x07"
 
     def feed(self, data: bytes) -> tuple[bytes, Report | None, bytes]:
         """Take the next piece; give the output before the report, the report if it is there, and what follows it."""
         if self._mark is None:
             return data, None, b""
         data, self._held = self._held + data, b""
+        if self._question in data:
+            self.asked += data.count(self._question)
+            data = data.replace(self._question, b"")
+        # What may be the beginning of a question may be that of a report, too.
         at = data.find(self._mark)
         if at < 0:
             at = beginning_at_end(data, self._mark)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["ENVIRONMENT", "HEIGHT", "MEND", "START", "WIDTH", "command_lines", "setup_lines"]
+__all__ = ["ENVIRONMENT", "HEIGHT", "MEND", "START", "WIDTH", "answer_line", "command_lines", "setup_lines"]
 
 WIDTH: Final = 200
 HEIGHT: Final = 50
@@ -39,8 +39,8 @@ types is no part of the user's history."""
 # - It asks DIRSTACK, since PWD is a variable that anybody may set.
 # - It uses no name that a command may have made a function or read-only: builtins are asked for as such, and a function in
 #   the place of `builtin` itself is removed. The line that is typed says the number again, should its variable be gone.
-# - What was typed too late for the program that was to read it is read here, or it would be the next command. (Not in the
-#   bash of macOS, where `read -t 0` waits.)
+# - What was typed too late for the program that was to read it is read here, or it would be the next command: whoever types is
+#   asked to type nothing more, and all is read until the answer comes. Nobody who listens takes two seconds for it.
 # - The prompts show nothing, but are not empty: an empty PS1 is a sign of a shell that is not interactive.
 _AFTER: Final = r'{ __agentcore_report "$?" "%s" && \:; } >/dev/null 2>&1'
 _SETUP: Final = (
@@ -50,13 +50,20 @@ set +o history
 __agentcore_report() {
   \unset -f builtin
   case ${2:-0} in 0) \builtin return "$1" ;; esac
-  \builtin local "__agentcore_set=${-//[!avx]/}" __agentcore_python= __agentcore_line=
+  \builtin local "__agentcore_set=${-//[!avx]/}" __agentcore_python= __agentcore_line= __agentcore_misses=
   case $__agentcore_set in
     ?*) \builtin set "+$__agentcore_set"; __agentcore_flags="\builtin set -$__agentcore_set;" ;;
     *) __agentcore_flags= ;;
   esac
-  while ((BASH_VERSINFO[0] > 3)) && \builtin read -t 0 </dev/tty; do
-    \builtin read -r -t 1 __agentcore_line </dev/tty || \builtin break
+  \builtin printf '\033]7717;%s\007' "$2" >/dev/tty
+  until [[ $__agentcore_misses == xxxxxxxxx ]]; do
+    if \builtin read -r -t 2 __agentcore_line </dev/tty; then
+      [[ $__agentcore_line != *" agentcore $2" ]] || \builtin break
+    elif (($? > 128)); then
+      \builtin break
+    else
+      __agentcore_misses+=x
+    fi
   done
   \builtin set +o history
   \builtin hash python || \builtin hash python3
@@ -87,6 +94,11 @@ _PIECE: Final = re.compile(r"(?:\\x..|\\.|[^\\]){1,200}")
 def setup_lines(nonce: int) -> bytes:
     """Give what is typed into a new shell; its report says that it is ready."""
     return command_lines(_SETUP, nonce)
+
+
+def answer_line(nonce: int) -> bytes:
+    """Give what is typed when the shell asks to type nothing more. A shell that waits for it no longer does nothing by it."""
+    return b"\\builtin : agentcore %d\n" % nonce
 
 
 def command_lines(command: str, nonce: int, variables: Mapping[str, str] | None = None) -> bytes:

@@ -124,6 +124,8 @@ class Session:
     async def _go_on(self, action: TerminalAction, ctx: ToolContext) -> _Told:
         """Type into what runs, or wait for it."""
         shell = self._shell
+        if shell is not None and shell.ending:
+            await shell.idle()
         if shell is None or not shell.busy:
             late = None if shell is None else self._outcome(shell)
             if late is None:

@@ -21,7 +21,16 @@ from agentcore_tools.terminal.fence import Fence, Report, new_nonce
 from agentcore_tools.terminal.keys import typed
 from agentcore_tools.terminal.live import Live
 from agentcore_tools.terminal.screen import Screen
-from agentcore_tools.terminal.script import ENVIRONMENT, HEIGHT, MEND, START, WIDTH, command_lines, setup_lines
+from agentcore_tools.terminal.script import (
+    ENVIRONMENT,
+    HEIGHT,
+    MEND,
+    START,
+    WIDTH,
+    answer_line,
+    command_lines,
+    setup_lines,
+)
 
 __all__ = ["TYPE_SECONDS", "Ended", "Shell"]
 
@@ -67,7 +76,8 @@ class Shell:
         self._screen = Screen(WIDTH, HEIGHT)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._fence = Fence()
-        self._echo: Echo | None = None
+        self._echoes: list[Echo] = []
+        self._ending = False
         self._mend = False
         """Whether something else is typed before the next command, because that might be lost or not be shown as it is."""
         self._began = -math.inf
@@ -87,6 +97,11 @@ class Shell:
     def busy(self) -> bool:
         """Whether a command runs in it."""
         return self._busy and self.alive
+
+    @property
+    def ending(self) -> bool:
+        """Whether the command that runs has ended, and its report is about to come: what is typed now would be lost."""
+        return self._ending and self.busy
 
     @property
     def alive(self) -> bool:
@@ -179,7 +194,7 @@ class Shell:
         nonce = new_nonce()
         lines = command_lines(command, nonce, variables)
         self._fence.expect(nonce)
-        self._echo = Echo(lines)
+        self._echoes = [Echo(lines)]
         self._lines = lines.count(b"\n")
         self._began = self.last_output = anyio.current_time()
         self._busy, self._idle = True, anyio.Event()
@@ -251,8 +266,19 @@ class Shell:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
                 self._hear(await process.receive())
+                if self._fence.asked:
+                    await self._answer()
                 if self._whole is not None:
                     await self._whole.keep()
+
+    async def _answer(self) -> None:
+        """Say that nothing more is typed. Whatever was is before this, where the shell throws it away."""
+        self._fence.asked, self._ending = 0, True
+        line = answer_line(self._fence.nonce)
+        self._echoes.append(Echo(line))
+        # It goes on without an answer, too.
+        with suppress(WorkspaceError):
+            await self._type(line)
 
     async def _hear_last_words(self, process: Process) -> None:
         """Read what the shell wrote before it ended. What is left in the background may write for ever."""
@@ -268,8 +294,8 @@ class Shell:
                     await self._whole.keep()
 
     def _hear(self, data: bytes) -> None:
-        if self._echo is not None:
-            data = self._echo.feed(data)
+        for echo in self._echoes:
+            data = echo.feed(data)
         before, report, after = self._fence.feed(data)
         self._show(before)
         if report is not None:
@@ -277,9 +303,9 @@ class Shell:
             self._screen.whole = None
             if self._whole is not None:
                 self._whole.end()
-            self._mend = self._mend or not report.cooked or (self._echo is not None and self._echo.found)
-            self._echo = None
-            self._busy = False
+            self._mend = self._mend or not report.cooked or any(echo.found for echo in self._echoes)
+            self._echoes = []
+            self._busy = self._ending = False
             self._idle.set()
         self._show(after)
         self.last_output = anyio.current_time()
