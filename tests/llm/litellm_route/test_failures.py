@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
+import anyio
 import pytest
 
 from agentcore.errors import (
@@ -20,6 +21,7 @@ from agentcore.errors import (
 )
 from agentcore.llm import LLM
 from agentcore.llm.litellm_route.failures import as_model_error
+from model_route import ASK
 
 CLAUDE = LLM(model="anthropic/claude-sonnet-4-5")
 
@@ -162,3 +164,12 @@ def test_the_time_may_be_a_date() -> None:
     retry_after = as_model_error(Refused("slow down", 429, {"retry-after": later}), CLAUDE).retry_after
     assert retry_after is not None
     assert 0 < retry_after <= 101
+
+
+@pytest.mark.parametrize(("provider", "words"), [("opnai", "Did you mean 'openai'?"), ("our-own", "LLM(base_url=...)")])
+def test_a_provider_that_there_is_not_is_named_and_the_one_that_may_be_meant(provider: str, words: str) -> None:
+    model = LLM(model=f"{provider}/gpt-5", api_key="sk-some-key", num_retries=0)
+    with pytest.raises(BadRequest) as raised:
+        anyio.run(model.complete, ASK)  # on asyncio, as litellm is
+    assert f"there is no provider {provider!r}" in str(raised.value)
+    assert words in str(raised.value)

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from difflib import get_close_matches
 
 from agentcore.errors import ModelError
 from agentcore.llm.failures import (
@@ -19,6 +20,7 @@ from agentcore.llm.failures import (
     said_in_json,
     seconds_to_wait,
 )
+from agentcore.llm.names import PROVIDERS
 from agentcore.llm.settings import LLMSettings
 
 __all__ = ["as_model_error"]
@@ -28,6 +30,8 @@ _MORE = re.compile(
     r"(?:\s*Original exception: |\s*Traceback \(most recent call last\)| LiteLLM Retried: | Received Model Group=).*",
     re.DOTALL,
 )
+
+_NO_PROVIDER = "LLM Provider NOT provided"
 
 _CONNECTION = frozenset(
     {"ConnectError", "ReadError", "WriteError", "NetworkError", "RemoteProtocolError", "CloseError"}
@@ -44,7 +48,7 @@ def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
         return no_connection(settings, cause)
     told = Refusal(
         status=_status(error),
-        said=_words(error),
+        said=_words(error, settings),
         codes=_codes(error),
         retry_after=_retry_after(error),
         timed_out="Timeout" in type(error).__name__,
@@ -60,8 +64,14 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _words(error: BaseException) -> str:
-    return said_in_json(_passed_on(error)) or type(error).__name__
+def _words(error: BaseException, settings: LLMSettings) -> str:
+    said = said_in_json(_passed_on(error)) or type(error).__name__
+    if _NO_PROVIDER not in said:
+        return said
+    # Its own words are for those who call it.
+    near = get_close_matches(settings.provider, PROVIDERS, 1)
+    hint = f" Did you mean {near[0]!r}?" if near else " For a server of your own, say where it is: LLM(base_url=...)."
+    return f"there is no provider {settings.provider!r}.{hint}"
 
 
 def _passed_on(error: BaseException) -> str:
