@@ -72,7 +72,12 @@ async def test_types_that_json_has_no_word_for_are_read_also_by_strict_models() 
 
 
 @pytest.mark.parametrize(
-    "text", ['{"name": "Oslo", "people": 700000}', '\n```json\n{"name": "Oslo", "people": 700000}\n```\n']
+    "text",
+    [
+        '{"name": "Oslo", "people": 700000}',
+        '\n```json\n{"name": "Oslo", "people": 700000}\n```\n',
+        'Here it is:\n\n```json\n{"name": "Oslo", "people": 700000}\n```\n\nAnything else?',
+    ],
 )
 async def test_an_answer_in_words_that_are_json_is_one(text: str) -> None:
     assert await parse(ScriptedLLM([text]), ASK, City) == OSLO

@@ -129,8 +129,10 @@ def _read(reply: Reply, answer: type[ValueT]) -> ValueT | str:
         written = (reply.message.text if call is None else str(call.arguments)).strip()
         if not written:
             return "- There is no answer."
-        if fenced := _FENCED.fullmatch(written):
-            written = fenced.group(1)
+        # With words around it or without: one block is the answer.
+        fenced = _FENCED.findall(written)
+        if len(fenced) == 1 and not written.startswith(("{", "[")):
+            (written,) = fenced
     try:
         # As JSON, not as the values it says: JSON has no dates, tuples and enums, and a strict type takes them only so.
         return answer.model_validate_json(written)
