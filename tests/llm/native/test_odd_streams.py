@@ -149,6 +149,14 @@ async def test_a_piece_without_words_is_no_reason_to_lose_the_others(body: bytes
     assert reply.message.text == "Hi."
 
 
+async def test_words_of_a_block_that_nobody_began_are_not_lost() -> None:
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}}
+    body = events({"type": "message_start", "message": {}}, delta, {"type": "message_stop"})
+    told, reply = await read(body, **ANTHROPIC)
+    assert told == [TextDelta(text="Hi.")]
+    assert reply.message.text == "Hi."
+
+
 async def test_a_reply_that_is_said_to_be_incomplete_was_cut_off() -> None:
     said = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}
     body = events({"type": "response.incomplete", "response": {"status": "incomplete", "output": [said]}})

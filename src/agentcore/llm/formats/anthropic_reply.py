@@ -152,8 +152,11 @@ def assemble(events: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
             reply = dict(event["message"])
         elif kind == "content_block_start":
             blocks[event["index"]] = dict(event["content_block"])
-        elif kind == "content_block_delta" and event["index"] in blocks:
-            _add_delta(blocks, pieces, event["index"], event["delta"])
+        elif kind == "content_block_delta":
+            if event["index"] not in blocks and (begun := _BEGUN.get(event["delta"].get("type"))):
+                blocks[event["index"]] = dict(begun)
+            if event["index"] in blocks:
+                _add_delta(blocks, pieces, event["index"], event["delta"])
         elif kind == "message_delta" and reply is not None:
             reply |= {name: value for name, value in event["delta"].items() if value is not None}
             reply["usage"] = _latest(reply.get("usage") or {}, event.get("usage") or {})
@@ -173,6 +176,8 @@ _WORDS = {
     "compaction_delta": "content",
 }
 """The field of a block that a piece continues, and of the piece itself."""
+_BEGUN = {"text_delta": {"type": "text", "text": ""}, "thinking_delta": {"type": "thinking", "thinking": ""}}
+"""What a piece of a block is of that nobody said the beginning of."""
 
 
 def _add_delta(
