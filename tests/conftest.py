@@ -107,7 +107,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     here = Path(__file__).parent
     if {Path(argument).resolve() for argument in config.args}.isdisjoint({here, here.parent}):
         return 0
-    return min((os.cpu_count() or 1) + 1, 5)
+    return min((os.cpu_count() or 1) + 2, 6)
 
 
 def _costly(nodeid: str) -> str | None:
