@@ -100,7 +100,7 @@ def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Share the whole suite out, to one worker more than there are cores, because many tests wait for processes.
+    """Share the whole suite out, to two workers more than there are cores, because many tests wait for processes.
 
     A part of it is done sooner than workers are started.
     """
