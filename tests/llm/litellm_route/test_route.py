@@ -17,6 +17,7 @@ from agentcore.llm import LLM
 from agentcore.llm.litellm_route.library import litellm
 from agentcore.llm.names import PROVIDERS
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from media_route import MediaContract
 from model_route import ASK, KEY, RouteContract, canned
 
 pytestmark = [
@@ -42,6 +43,10 @@ def _litellm_looks_for_certificates(_blockbuster: BlockBuster) -> None:
 
 
 class TestLiteLLM(RouteContract):
+    route = "litellm"
+
+
+class TestLiteLLMMedia(MediaContract):
     route = "litellm"
 
 
