@@ -76,8 +76,8 @@ async def test_a_demo_whose_tests_do_not_pass_at_the_end_is_no_success(cli: Cli,
     "env",
     [
         {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "latin-1"},
+        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
+        pytest.param({"PYTHONIOENCODING": "latin-1"}, marks=pytest.mark.slow),
     ],
     ids=["C locale", "ascii", "latin-1"],
 )

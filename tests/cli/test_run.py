@@ -74,6 +74,7 @@ async def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli,
     assert (await cli.run("log", "verify")).code == 0
 
 
+@pytest.mark.slow  # it imports litellm in a process of its own
 @pytest.mark.skipif(find_spec("litellm") is None, reason="this model is reached through litellm: [litellm]")
 async def test_a_model_that_only_litellm_reaches_is_reached_and_litellm_says_nothing(cli: Cli) -> None:
     async with serve_provider(["Done."]) as provider:

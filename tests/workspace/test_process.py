@@ -30,6 +30,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _FOUND))
 TREE = "echo $$ >>pids; setsid bash -c 'echo $$ >>pids; exec sleep 1000' & sleep 1000"
 
 
+@pytest.mark.slow
 async def test_cancelled_at_every_checkpoint_a_command_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
     async with LocalWorkspace(tmp_path) as workspace:
         await workspace.run("true")
@@ -41,6 +42,7 @@ async def test_cancelled_at_every_checkpoint_a_command_leaves_nothing(tmp_path: 
         assert len(os.listdir("/dev/fd")) == before
 
 
+@pytest.mark.slow
 async def test_cancelled_at_every_checkpoint_a_terminal_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
     async def talk() -> None:
         shell = ["bash", "--norc", "--noprofile", "-i"]

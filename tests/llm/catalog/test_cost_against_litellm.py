@@ -43,6 +43,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.mark.slow  # of thousands of models
 async def test_what_a_call_costs_is_what_litellm_says() -> None:
     try:
         library = await litellm()

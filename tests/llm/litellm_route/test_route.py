@@ -133,6 +133,7 @@ def run(program: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow  # it imports litellm in a process of its own
 def test_importing_is_light_and_the_first_use_reads_no_env_file_and_keeps_quiet(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("FROM_ENV_FILE=1\n")
     program = """
