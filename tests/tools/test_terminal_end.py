@@ -90,6 +90,11 @@ async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(tmp_path:
         assert not told.new_shell
 
 
+async def interrupt_after(seconds: float, pid: int) -> None:
+    await anyio.sleep(seconds)
+    os.kill(pid, signal.SIGINT)
+
+
 @pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
 async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path, rounds: int) -> None:
     async with open_terminal(tmp_path) as terminal:
@@ -97,9 +102,10 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path,
         for number in range(rounds):
             (tmp_path / "begun").unlink(missing_ok=True)
             await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-            # The shell is at its prompt by now, and may be about to read the next line when it is told.
-            os.kill(pid, signal.SIGINT)
-            told = await terminal(f"echo number {number}")
+            async with anyio.create_task_group() as tasks:
+                # The shell may still be doing what belongs to its report, be at its prompt, or be about to read the next line.
+                tasks.start_soon(interrupt_after, number % 10 * 0.000_05, pid)
+                told = await terminal(f"echo number {number}")
             assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
             assert not told.new_shell
 

@@ -40,7 +40,8 @@ types is no part of the user's history."""
 # - It uses no name that a command may have made a function or read-only: builtins are asked for as such, and a function in
 #   the place of `builtin` itself is removed. The line that is typed says the number again, should its variable be gone.
 # - What was typed too late for the program that was to read it is read here, or it would be the next command: whoever types is
-#   asked to type nothing more, and all is read until the answer comes. Nobody who listens takes two seconds for it.
+#   asked to type nothing more, and all is read until the answer comes. Nobody who listens takes two seconds for it. A signal
+#   can have all of it begin again when the report is out already: it must not ask then, or it would read the next command away.
 # - The prompts show nothing, but are not empty: an empty PS1 is a sign of a shell that is not interactive.
 _AFTER: Final = r'{ __agentcore_report "$?" "%s" && \:; } >/dev/null 2>&1'
 _SETUP: Final = (
@@ -55,8 +56,8 @@ __agentcore_report() {
     ?*) \builtin set "+$__agentcore_set"; __agentcore_flags="\builtin set -$__agentcore_set;" ;;
     *) __agentcore_flags= ;;
   esac
-  \builtin printf '\033]7717;%s\007' "$2" >/dev/tty
-  until [[ $__agentcore_misses == xxxxxxxxx ]]; do
+  [[ ${__agentcore_answered-} == "$2" ]] || \builtin printf '\033]7717;%s\007' "$2" >/dev/tty
+  until [[ ${__agentcore_answered-} == "$2" || $__agentcore_misses == xxxxxxxxx ]]; do
     if \builtin read -r -t 2 __agentcore_line </dev/tty; then
       [[ $__agentcore_line != *" agentcore $2" ]] || \builtin break
     elif (($? > 128)); then
@@ -65,6 +66,7 @@ __agentcore_report() {
       __agentcore_misses+=x
     fi
   done
+  __agentcore_answered=$2
   \builtin set +o history
   \builtin hash python || \builtin hash python3
   __agentcore_python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}

@@ -182,13 +182,12 @@ class Shell:
             with anyio.move_on_after(_REPORT_SECONDS):
                 await self.idle()
             self._ended, self._mend = None, False
-            between = self._screen.finish()
-            before += between if between.strip() else ""  # a shell that is interrupted begins a line
+            before += self._screen.finish()
         self.take_live()
         self._whole = whole
         self._screen.whole = None if whole is None else whole.add
         await self._run(command, variables)
-        return before
+        return before if before.strip() else ""  # a shell that is interrupted begins a line
 
     async def _run(self, command: str, variables: Mapping[str, str]) -> None:
         nonce = new_nonce()
