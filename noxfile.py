@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -31,6 +32,9 @@ ASYNC_RULES_NOT_KEPT = {
     "ASYNC910": "not every function is a checkpoint; those that are say so",
     "ASYNC911": "the same, of generators",
 }
+
+SOAK_AT_ONCE = 25
+"""How many rounds of the terminal's tests one pytest does. A process that does more of them takes longer to begin."""
 
 PYTHONS = ["3.11", "3.12", "3.13"]
 HERE = Path(__file__).parent
@@ -109,13 +113,16 @@ def recordings(session: nox.Session) -> None:
 
 @nox.session
 def soak(session: nox.Session) -> None:
-    """Run the terminal's tests over and over, on as many rounds as stand behind `--` (1000), in another order each time."""
+    """Run the terminal's tests over and over, on as many rounds as stand behind `--` (1000), mixed in another order each time."""
     install(session, "all,test")
     rounds = int(session.posargs[0]) if session.posargs else 1000
     files = sorted(str(path.relative_to(HERE)) for path in (HERE / "tests/tools").glob("test_terminal_*.py"))
-    for number in range(1, rounds + 1):
-        session.log("round %d of %d", number, rounds)
-        session.run("pytest", "-q", "-n", "3", f"--randomly-seed={number}", *files)
+    # More workers than cores, because most of the time a test waits, and so that the machine is loaded.
+    workers = str(4 * (os.cpu_count() or 2))
+    for first in range(0, rounds, SOAK_AT_ONCE):
+        count = min(SOAK_AT_ONCE, rounds - first)
+        session.log("rounds %d to %d of %d", first + 1, first + count, rounds)
+        session.run("pytest", "-q", "-n", workers, "--count", str(count), f"--randomly-seed={first}", *files)
 
 
 @nox.session

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 
@@ -58,6 +59,15 @@ def test_the_process_ends_with_its_code_on_trio(kind: str, code: int, started: S
     assert anyio.run(started.ends_with, kind, "trio") == code
 
 
+async def at_rest(process: psutil.Process) -> None:
+    """Wait until a process waits at one place. What asyncio was at when the second signal comes may be left half done."""
+    still, switches = 0, -1
+    while still < 5:
+        await anyio.sleep(0.02)
+        before, switches = switches, process.num_ctx_switches().voluntary
+        still = still + 1 if switches == before and process.status() == psutil.STATUS_SLEEPING else 0
+
+
 async def interrupted_twice(cwd: Path) -> int:
     program = [sys.executable, str(PROGRAM), "hold", "asyncio"]
     with anyio.fail_after(60):
@@ -67,6 +77,7 @@ async def interrupted_twice(cwd: Path) -> int:
             assert await said.receive_until(b"\n", 100) == b"held"
             process.send_signal(signal.SIGINT)
             assert await said.receive_until(b"\n", 100) == b"asked"
+            await at_rest(psutil.Process(process.pid))
             process.send_signal(signal.SIGINT)
             return await process.wait()
 

@@ -106,8 +106,8 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path,
                 # The shell may still be doing what belongs to its report, be at its prompt, or be about to read the next line.
                 tasks.start_soon(interrupt_after, number % 10 * 0.000_05, pid)
                 told = await terminal(f"echo number {number}")
-            assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
-            assert not told.new_shell
+                assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
+                assert not told.new_shell
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ class Fence:
 
 def beginning_at_end(data: bytes, mark: bytes) -> int:
     """Say from where on the data may be the beginning of the mark; its length if it is not."""
-    for start in range(max(0, len(data) - len(mark) + 1), len(data)):
-        if mark.startswith(data[start:]):
-            return start
-    return len(data)
+    start = data.find(mark[:1], max(0, len(data) - len(mark) + 1))
+    while start >= 0 and not mark.startswith(data[start:]):
+        start = data.find(mark[:1], start + 1)
+    return start if start >= 0 else len(data)
