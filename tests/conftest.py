@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import iter_modules
@@ -34,6 +35,10 @@ settings.load_profile("every-commit")
 # Going through all objects, those of thousands of tests included, finds what is left open as well when it is done less
 # often: the last time is at the end of the session.
 gc.set_threshold(2_000, 10, 50)
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would each process that they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])
