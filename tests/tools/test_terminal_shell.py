@@ -35,10 +35,20 @@ async def test_the_answer_says_exit_code_directory_and_python(tmp_path: Path) ->
         python.chmod(0o755)
         await terminal(f"PATH={tmp_path}/bin:$PATH")
         (content,) = (await terminal("echo out; false")).to_content()
-        assert content == f"out\n[exit code 1; in {tmp_path}; python is {python}]"
+        assert content == f"out\n[exit code 1, of the last of 2 commands; in {tmp_path}; python is {python}]"
         (silent,) = (await terminal("true")).to_content()
         assert isinstance(silent, str)
         assert silent.startswith("(no output)\n[exit code 0;")
+
+
+async def test_that_there_were_several_commands_is_told_with_the_end_of_the_last(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal("false\nread\necho done", timeout=0.2)
+        assert (told.running, told.commands) == (True, 1)
+        told = await terminal("x", is_input=True)
+        assert (told.exit_code, told.commands) == (0, 3)
+        assert str(*told.to_content()).startswith("done\n[exit code 0, of the last of 3 commands; in ")
+        assert (await terminal("echo one")).commands == 1
 
 
 async def test_only_the_command_s_own_output_is_told(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ class TerminalObservation(Observation):
     """What was written, as a terminal would show it; of a long output the beginning and the end."""
     exit_code: int | None = None
     """Of the command, if it has ended; of the shell, if that has."""
+    commands: int = 1
+    """How many commands stood one behind the other in what has ended, as far as that is known. The exit code is that of the last."""
     running: bool = False
     """Whether a command runs."""
     timed_out: Literal["quiet", "limit"] | None = None
@@ -95,4 +97,5 @@ class TerminalObservation(Observation):
         where = f"; in {self.cwd}" if self.cwd else ""
         python = f"; python is {self.python}" if self.python else ""
         session = "" if self.session == "default" else f"; session {self.session}"
-        return f"[exit code {self.exit_code}{where}{python}{session}]"
+        which = f", of the last of {self.commands} commands" if self.commands > 1 else ""
+        return f"[exit code {self.exit_code}{which}{where}{python}{session}]"

@@ -17,7 +17,7 @@ from agentcore.workspace import Workspace
 from agentcore_tools._named import named_secrets
 from agentcore_tools._output import TEXT_LIMIT, Whole, shorten
 from agentcore_tools.terminal.action import TerminalAction
-from agentcore_tools.terminal.command import refuse
+from agentcore_tools.terminal.command import count, refuse
 from agentcore_tools.terminal.keys import is_key
 from agentcore_tools.terminal.observation import TerminalObservation
 from agentcore_tools.terminal.settings import TerminalSettings
@@ -55,6 +55,8 @@ class Session:
         self._marks = marks
         self._turn = anyio.Lock()
         self._shell: Shell | None = None
+        self._commands = 1
+        """How many commands stand in what runs, or ran last."""
         self._resume_told = False
         """Of a conversation that was resumed: whether the model knows that its shell is gone."""
         self._end_told = False
@@ -108,6 +110,7 @@ class Session:
 
     async def _run(self, action: TerminalAction, ctx: ToolContext) -> _Told:
         refuse(action.command)
+        commands = await count(action.command)
         variables = await named_secrets(action.command, ctx.secrets)
         earlier = await self._earlier(ctx)
         shell, new = await self._living_shell()
@@ -117,6 +120,7 @@ class Session:
         except WorkspaceError as error:
             await shell.close()
             raise ToolError(f"{error} The command was not run. The next one gets a new shell.") from error
+        self._commands = commands
         earlier += await self._titled("Since the last command, from the background:", before, ctx)
         told = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
         return told._replace(observation=told.observation.model_copy(update={"new_shell": new}), earlier=earlier)
@@ -178,7 +182,9 @@ class Session:
         if ended is None:
             return None
         code, cwd, python, _ = ended.report
-        observation = TerminalObservation(text=text, exit_code=code, cwd=cwd, python=python or None)
+        observation = TerminalObservation(
+            text=text, exit_code=code, commands=self._commands, cwd=cwd, python=python or None
+        )
         return _Told(observation, ended.whole)
 
     async def _earlier(self, ctx: ToolContext) -> str:
