@@ -139,12 +139,13 @@ async def test_a_census_shows_what_was_started_before_it_was_asked_for(tmp_path:
 async def test_a_process_that_is_just_replacing_its_program_is_known(tmp_path: Path) -> None:
     """For a moment it has no environment; a look that came then would take it for a stranger."""
 
-    def look_often() -> list[tuple[bytes, ...]]:
-        return [look_in_proc()[process.pid].marks for _ in range(100)]
+    def look_often() -> list[Seen]:
+        return [look_in_proc()[process.pid] for _ in range(100)]
 
     async with LocalWorkspace(tmp_path) as workspace:
         await workspace.write("again", "exec bash again")
         with anyio.fail_after(60):
             async with workspace.open_process("exec bash again") as process:
-                marks = await run_sync(look_often)
-    assert set(map(len, marks)) == {2}
+                looks = await run_sync(look_often)
+    # On a machine that is busy enough it stays in that state for a second, which is said.
+    assert {len(look.marks) for look in looks if not look.uncertain} == {2}
