@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
 
 import anyio
-import psutil
 from pydantic import JsonValue
 
 from agentcore.conversation.core import Core
@@ -156,22 +155,3 @@ async def line_in(path: Path) -> str:
         while not path.exists() or not path.read_text().endswith("\n"):
             await anyio.sleep(0.005)
     return path.read_text()
-
-
-def still_running(*pids: int) -> list[int]:
-    """Give those of the processes that run; one that only waits to be collected does not."""
-    found: list[int] = []
-    for pid in pids:
-        try:
-            if psutil.Process(pid).status() != psutil.STATUS_ZOMBIE:
-                found.append(pid)
-        except psutil.NoSuchProcess:
-            pass
-    return found
-
-
-async def until_gone(*pids: int) -> None:
-    """Wait until none of the processes runs."""
-    with anyio.fail_after(10):
-        while still_running(*pids):
-            await anyio.sleep(0.01)

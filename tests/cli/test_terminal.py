@@ -11,6 +11,8 @@ import anyio
 import psutil
 import pytest
 
+from living import until_gone
+
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
@@ -23,14 +25,8 @@ def kinds(cli: Cli) -> list[str]:
     return [event["kind"] for event in cli.events()]
 
 
-def descendants(pid: int) -> list[psutil.Process]:
-    return psutil.Process(pid).children(recursive=True)
-
-
-async def gone(processes: list[psutil.Process]) -> None:
-    with anyio.fail_after(30):
-        while any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in processes):
-            await anyio.sleep(0.02)
+def descendants(pid: int) -> list[int]:
+    return [process.pid for process in psutil.Process(pid).children(recursive=True)]
 
 
 async def test_ctrl_c_interrupts_and_keeps_everything(cli: Cli) -> None:
@@ -46,7 +42,7 @@ async def test_ctrl_c_interrupts_and_keeps_everything(cli: Cli) -> None:
         await screen.shows("interrupted, and everything so far is kept")
         await screen.shows(f"agentcore resume {cli.ids()[0]}")
         assert await screen.ends() == 4
-    await gone(processes)
+    await until_gone(*processes)
     assert kinds(cli)[-1] == "interrupt"
     assert kinds(cli).count("agent_error") == 1
     assert (await cli.run("log", "verify")).code == 0
@@ -72,7 +68,7 @@ async def test_a_second_ctrl_c_leaves_at_once(cli: Cli) -> None:
         await screen.types(CTRL_C)
         # 4 if the first one was through with everything before the second one came.
         assert await screen.ends() in {4, 130}
-    await gone(processes)
+    await until_gone(*processes)
     assert (await cli.run("log", "verify")).code in {0, 3}
 
 
@@ -96,7 +92,7 @@ async def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli
         await screen.types(CTRL_C)
         await screen.shows(f"left at once; the log is kept. go on: agentcore resume {cli.ids()[0]}")
         assert await screen.ends() == 130
-    await gone(processes)
+    await until_gone(*processes)
 
 
 async def test_ctrl_c_before_it_begins_says_that_and_how_to_go_on(cli: Cli) -> None:
@@ -134,7 +130,7 @@ async def test_a_system_that_ends_programs_interrupts_and_reads_its_signal(cli: 
         processes = descendants(screen.process.pid)
         os.kill(screen.process.pid, number)
         assert await screen.ends() == code
-    await gone(processes)
+    await until_gone(*processes)
     assert kinds(cli)[-1] == "interrupt"
 
 

@@ -26,7 +26,8 @@ from agentcore.messages import TextBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import OUTPUT_LIMIT, ToolRegistry, ToolSpec
 from agentcore_tools import coding_tools, terminal_tool
-from opened_tool import line_in, still_running
+from living import still_running
+from opened_tool import line_in
 
 ROOT = Path(__file__).parents[2]
 

@@ -17,7 +17,8 @@ from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import OUTPUT_LIMIT, ToolContext, ToolSpec, read_call
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import RunAction, RunObservation, run_tool
-from opened_tool import KeepingHost, Opened, line_in, open_tool, still_running, until_gone
+from living import still_running, until_gone
+from opened_tool import KeepingHost, Opened, line_in, open_tool
 
 Run = Opened[RunAction, RunObservation]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agentcore.errors import ToolError
-from opened_tool import Terminal, line_in, open_terminal, still_running, until_gone
+from living import still_running, until_gone
+from opened_tool import Terminal, line_in, open_terminal
 
 
 @pytest.fixture(scope="module")

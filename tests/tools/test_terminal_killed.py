@@ -16,7 +16,7 @@ import pytest
 from agentcore import Agent, Conversation, FileStore, ObservationEvent
 from agentcore.testing import ScriptedLLM, say
 from agentcore_tools import run_tool, terminal_tool
-from opened_tool import still_running
+from living import still_running
 
 AGENT = """
     import sys

@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 from agentcore.errors import ToolError
-from opened_tool import line_in, open_terminal, still_running
+from living import still_running
+from opened_tool import line_in, open_terminal
 
 
 async def test_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import pytest
 from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.afterwards import end_all
 from agentcore.workspace.guard import GUARD
+from living import still_running
 
 AGENT = """
     import sys
@@ -50,10 +51,6 @@ def children() -> Iterator[list[int]]:
             os.kill(pid, signal.SIGKILL)
 
 
-def living(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE]
-
-
 def test_killed_at_once_a_program_leaves_nothing_it_started(
     tmp_path: Path, surroundings: dict[str, str], children: list[int]
 ) -> None:
@@ -67,12 +64,12 @@ def test_killed_at_once_a_program_leaves_nothing_it_started(
                 if (tmp_path / "pids").exists():
                     children[:] = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
             children += [child.pid for child in psutil.Process(agent.pid).children(recursive=True)]
-            assert len(living(children)) == len(children)
+            assert still_running(*children) == children
         finally:
             agent.kill()
     deadline = time.monotonic() + 30
-    while left := living(children):
-        assert time.monotonic() < deadline, [psutil.Process(pid).cmdline() for pid in left]
+    while left := still_running(*children):
+        assert time.monotonic() < deadline, left
         time.sleep(0.01)
 
 
