@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import anyio
@@ -25,8 +26,13 @@ def kinds(cli: Cli) -> list[str]:
     return [event["kind"] for event in cli.events()]
 
 
-def descendants(pid: int) -> list[int]:
-    return [process.pid for process in psutil.Process(pid).children(recursive=True)]
+def descendants(pid: int) -> dict[int, str]:
+    """Give the names of all that a process started, by their numbers."""
+    found: dict[int, str] = {}
+    for process in psutil.Process(pid).children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            found[process.pid] = process.name()
+    return found
 
 
 async def test_ctrl_c_interrupts_and_keeps_everything(cli: Cli) -> None:
@@ -34,7 +40,7 @@ async def test_ctrl_c_interrupts_and_keeps_everything(cli: Cli) -> None:
         await screen.shows("│ begun")
         with anyio.fail_after(30):
             # It says that it has begun before it becomes what sleeps.
-            while "sleep" not in [process.name() for process in descendants(screen.process.pid)]:
+            while "sleep" not in descendants(screen.process.pid).values():
                 await anyio.sleep(0.02)
         processes = descendants(screen.process.pid)
         await screen.types(CTRL_C)
