@@ -122,8 +122,15 @@ def _costly(nodeid: str) -> str | None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what stays together longest, and leave the rest in the order that chance gave it."""
-    items.sort(key=lambda item: _costly(item.nodeid) is None)
+    """Begin with what stays together longest, and leave the rest in the order that chance gave it.
+
+    But for the terminal's tests: they wait more than they work. With all workers at them at once, no core has anything to do.
+    """
+    waiting = [item for item in items if "tools/test_terminal_" in item.nodeid]
+    others = [item for item in items if "tools/test_terminal_" not in item.nodeid]
+    others.sort(key=lambda item: _costly(item.nodeid) is None)
+    place = {item: at / len(part) for part in (waiting, others) for at, item in enumerate(part)}
+    items.sort(key=place.__getitem__)
 
 
 class ByCost(LoadScopeScheduling):

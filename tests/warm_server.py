@@ -4,11 +4,12 @@
 
 A message on the socket, behind its length in 4 bytes, is a program. With the length come its standard input, output and
 error, and a pipe on which its process id and, at its end, its exit code are told. The program's process becomes the main
-program of this interpreter: it is in a session of its own, and ends as any Python does.
+program of this interpreter: it is in a session of its own, and ends as any Python does, as far as anybody sees.
 """
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import json
@@ -40,8 +41,15 @@ def main() -> None:
     frozen = gc.get_freeze_count()
     gc.get_freeze_count = lambda: frozen
     program = serve(socket.socket(fileno=int(descriptor)))
-    if program is not None:
+    if program is None:
+        return
+    try:
         run(program)
+    except SystemExit as ended:
+        if ended.code is not None and not isinstance(ended.code, int):
+            raise
+        end(ended.code or 0)
+    end(0)
 
 
 def build_models() -> None:
@@ -112,6 +120,20 @@ def run(program: dict[str, Any]) -> None:
         sys.path[0] = os.path.dirname(name)
         sys.argv = [name, *arguments]
         runpy.run_path(name, run_name="__main__")
+
+
+def end(code: int) -> None:
+    """End as an interpreter does, but for taking all modules apart: that would write to, and so copy, all that was imported."""
+    # As they are called when an interpreter ends, for which no names are published.
+    cast("Any", threading)._shutdown()
+    cast("Any", atexit)._run_exitfuncs()
+    gc.collect()  # it warns of what was left open
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # which says so
+    os._exit(code)
 
 
 def opened(number: int, before: object) -> TextIO:
