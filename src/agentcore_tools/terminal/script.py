@@ -18,8 +18,11 @@ HEIGHT: Final = 50
 START: Final = "stty -echo; exec bash --noprofile --norc --noediting +H -i"
 """Interactive, so that Ctrl-C ends a command and not the shell; without history expansion, because nobody means it."""
 
-MEND: Final = "stty sane -echo 2>/dev/null"
-"""What brings a terminal back into the state in which commands find it."""
+MEND: Final = r'\builtin : "$(\command stty sane -echo 2>/dev/null)"'
+"""What brings a terminal back into the state in which commands find it.
+
+In a substitution, which is no job: a signal that came as a job was started would leave it in the background, stopped.
+"""
 
 ENVIRONMENT: Final = dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "BAT_PAGER"), "cat") | {
     "AWS_PAGER": "",
