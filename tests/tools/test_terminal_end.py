@@ -10,6 +10,7 @@ import anyio
 import pytest
 
 from agentcore.errors import ToolError
+from agentcore_tools.terminal import shell
 from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
 
@@ -109,6 +110,28 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path,
                 told = await terminal(f"echo number {number}")
                 assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
                 assert not told.new_shell
+
+
+async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        pid = int((await terminal("echo $$")).text)
+        await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+        # The same as its second, and as often as need be.
+        monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)
+        monkeypatch.setattr(shell, "_MEND_TIMES", 1000)
+        os.kill(pid, signal.SIGSTOP)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(continue_after, 0.2, pid)
+            told = await terminal("echo here")
+            assert told.text.rstrip("\n").endswith("here")
+            assert (told.exit_code, told.new_shell) == (0, False)
+
+
+async def continue_after(seconds: float, pid: int) -> None:
+    await anyio.sleep(seconds)
+    os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ TYPE_SECONDS: Final = 5.0
 """How long what is typed may wait to be taken. A shell takes it at once; one that does not is stopped, or something else."""
 # How long after an interruption the shell may take to say that it is ready; it takes milliseconds.
 _REPORT_SECONDS: Final = 1.0
+_MEND_TIMES: Final = 5
 _LAST_WORDS_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 10.0
 # Ctrl-U. A key that came too late for its program is the beginning of a line until it is taken back.
@@ -178,19 +179,27 @@ class Shell:
         """
         before = self._screen.finish()
         if self._mend:
-            await self._run(MEND, {})
-            with anyio.move_on_after(_REPORT_SECONDS):
-                await self.idle()
-            self._ended, self._mend = None, False
+            await self._do_mend()
             before += self._screen.finish()
         self.take_live()
         self._whole = whole
         self._screen.whole = None if whole is None else whole.add
-        await self._run(command, variables)
+        await self._run(command, variables, new_nonce())
         return before if before.strip() else ""  # a shell that is interrupted begins a line
 
-    async def _run(self, command: str, variables: Mapping[str, str]) -> None:
+    async def _do_mend(self) -> None:
+        """Bring the terminal back into order; the command may be typed only when that is over, or it might be thrown away."""
         nonce = new_nonce()
+        for _ in range(_MEND_TIMES):
+            await self._run(MEND, {}, nonce)
+            # It is lost to a signal, or the machine is busy. Then it is done twice, which does no harm.
+            with anyio.move_on_after(_REPORT_SECONDS) as waiting:
+                await self.idle()
+            if not waiting.cancelled_caught:
+                break
+        self._ended, self._mend = None, False
+
+    async def _run(self, command: str, variables: Mapping[str, str], nonce: int) -> None:
         lines = command_lines(command, nonce, variables)
         self._fence.expect(nonce)
         self._echoes = [Echo(lines)]
