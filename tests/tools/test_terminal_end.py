@@ -129,6 +129,22 @@ async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_
             assert (told.exit_code, told.new_shell) == (0, False)
 
 
+async def test_a_shell_that_does_not_come_back_after_an_interruption_is_given_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        pid = int((await terminal("echo $$")).text)
+        await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+        monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):
+            await terminal("touch ran")
+        told = await terminal("ls; echo end")
+        assert told.text.endswith("begun\nend\n")
+        assert told.new_shell
+        assert still_running(pid) == []
+
+
 async def continue_after(seconds: float, pid: int) -> None:
     await anyio.sleep(seconds)
     os.kill(pid, signal.SIGCONT)

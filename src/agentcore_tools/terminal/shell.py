@@ -39,7 +39,7 @@ TYPE_SECONDS: Final = 5.0
 """How long what is typed may wait to be taken. A shell takes it at once; one that does not is stopped, or something else."""
 # How long after an interruption the shell may take to say that it is ready; it takes milliseconds.
 _REPORT_SECONDS: Final = 1.0
-_MEND_TIMES: Final = 5
+_MEND_TIMES: Final = 10
 _LAST_WORDS_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 10.0
 # Ctrl-U. A key that came too late for its program is the beginning of a line until it is taken back.
@@ -175,7 +175,7 @@ class Shell:
             whole: What keeps all of its output.
 
         Raises:
-            WorkspaceError: the shell takes no input.
+            WorkspaceError: the shell takes no input, or nobody can know whether it would take this as a command.
         """
         before = self._screen.finish()
         if self._mend:
@@ -188,7 +188,11 @@ class Shell:
         return before if before.strip() else ""  # a shell that is interrupted begins a line
 
     async def _do_mend(self) -> None:
-        """Bring the terminal back into order; the command may be typed only when that is over, or it might be thrown away."""
+        """Bring the terminal back into order. A command may be typed only when that is over, or it might be thrown away.
+
+        Raises:
+            WorkspaceError: the shell does not say that it is over, or takes no input.
+        """
         nonce = new_nonce()
         for _ in range(_MEND_TIMES):
             await self._run(MEND, {}, nonce)
@@ -196,8 +200,9 @@ class Shell:
             with anyio.move_on_after(_REPORT_SECONDS) as waiting:
                 await self.idle()
             if not waiting.cancelled_caught:
-                break
-        self._ended, self._mend = None, False
+                self._ended, self._mend = None, False
+                return
+        raise WorkspaceError("The shell did not come back from an interruption.")
 
     async def _run(self, command: str, variables: Mapping[str, str], nonce: int) -> None:
         lines = command_lines(command, nonce, variables)
