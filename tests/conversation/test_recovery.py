@@ -143,13 +143,16 @@ async def test_a_tool_is_asked_what_became_of_its_action(tmp_path: Path, amount:
     assert not ran
 
 
-async def test_what_was_approved_and_never_started_is_not_started_by_opening(tmp_path: Path) -> None:
+async def test_what_was_approved_and_never_started_is_started_by_the_next_run_and_not_by_opening(
+    tmp_path: Path,
+) -> None:
     waiting = action("change", confirm=True)
     store = await crash_with(waiting, ActionApproved(cause=waiting.id))
     async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
-        assert outcomes(conversation) == ["interrupted"]
-        await conversation.run()
-    assert not ran
+        assert not outcomes(conversation)
+        assert not ran
+        assert (await conversation.run()).text == "went on"
+    assert ran == ["x"], "the yes outlives the crash: the next run carries it out"
 
 
 async def test_what_waits_for_a_person_still_waits(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def whole(state: ConversationState) -> dict[str, Any]:
         "secret_names": list(state.secret_names),
         "title": state.title,
         "tags": dict(state.tags),
-        "run_steps": state.run_steps,
+        "run_steps": state.run.steps,
         "worked_seconds": state.worked_seconds,
     }
 

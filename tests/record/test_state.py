@@ -175,7 +175,7 @@ def test_a_log_on_disk_that_is_read_again_is_the_one_that_was_written(
 
 def test_a_new_conversation_is_idle_and_empty() -> None:
     state = ConversationState("c")
-    assert (state.status, state.head, state.run_seq, state.run_steps, state.view_epoch) == (IDLE, 0, 0, 0, 0)
+    assert (state.status, state.head, state.run.seq, state.run.steps, state.view_epoch) == (IDLE, 0, 0, 0, 0)
     assert (list(state.events), list(state.shown), dict(state.open_actions), state.pending) == ([], [], {}, ())
     assert (state.prompt, state.answer, state.title, state.policy, state.last_user_seq) == (None, None, None, None, 0)
     assert (state.usage, state.limits, state.secret_names, dict(state.tags)) == (Usage(), Limits(), (), {})
@@ -245,12 +245,12 @@ def test_usage_adds_up_by_model_over_branches_and_side_questions() -> None:
     assert state.usage == one + two + one
     assert (state.usage.total_tokens, state.usage.cost, state.usage.known_cost) == (31, None, Decimal("0.2"))
     assert dict(state.usage_by_model) == {"a": one + one, "b": two}
-    assert (state.run_seq, state.run_steps) == (1, 2), "a side question is no step"
+    assert (state.run.seq, state.run.steps) == (1, 2), "a side question is no step"
     fold(status(IDLE), status(RUNNING, "run"), state=state)
-    assert (state.run_seq, state.run_steps) == (7, 0)
+    assert (state.run.seq, state.run.steps) == (7, 0)
     fold(UsageEvent(model="a", usage=one), status(ConversationStatus.WAITING_FOR_CONFIRMATION), state=state)
     fold(status(RUNNING), UsageEvent(model="a", usage=one), state=state)
-    assert (state.run_seq, state.run_steps) == (7, 2), "going on after an approval is the same run"
+    assert (state.run.seq, state.run.steps) == (7, 2), "going on after an approval is the same run"
 
 
 def test_time_is_counted_while_it_works_and_not_while_it_waits() -> None:

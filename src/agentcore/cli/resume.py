@@ -76,7 +76,7 @@ async def resume_conversation(
             f"It is finished. To go on, say what to do next: {settings.command(f'resume {conversation_id}')} '...'",
         )
         if json:
-            result = RunResult(status=state.status, text=state.answer, first_seq=state.run_seq, last_seq=state.head)
+            result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)
             JsonLines().result(conversation_id, result, 0)
         return 0
     agent = agent_of(state, settings, model=model, base_url=base_url, retries=retries)

@@ -11,12 +11,15 @@ __all__ = ["ask_aside"]
 
 
 async def ask_aside(core: Core, question: str) -> str:
-    """Ask the model and give its words; only the usage is kept.
+    """Ask the model from what it knows of the conversation; the history keeps no trace, the usage counts.
 
     Raises:
         ModelError: There is no reply.
     """
-    core.refuse_elsewhere()
+    return await core.jobs.do(lambda: _ask(core, question), name="ask", finish=False)
+
+
+async def _ask(core: Core, question: str) -> str:
     core.view.update(core.state)
     prompt = core.state.prompt
     words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"
@@ -27,7 +30,7 @@ async def ask_aside(core: Core, question: str) -> str:
         () if prompt is None else prompt.tools,
         context=CallContext(conversation_id=core.state.conversation_id, prompt_cache_key=core.state.conversation_id),
     )
-    await core.journal.keep(
+    await core.journal.write_shielded(
         UsageEvent(
             purpose="ask",
             model=reply.model,

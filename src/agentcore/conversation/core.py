@@ -2,79 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from contextvars import Context
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
-from pydantic import JsonValue
 
 from agentcore.agent import Agent
+from agentcore.commands import AddSecrets, Approve, Interrupt, Leave, Reject, Rewind, Run, SetLimits, SetPolicy
 from agentcore.context import View
+from agentcore.conversation.calls import CallTable
 from agentcore.conversation.deltas import DeltaHub
 from agentcore.conversation.home import Home
-from agentcore.conversation.journal import Journal
-from agentcore.conversation.limits import WorkClock
-from agentcore.conversation.result import RunResult
+from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.journal import Decision, Journal
+from agentcore.conversation.output import RunOutput
+from agentcore.conversation.prompt import PromptSource
+from agentcore.conversation.result import make_result
+from agentcore.conversation.stuck import StuckTracker
 from agentcore.conversation.tools import ToolBench
+from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import Bell
-from agentcore.errors import StoreError
+from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
-from agentcore.security import Confirm, ConfirmationPolicy
-from agentcore.stuck import StuckDetector
+from agentcore.security import AlwaysConfirm, Confirm, ConfirmationPolicy, read_policy
 from agentcore.workspace import Workspace
 
-__all__ = ["Core", "Turn"]
+__all__ = ["Core", "Lifecycle"]
 
 
-class Turn:
-    """One stretch of work, from a `run` (or an approval) until it settles."""
+class Lifecycle:
+    """How far a conversation is from its end, and what becomes of it then. Its own task reads it, others ask."""
 
-    def __init__(self, context: Context, *, code: str) -> None:
-        self.context = context
-        self.code = code
-        """What began it: "run", or "approved"."""
-        self.done = anyio.Event()
-        self.ready = True
-        """Whether what it begins with is in the log."""
-        self.begun = False
-        self.waiters = 0
-        self.scope = anyio.CancelScope()
-        """Cancelled by an interrupt."""
-        self.calls: set[anyio.CancelScope] = set()
-        """Of the calls that run, whose tasks are not inside of `scope`: cancelled with it."""
-        self.reason: str | None = None
-        """Of an interrupt."""
-        self.closing = False
-        self.settling = False
-        """Whether the event that ends it is on its way, or in the log."""
-        self.clock: WorkClock | None = None
-        self.first_seq = 0
-        self.result: RunResult | None = None
-        self.error: BaseException | None = None
-        self.fatal = False
-        """Whether the conversation ended with `error`, not the turn alone."""
+    def __init__(self, *, delete: bool) -> None:
+        self.stop = anyio.Event()
+        """Set to end the conversation."""
+        self.ended = anyio.Event()
+        """Set when nothing is left of it."""
+        self.serving = False
+        """Whether turns begin: not while it is being opened or closed."""
+        self.failure: StoreError | None = None
+        """Why the log is dead."""
+        self.delete = delete
+        """Whether the log and what is kept in the workspace go with the conversation."""
+        self.delete_error: StoreError | None = None
+        """Why the log could not be removed."""
 
-    def end(self, result: RunResult, error: BaseException | None, *, fatal: bool) -> None:
-        """Let those who wait for it have what it came to."""
-        self.result = result
-        self.error = error
-        self.fatal = fatal
-        self.done.set()
-
-    def interrupt(self, reason: str | None) -> None:
-        """Stop it where it is, begun or not."""
-        self.reason = self.reason or reason
-        self.scope.cancel()
-        for call in tuple(self.calls):
-            call.cancel()
+    def fail(self, error: StoreError) -> None:
+        """End it, because the log is dead."""
+        self.failure = error
+        self.stop.set()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -90,29 +73,25 @@ class Core:
     deltas: DeltaHub
     secrets: SecretRegistry
     policy: ConfirmationPolicy
+    """The one in force: changed when the event that records it is folded."""
     confirm: Confirm | None
+    """The program's callback, where that decides in place of a policy."""
     bench: ToolBench
-    hands: TaskGroup
+    call_tasks: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
+    jobs: Jobs
     home: Home
-    inbox: MemoryObjectSendStream[None]
-    stuck: StuckDetector | None
+    queued_turns: MemoryObjectSendStream[Turn]
+    """To the driver."""
+    stuck: StuckTracker
     clock: Callable[[], float]
+    life: Lifecycle
+    prompt: PromptSource
     view: View = field(default_factory=View)
+    calls: CallTable = field(default_factory=CallTable)
+    output: RunOutput = field(default_factory=RunOutput)
     turn: Turn | None = None
-    """The turn under way, or about to begin."""
-    calls: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])
-    """The calls that run or are about to, by action id: each can be cancelled by itself."""
-    arguments: dict[str, dict[str, JsonValue]] = field(default_factory=dict[str, dict[str, JsonValue]])
-    """The arguments of open actions as they were given, where the log has them masked."""
-    rerun: set[str] = field(default_factory=set[str])
-    """Read-only actions that a crash cut off: to be run again with the next turn."""
-    stuck_seen: int = 0
-    """The head up to which the stuck detector has seen the log."""
-    stuck_epoch: int = -1
-    """The view's epoch then: after a rewind it has to see the other branch."""
-    output: Any = None
-    """The value that the agent finished with, where it has an output type."""
+    """The turn that works or is about to; None as soon as the log says how it settled."""
     answered: bool = False
     """Whether the model has answered since the conversation was opened."""
     opened_at: int = 0
@@ -120,18 +99,6 @@ class Core:
     repaired: str | None = None
     spooled: int = 0
     """Bytes of whole outputs kept in the workspace."""
-    delete: bool = False
-    """Whether the log and what is kept in the workspace go with the conversation."""
-    undeleted: StoreError | None = None
-    """Why the log could not be removed."""
-    stop: anyio.Event = field(default_factory=anyio.Event)
-    """Set to end the conversation."""
-    ended: anyio.Event = field(default_factory=anyio.Event)
-    """Set when nothing is left of it."""
-    closing: bool = False
-    failure: StoreError | None = None
-    told: bool = False
-    """Whether a caller was given the failure."""
 
     @cached_property
     def ran_before(self) -> frozenset[str]:
@@ -147,22 +114,78 @@ class Core:
 
     def refuse_elsewhere(self) -> None:
         """Raise where the caller runs in another event loop, and this has not ended."""
-        if not self.ended.is_set():
+        if not self.life.ended.is_set():
             self.home.refuse_elsewhere()
 
-    def scope_of(self, action_id: str) -> anyio.CancelScope:
-        """Give the scope of a call, made when first asked for: whoever sees the action can stop it."""
-        if (scope := self.calls.get(action_id)) is None:
-            scope = self.calls[action_id] = anyio.CancelScope()
-        return scope
+    def recorded(self, decisions: Sequence[Decision]) -> None:
+        """Act on a group commit (see `RecordListener`)."""
+        for decision in decisions:
+            self._put_in_force(decision)
+        working = self.state.is_working
+        if self.turn is not None and not working:
+            self.end_turn(self.turn)
+        if working and self.turn is None and self.life.serving:
+            self._begin_turn(next((each for each in decisions if each.command.kind in ("run", "approve")), None))
+        for decision in decisions:
+            if isinstance(decision.command, Run):
+                self._wait_for_turn(decision)
 
-    def forget_call(self, action_id: str) -> None:
-        """Let go of what is kept for a call until it is answered."""
-        self.calls.pop(action_id, None)
-        self.arguments.pop(action_id, None)
+    def _put_in_force(self, decision: Decision) -> None:
+        """Let a command that was recorded, or that the log knew already, take effect on what lives here only."""
+        match decision.command:
+            case Approve(ids=(action_id,), arguments=edited) if edited is not None:
+                action = self.state.open_actions.get(action_id)
+                if (
+                    action is not None
+                    and action.approval is not None
+                    and action.approval.command == decision.command.id
+                ):
+                    self.calls.keep_arguments(action_id, decision.attachment.arguments)
+            case Reject() | Rewind():
+                self.calls.forget_answered(self.state.open_actions)
+            case SetPolicy(policy=recorded) if self.state.policy == recorded:
+                # A policy of the program's own that is not here: until it is given again, ask about everything.
+                self.policy = decision.attachment.policy or read_policy(recorded) or AlwaysConfirm()
+                self.confirm = None
+            case SetLimits():
+                if self.turn is not None and self.turn.timer is not None:
+                    self.turn.timer.set_limits(self.state.limits)
+            case Interrupt(run=run) as command if self.turn is not None and self.turn.run == run:
+                self.turn.interrupt(command.reason, command=command.id, by=command.by)
+                decision.turn = self.turn
+            case Leave(waiter=waiter):
+                if self.turn is not None:
+                    self.turn.leave(waiter)
+            case AddSecrets() | _:
+                pass
 
-    def wake(self) -> None:
-        """Tell the driver that there may be something to do."""
-        # Full means that it is awake already; closed, that it never will be again.
-        with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            self.inbox.send_nowait(None)
+    def _begin_turn(self, decision: Decision | None) -> None:
+        context = None if decision is None else decision.attachment.context
+        self.turn = Turn(self.state.run.seq, context or copy_context(), self.calls)
+        # A driver that has ended takes no more: the conversation ends, and closes the turn then.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            self.queued_turns.send_nowait(self.turn)
+
+    def _wait_for_turn(self, decision: Decision) -> None:
+        """Give a `run` what it waits for."""
+        if self.turn is None:
+            decision.turn = make_result(self.state, self.output.get(self.agent, self.state))
+        else:
+            decision.turn = self.turn
+            self.turn.waiters.add(decision.command.id)
+
+    def end_turn(self, turn: Turn) -> None:
+        """Tell those who wait for a turn what it came to: the log says it, or is dead, or nobody works on it any more."""
+        if self.turn is turn:
+            self.turn = None
+        if not turn.settled:
+            if self.life.failure is not None:
+                turn.error, turn.fatal = self.life.failure, True
+            turn.end(make_result(self.state, self.output.get(self.agent, self.state)))
+
+    def close_turn(self) -> None:
+        """End the turn that nobody carries out any more."""
+        if self.turn is not None:
+            self.turn.error = self.turn.error or ConversationClosed(self.state.conversation_id)
+            self.turn.fatal = True
+            self.end_turn(self.turn)

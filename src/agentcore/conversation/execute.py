@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
-from pydantic import JsonValue
 
 from agentcore.agent import Call
-from agentcore.conversation.ask import ask_aside
+from agentcore.conversation.calls import RunningCall, interrupted, schedule
 from agentcore.conversation.core import Core
-from agentcore.conversation.deltas import StreamDelta
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
 from agentcore.conversation.inside import enter_inside
-from agentcore.conversation.queue import Place, Queue
-from agentcore.conversation.spool import GrowingSpool, open_spool, spool, spool_if_room
+from agentcore.conversation.spool import spool_if_room
 from agentcore.conversation.telling import describe, masked_repr, text_of
+from agentcore.conversation.tool_host import CallHost, make_context
 from agentcore.errors import AgentcoreError
-from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
-from agentcore.llm import LLM
-from agentcore.llm.catalog import model_info
+from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
-from agentcore.messages import Message, ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Medium, Observation, Resource, ToolContext, cut
+from agentcore.messages import ResultBlock, TextBlock
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, cut
 
-__all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
+__all__ = ["CallBatch", "observe"]
 
 _log = get_logger(__name__)
 
@@ -37,269 +33,161 @@ _STOP_SECONDS = 10.0
 """How long a call may take to end when it is stopped; longer than a well-behaved tool takes to clean up."""
 
 
-class CallHost:
-    """What a running call may ask of its conversation."""
-
-    def __init__(self, core: Core, event: ActionEvent) -> None:
-        self._core = core
-        self._event = event
-        self._turn = core.turn
-        self._masking = core.secrets.masker.stream()
-        self._offset = 0
-
-    async def progress(self, action_id: str, text: str) -> None:
-        """Show people what the tool is doing; nothing is kept."""
-        assert action_id == self._event.id
-        self._core.home.refuse_elsewhere()
-        self._show(self._masking.feed(text))
-        await checkpoint()
-
-    def finish(self) -> None:
-        """Show what masking still held back."""
-        self._show(self._masking.finish())
-
-    def _show(self, shown: str) -> None:
-        if shown:
-            self._core.deltas.publish(
-                StreamDelta(
-                    type="progress",
-                    action_id=self._event.id,
-                    tool_name=self._event.tool_name,
-                    offset=self._offset,
-                    text=shown,
-                )
-            )
-            self._offset += len(shown)
-
-    async def send(self, text: str) -> None:
-        """Add a message that the model reads at its next step."""
-        await self._core.journal.write(MessageEvent(source="environment", message=Message.user(text), code="tool"))
-
-    async def interrupt(self) -> None:
-        """Stop the turn of the call; one that ended is not mistaken for the turn that works now."""
-        self._core.home.refuse_elsewhere()
-        if self._turn is not None:
-            self._turn.interrupt(f"the tool {self._event.tool_name!r} asked for it")
-        await checkpoint()
-
-    async def ask(self, question: str) -> str:
-        """Ask the model a side question."""
-        return await ask_aside(self._core, question)
-
-    async def spool(self, name: str, data: bytes) -> str:
-        """Keep a whole output in the workspace's private folder and give its path."""
-        return await spool(self._core, name, data)
-
-    async def open_spool(self, name: str, limit: int) -> GrowingSpool:
-        """Begin a file there that grows while an output comes."""
-        return await open_spool(self._core, name, limit)
-
-    async def takes(self, medium: Medium) -> bool | None:
-        """Say whether the agent's model can look at it, as far as that is known."""
-        model = self._core.agent.llm
-        if not isinstance(model, LLM):
-            await checkpoint()
-            return None
-        features = (await model_info(model)).features
-        return features.vision if medium == "image" else features.pdf
-
-    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
-        """Give what the newest observation of a tool recorded, whether the model is still shown it or not."""
-        for event in reversed(self._core.state.shown):
-            if isinstance(event, ObservationEvent) and event.tool_name == tool_name:
-                return event.data
-        return None
-
-
-def claims(core: Core, call: Call) -> Sequence[Resource]:
-    """Give the resources that a call uses; where the tool can't tell, that may be all there is."""
-    try:
-        return call.tool.resources_of(call.action, core.workspace.root)
-    except Exception as error:
-        told = masked_repr(core.secrets, error)
-        _log.warning("resources unknown: asking the tool raised", tool=call.tool.name, error=told)
-        return (Resource.workspace("write"),)
-
-
-def starts_at_once(core: Core, calls: Sequence[Call]) -> set[str]:
-    """Name the actions that wait for nothing: as many as may run at once, and none that conflicts with an earlier one."""
-    queue = Queue()
-    free: set[str] = set()
-    for call in calls:
-        if queue.enter(claims(core, call)).is_first and len(free) < core.agent.max_parallel_calls:
-            free.add(call.event.id)
-    return free
-
-
-async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) -> None:
-    """Run the calls and log each answer when it is there. Returns when all are answered.
-
-    Args:
-        core: The conversation.
-        calls: The calls, in the order the model made them.
-        started: The actions whose `ActionStarted` is in the log already.
-    """
-    if not calls:
-        await checkpoint()
-        return
-    crew = _Crew(core, len(calls))
-    queue = Queue()
-    with enter_inside(core.state.conversation_id):
-        for call in calls:
-            hand = _Hand(call, queue.enter(claims(core, call)), call.event.id in started)
-            crew.start(hand)
-    try:
-        await crew.settled.wait()
-    finally:
-        await crew.dismiss()  # noqa: ASYNC102 it is shielded and bounded where it waits
-
-
-class _Hand:
-    """One call that runs, or waits until it may."""
-
-    __slots__ = ("abandoned", "begun", "call", "place", "scope", "started")
-
-    def __init__(self, call: Call, place: Place, started: bool) -> None:
-        self.call = call
-        self.place = place
-        self.started = started
-        """Whether its `ActionStarted` is in the log."""
-        self.begun = False
-        """Whether its task has."""
-        self.scope = anyio.CancelScope()
-        """Cancelled with the turn. The call's own, which others may cancel, is inside."""
-        self.abandoned = False
-        """Whether it was answered because it does not stop."""
-
-
-class _Crew:
+class CallBatch:
     """The calls of one reply, a task for each.
 
     The tasks are not the turn's: a tool may shield itself from cancellation for ever, and no scope can make it end. It is
     answered and left behind then, so that the turn and the conversation can end. Its task ends when the tool lets it.
     """
 
-    def __init__(self, core: Core, calls: int) -> None:
+    def __init__(self, core: Core, calls: Sequence[Call]) -> None:
+        """Plan the calls, in the order the model made them. Whoever sees their actions from now on may stop them."""
         self._core = core
-        self._turn = core.turn
+        self._calls = [RunningCall(call, _resources_for(core, call)) for call in calls]
+        self._first = schedule(self._calls, core.agent.max_parallel_calls)
         at_once = core.agent.max_parallel_calls
-        self._room = anyio.CapacityLimiter(at_once) if calls > at_once else nullcontext()
-        self._hands: dict[str, _Hand] = {}
+        self._room = anyio.CapacityLimiter(at_once) if len(calls) > at_once else nullcontext()
+        self._left = {call.id: call for call in self._calls}
         self._errors: list[BaseException] = []
-        self.settled = anyio.Event()
-        """Set when all are over, or one of them failed."""
+        self._news = anyio.Event()
+        for call in self._calls:
+            core.calls.add(call)
 
-    def start(self, hand: _Hand) -> None:
-        """Run a call."""
-        self._hands[hand.call.event.id] = hand
-        if self._turn is not None:
-            self._turn.calls.add(hand.scope)
-        self._core.hands.start_soon(self._run, hand, name=f"call {hand.call.tool.name}")
+    def start_first(self) -> list[ActionStarted]:
+        """Mark the calls that wait for nothing as started; give the events that say so, to be kept before `run`."""
+        for call in self._first:
+            call.started = True
+        return [ActionStarted(cause=call.id) for call in self._first]
 
-    async def dismiss(self) -> None:
-        """Stop those that are not over, and wait for them as long as that can be expected of anybody.
+    def mark_started(self, action_ids: Collection[str]) -> None:
+        """Mark the calls that the log says have started, in an earlier process."""
+        for call in self._calls:
+            call.started = call.started or call.id in action_ids
+
+    async def run(self) -> None:
+        """Run the calls and log each answer when it is there. Returns when all are answered.
 
         Raises:
-            BaseException: What a call failed with.
+            BaseException: What agentcore's own part of a call failed with; a tool's failure is an answer.
         """
-        for hand in self._hands.values():
-            hand.scope.cancel()
+        if not self._calls:
+            await checkpoint()
+            return
+        with enter_inside(self._core.state.conversation_id):
+            for call in self._calls:
+                self._core.call_tasks.start_soon(self._run, call, name=f"call {call.call.tool.name}")
+        try:
+            await self._wait()
+        finally:
+            await self._dismiss()  # noqa: ASYNC102 it is shielded and bounded where it waits
+
+    async def _wait(self) -> None:
+        while self._left and not self._errors:
+            self._news = anyio.Event()
+            await self._news.wait()
+
+    async def _dismiss(self) -> None:
+        """Stop those that are not over, and wait for them as long as that can be expected of anybody."""
+        for call in self._left.values():
+            call.stop("the turn was stopped", "interrupted")
         await self._forget_unbegun()
-        if self._hands:
+        if self._left:
             with anyio.move_on_after(_STOP_SECONDS, shield=True):  # noqa: ASYNC912 it waits at least once
-                while self._hands:
-                    self.settled = anyio.Event()
-                    await self.settled.wait()
-        for hand in tuple(self._hands.values()):
-            await self._abandon(hand)
+                while self._left:
+                    self._news = anyio.Event()
+                    await self._news.wait()
+        for call in tuple(self._left.values()):
+            await self._abandon(call)
         if self._errors:
             error = to_raise(BaseExceptionGroup("calls", self._errors), self._errors)
             raise error from error.__cause__
 
     async def _forget_unbegun(self) -> None:
         """Wait for none whose task will never begin: asyncio, when its loop is stopped, cancels tasks before they do."""
-        if all(hand.begun for hand in self._hands.values()):
+        if all(call.begun for call in self._left.values()):
             return
         for _ in range(2):  # after one round all have begun that will
             await cancel_shielded_checkpoint()
-        for event_id in [event_id for event_id, hand in self._hands.items() if not hand.begun]:
-            self._core.forget_call(event_id)
-            del self._hands[event_id]
+        for call in [call for call in self._left.values() if not call.begun]:
+            self._end(call)
 
-    async def _run(self, hand: _Hand) -> None:
-        hand.begun = True
+    async def _run(self, call: RunningCall) -> None:
+        call.begun = True
         try:
-            with hand.scope:
-                await _run_call(self._core, hand, self._room)
+            with call.scope:
+                await self._run_when_free(call)
+            # What the turn stopped before it started is answered by the turn, together with what else is open.
+            if call.scope.cancelled_caught and (call.started or call.code == "cancelled"):
+                await self._record_stop(call)
         except get_cancelled_exc_class():
-            raise  # of whoever hosts the conversation
+            # Of whoever hosts the conversation.
+            if call.started and call.id in self._core.state.open_actions:
+                await self._record_stop(call)  # noqa: ASYNC102 a write can't be cancelled, and the store bounds it
+            raise
         except BaseException as error:
-            if hand.abandoned and not isinstance(error, Exception):
+            if call.abandoned and not isinstance(error, Exception):
                 raise
             self._errors.append(error)
         finally:
-            event = hand.call.event
-            hand.place.leave()
-            self._core.forget_call(event.id)
-            self._hands.pop(event.id, None)
-            if self._turn is not None:
-                self._turn.calls.discard(hand.scope)
-            if self._errors or not self._hands:
-                self.settled.set()
-            if hand.abandoned:
-                _log.info("tool that was left behind has ended", tool=event.tool_name, action=event.id)
+            self._end(call)
+            if call.abandoned:
+                _log.info("tool that was left behind has ended", tool=call.call.tool.name, action=call.id)
 
-    async def _abandon(self, hand: _Hand) -> None:
-        core, event = self._core, hand.call.event
-        hand.abandoned = True
+    def _end(self, call: RunningCall) -> None:
+        call.ended.set()
+        if self._left.pop(call.id, None) is not None:
+            self._core.calls.forget(call.id)
+        self._news.set()
+
+    async def _run_when_free(self, call: RunningCall) -> None:
+        for earlier in call.after:
+            await earlier.ended.wait()
+        async with self._room:
+            await checkpoint_if_cancelled()
+            if not call.started:
+                await self._core.journal.write(ActionStarted(cause=call.id))
+                call.started = True
+            call.seconds = self._core.state.limits.call_seconds
+            if call.seconds is not None:
+                call.scope.deadline = anyio.current_time() + call.seconds
+            answer = await _answer(self._core, call.call)
+            if not call.abandoned:
+                # What a tool did is kept even if it was stopped just then.
+                await self._core.journal.write_shielded(answer)
+
+    async def _record_stop(self, call: RunningCall) -> None:
+        """Answer a call that was stopped: by somebody, by its time, or with the whole conversation."""
+        if call.abandoned or self._core.life.failure is not None:
+            return
+        why, code = call.reason or "the turn was stopped", call.code
+        if call.reason is None and call.scope.cancelled_caught:
+            why, code = f"it took longer than {call.seconds:g} s", "call_seconds"
+        event, tool = call.call.event, call.call.tool
+        await self._core.journal.write_shielded(interrupted(event, why, code, in_thread=_runs_in_thread(tool)))
+
+    async def _abandon(self, call: RunningCall) -> None:
         _log.warning(
             "tool does not stop: it is left behind, and leaving the context of the conversation waits for it",
-            tool=event.tool_name,
-            action=event.id,
+            tool=call.call.tool.name,
+            action=call.id,
             seconds=_STOP_SECONDS,
         )
-        if event.id in core.state.open_actions and core.failure is None:
-            why = f"the turn was stopped, but {event.tool_name!r} did not stop within {_STOP_SECONDS:g} s and may still be running"
-            await core.journal.keep(interrupted(event, why, hand.call, "abandoned"))
+        if call.started and call.id in self._core.state.open_actions:
+            call.reason = f"the turn was stopped, but {call.call.tool.name!r} did not stop within {_STOP_SECONDS:g} s and may still be running"
+            call.code = "abandoned"
+            await self._record_stop(call)
+        call.abandoned = True
+        self._end(call)
 
 
-async def _run_call(core: Core, hand: _Hand, room: AbstractAsyncContextManager[None]) -> None:
-    call, event, seconds = hand.call, hand.call.event, core.state.limits.call_seconds
-    scope = core.scope_of(event.id)
+def _resources_for(core: Core, call: Call) -> Sequence[Resource]:
+    """Give the resources that a call uses; where the tool can't tell, that may be all there is."""
     try:
-        with scope:
-            await hand.place.turn()
-            async with room:
-                await checkpoint_if_cancelled()
-                if not hand.started:
-                    await core.journal.write(ActionStarted(cause=event.id))
-                if seconds is not None:
-                    scope.deadline = anyio.current_time() + seconds
-                answer = await _answer(core, call)
-                if not hand.abandoned:
-                    # What a tool did is kept even if it was stopped just then.
-                    await core.journal.keep(answer)
-        if scope.cancelled_caught and not hand.abandoned:
-            late = seconds is not None and anyio.current_time() >= scope.deadline
-            why = f"it took longer than {seconds:g} s" if late else "it was cancelled"
-            await core.journal.keep(interrupted(event, why, call, "call_seconds" if late else "cancelled"))
-    except get_cancelled_exc_class():
-        open_action = core.state.open_actions.get(event.id)
-        if open_action is not None and open_action.started and core.failure is None:
-            await core.journal.keep(  # noqa: ASYNC102 a write can't be cancelled, and the store bounds it
-                interrupted(event, "the turn was stopped", call, "interrupted")
-            )
-        raise
-
-
-def interrupted(event: ActionEvent, why: str, call: Call | None, code: str) -> AgentErrorEvent:
-    """Make the answer of a call that was stopped before its end."""
-    text = f"Interrupted: {why}. What it had done by then stays done."
-    if call is not None and _runs_in_thread(call.tool):
-        text += " It runs in a thread, which can't be stopped: it may still be running."
-    return AgentErrorEvent(
-        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=text, outcome="interrupted", code=code
-    )
+        return call.tool.resources_of(call.action, core.workspace.root)
+    except Exception as error:
+        shown = masked_repr(core.secrets, error)
+        _log.warning("resources unknown: asking the tool raised", tool=call.tool.name, error=shown)
+        return (Resource.workspace("write"),)
 
 
 async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
@@ -317,8 +205,8 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
         return _failed(core, event, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
     except BaseException as error:
         if all(isinstance(leaf, Exception | SystemExit) for leaf in leaves_of(error)):  # one, or a group of such
-            if core.failure is not None:
-                raise core.failure from None  # nothing can be answered any more
+            if core.life.failure is not None:
+                raise core.life.failure from None  # nothing can be answered any more
             return _failed(core, event, bare(error))
         context.request_cancel()
         raise
@@ -335,20 +223,6 @@ def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorE
         call_id=event.call_id,
         error=cut(text, OUTPUT_LIMIT, None),
         code=type(error).__name__,
-    )
-
-
-def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:
-    """Make what an executor is handed."""
-    return ToolContext(
-        workspace=core.workspace,
-        secrets=core.secrets,
-        conversation_id=core.state.conversation_id,
-        action_id=event.id,
-        call_id=event.call_id,
-        tool_name=event.tool_name,
-        host=host,
-        resumed=event.tool_name in core.ran_before,
     )
 
 
@@ -369,7 +243,7 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:
         data["finished"] = True
-        core.output = getattr(call.action, "result", None) if core.agent.output is not None else None
+        core.output.set(event.id, getattr(call.action, "result", None))
     return ObservationEvent(
         cause=event.id,
         tool_name=event.tool_name,

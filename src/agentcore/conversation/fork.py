@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 
+from agentcore.conversation.core import Core
 from agentcore.conversation.watch import check_seq
 from agentcore.errors import RewindRefused
 from agentcore.events import (
@@ -21,21 +22,27 @@ from agentcore.events import (
 from agentcore.ids import new_conversation_id
 from agentcore.record import ConversationState, EventLog, Store
 
-__all__ = ["fork_log"]
+__all__ = ["fork"]
 
 
-async def fork_log(store: Store, state: ConversationState, at: int | None, conversation_id: str | None) -> str:
+async def fork(core: Core, at: int | None, conversation_id: str | None) -> str:
     """Copy the branch that ends at `at` into a new log and give its id.
-
-    The events keep their ids. Limits and policy are those of now: a fork loosens nothing.
 
     Raises:
         RewindRefused: `at` is not a settled point.
         ConversationExists: The store has that id.
     """
+    state = core.state
     at = state.head if at is None else check_seq("at", at)
     if not state.is_settled(at):
         raise RewindRefused(f"Event {at} is not a point to fork at.", state.nearest_settled(at))
+    copied = _copy_branch(state, at)
+    new_id = conversation_id or new_conversation_id()
+    return await core.jobs.do(lambda: _write_fork(core.store, copied, new_id), name="fork", finish=True)
+
+
+def _copy_branch(state: ConversationState, at: int) -> list[Event]:
+    """Give the events of the fork. They keep their ids. Limits and policy are those of now: a fork loosens nothing."""
     # A move of the head means nothing in a log that holds the branch alone.
     copied: list[Event] = [event for event in state.branch_events(at) if not isinstance(event, HeadMoved)]
     if state.agent is not None and state.agent not in copied:
@@ -48,14 +55,18 @@ async def fork_log(store: Store, state: ConversationState, at: int | None, conve
     facts.append(Forked(conversation_id=state.conversation_id, at=at))
     facts.append(StatusChanged(status=ConversationStatus.IDLE, code="forked"))
     copied.extend(ConversationStateUpdateEvent(update=fact) for fact in facts)
-    fork = await EventLog.create(store, conversation_id or new_conversation_id())
-    # An append is bounded by its store: the fork is there, or it is not, but never begun and empty.
+    return copied
+
+
+async def _write_fork(store: Store, copied: list[Event], conversation_id: str) -> str:
+    # Shielded: the fork is there, or it is not, but never begun and empty. The store bounds each of the steps.
     with anyio.CancelScope(shield=True):
+        fork = await EventLog.create(store, conversation_id)
         try:
             await fork.append([copied])
         except BaseException:
             await fork.close()  # noqa: ASYNC102 shielded above, and the store bounds it
-            await store.delete(fork.state.conversation_id)  # noqa: ASYNC102 shielded above, and the store bounds it
+            await store.delete(conversation_id)  # noqa: ASYNC102 shielded above, and the store bounds it
             raise
         await fork.close()
-    return fork.state.conversation_id
+    return conversation_id

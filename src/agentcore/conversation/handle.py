@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from os import PathLike
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 from pydantic import JsonValue
 
 from agentcore.agent import Agent
-from agentcore.conversation import control
+from agentcore.commands import (
+    AddSecrets,
+    Approve,
+    Command,
+    Interrupt,
+    Pause,
+    Receipt,
+    Reject,
+    Rewind,
+    Send,
+    SetLimits,
+    SetPolicy,
+    SetTags,
+    SetTitle,
+)
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaCursor
-from agentcore.conversation.fork import fork_log
-from agentcore.conversation.given import check_given
+from agentcore.conversation.fork import fork
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import refuse_inside
+from agentcore.conversation.journal import Attachment
 from agentcore.conversation.result import RunResult
-from agentcore.conversation.run import RunStream, begin_run, join_run
+from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import Setup, serve_conversation
-from agentcore.conversation.watch import EventCursor
-from agentcore.errors import ConversationClosed, ConversationError, StoreError
+from agentcore.conversation.turn import Turn
+from agentcore.conversation.watch import EventCursor, check_seq
+from agentcore.errors import ConversationClosed, ConversationError, NothingPending, StoreError
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
-from agentcore.secrets import SecretSource
-from agentcore.security import Confirm, ConfirmationPolicy
+from agentcore.secrets import SecretRegistry, SecretSource
+from agentcore.security import Confirm, ConfirmationPolicy, record_policy
+from agentcore.tools import read_call
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
 
 __all__ = ["Conversation"]
 
-P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
 
 
@@ -75,7 +90,7 @@ class Conversation(AsyncContextManagerMixin):
         self._setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
-        check_given(store, confirm)
+        self._setup.validate()
         self._opened: Core | None = None
 
     def __repr__(self) -> str:
@@ -93,16 +108,16 @@ class Conversation(AsyncContextManagerMixin):
                 yield self
             except Exception as error:
                 # Closed as it is when all went well: what is open is not to be cancelled over an error of the body.
-                self._core.stop.set()
+                self._core.life.stop.set()
                 try:
-                    await self._core.ended.wait()
+                    await self._core.life.ended.wait()
                 except get_cancelled_exc_class():
                     raise error from error.__cause__  # noqa: ASYNC104 the body's error goes before a cancellation that came meanwhile
                 raise
             finally:
-                self._core.stop.set()
-        if self._core.failure is not None and not self._core.told:
-            raise self._core.failure
+                self._core.life.stop.set()
+        if self._core.life.failure is not None and not self._core.journal.failure_reported:
+            raise self._core.life.failure
 
     @classmethod
     def _hosted(cls, setup: Setup, core: Core) -> Self:
@@ -141,7 +156,8 @@ class Conversation(AsyncContextManagerMixin):
 
         A message never approves anything and starts nothing; `run` does.
         """
-        return await self._command(control.send, message)
+        core = await self._live()
+        return (await self._execute(core, Send(message=_user_message(message)))).seq
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -156,10 +172,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = await self._live()
         refuse_inside(core.state.conversation_id, "run")
-        if text is not None:
-            await self.send(text)
-            await checkpoint_if_cancelled()
-        return await join_run(core, await begin_run(core, copy_context()))
+        return await run_to_end(core, None if text is None else _user_message(text))
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and give the events as they come: `async for event in conversation.run_stream(...)`.
@@ -169,7 +182,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = self._checked()
         refuse_inside(core.state.conversation_id, "run_stream")
-        return RunStream(core, text)
+        return RunStream(core, None if text is None else _user_message(text))
 
     def events(self, after: int | None = None) -> EventCursor:
         """Follow the log from behind `after` (None is the start, `state.head` is live only): no gap, none twice."""
@@ -183,15 +196,32 @@ class Conversation(AsyncContextManagerMixin):
 
     async def pause(self) -> None:
         """Stop at the end of the step under way; nothing is cut off."""
-        await self._command(control.pause)
+        await self._execute(await self._live(), Pause())
 
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
-        await self._command(control.interrupt, reason)
+        core = await self._live()
+        command, turn = Interrupt(run=core.state.run.seq, reason=reason), core.turn
+        if turn is not None:
+            # At once, and behind nothing; what follows only waits until that is recorded.
+            turn.interrupt(reason, command=command.id)
+        decision = core.journal.hand_over(command)
+        await core.journal.receipt_of(decision)
+        turn = turn or decision.turn
+        if isinstance(turn, Turn):
+            await turn.done.wait()
+            if turn.fatal and isinstance(turn.error, StoreError):
+                core.journal.failure_reported = True
+                raise turn.error
 
     async def interrupt_call(self, action_id: str) -> bool:
         """Stop one call that runs and leave the others alone; say whether it ran."""
-        return await self._command(control.interrupt_call, action_id)
+        core = await self._live()
+        call = core.calls.running(action_id)
+        if call is not None:
+            call.stop("it was cancelled", "cancelled")
+        await checkpoint()
+        return call is not None
 
     async def approve(
         self,
@@ -211,7 +241,14 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such action waits.
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
-        await self._command(control.approve, ids, arguments, by, copy_context())
+        core = await self._live()
+        selected, all_that_wait = _select(core, ids)
+        edited = None if arguments is None else _validate_arguments(core, selected, arguments)
+        await self._execute(
+            core,
+            Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by),
+            Attachment(context=copy_context(), arguments=edited),
+        )
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
         """Say no to actions that wait (all of them by default). The model reads the reason with the next `run`.
@@ -219,7 +256,9 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             NothingPending: No such action waits.
         """
-        await self._command(control.reject, reason, ids, by)
+        core = await self._live()
+        selected, all_that_wait = _select(core, ids)
+        await self._execute(core, Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
 
     async def ask(self, question: str) -> str:
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
@@ -227,7 +266,8 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             ModelError: There is no answer.
         """
-        return await self._command(ask_aside, question)
+        core = await self._live()
+        return await self._job(core, ask_aside(core, question))
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
@@ -238,7 +278,8 @@ class Conversation(AsyncContextManagerMixin):
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
             TypeError: `to` is no int.
         """
-        await self._command(control.rewind, to)
+        core = await self._live()
+        await self._execute(core, Rewind(to=check_seq("to", to)))
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and give its id.
@@ -248,27 +289,33 @@ class Conversation(AsyncContextManagerMixin):
             TypeError: `at` is neither None nor an int.
         """
         core = await self._live()
-        return await fork_log(core.store, core.state, at, id)
+        return await self._job(core, fork(core, at, id))
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
-        await self._command(control.set_limits, limits)
+        core = await self._live()
+        await self._execute(core, SetLimits(limits=_checked_limits(limits)))
 
     async def set_policy(self, policy: ConfirmationPolicy) -> None:
         """Let this policy decide which actions wait, from the next reply on."""
-        await self._command(control.set_policy, policy)
+        core = await self._live()
+        await self._execute(core, SetPolicy(policy=record_policy(policy)), Attachment(policy=policy))
 
     async def set_title(self, title: str) -> None:
         """Give the conversation a title."""
-        await self._command(control.set_title, title)
+        await self._execute(await self._live(), SetTitle(title=title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
         """Give the conversation these tags, and no others."""
-        await self._command(control.set_tags, tags)
+        await self._execute(await self._live(), SetTags(tags=dict(tags)))
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
         """Register more secrets. History that was written before stays as it is."""
-        await self._command(control.add_secrets, secrets)
+        core = await self._live()
+        SecretRegistry(secrets)  # refuses all of them where one can't be used
+        for name, source in secrets.items():
+            core.secrets.register(name, source)
+        await self._execute(core, AddSecrets(names=tuple(secrets)))
 
     async def close(self) -> None:
         """End the conversation: interrupt what runs, answer what is open, let go of everything. May be called twice.
@@ -278,12 +325,12 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = self._core
         refuse_inside(core.state.conversation_id, "close")
-        if core.ended.is_set() or core.home.is_gone:
+        if core.life.ended.is_set() or core.home.is_gone:
             await checkpoint()
             return
         core.refuse_elsewhere()
-        core.stop.set()
-        await core.ended.wait()
+        core.life.stop.set()
+        await core.life.ended.wait()
 
     async def delete(self) -> None:
         """Close the conversation and remove its log and the outputs it kept in the workspace.
@@ -295,13 +342,13 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = self._core
         refuse_inside(core.state.conversation_id, "delete")
-        if core.ended.is_set() and not core.delete:
+        if core.life.ended.is_set() and not core.life.delete:
             raise ConversationClosed(core.state.conversation_id)
         core.refuse_elsewhere()
-        core.delete = True
+        core.life.delete = True
         await self.close()
-        if core.undeleted is not None:
-            raise core.undeleted
+        if core.life.delete_error is not None:
+            raise core.life.delete_error
 
     @property
     def _core(self) -> Core:
@@ -309,15 +356,16 @@ class Conversation(AsyncContextManagerMixin):
             raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
         return self._opened
 
-    async def _command(
-        self, command: Callable[Concatenate[Core, P], Awaitable[ResultT]], *args: P.args, **kwargs: P.kwargs
-    ) -> ResultT:
-        """Do it, and note where its caller is told that the log died: leaving the context does not say so once more."""
-        core = await self._live()
+    async def _execute(self, core: Core, command: Command, attachment: Attachment | None = None) -> Receipt:
+        """Hand a command over, and wait until what it came to is kept."""
+        return await core.journal.receipt_of(core.journal.hand_over(command, attachment))
+
+    async def _job(self, core: Core, job: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Wait for a job, and note where its caller is told that the log died: leaving the context does not say so again."""
         try:
-            return await command(core, *args, **kwargs)
+            return await job
         except StoreError as error:
-            core.told = core.told or error is core.failure
+            core.journal.failure_reported = core.journal.failure_reported or error is core.life.failure
             raise
 
     async def _live(self) -> Core:
@@ -329,9 +377,51 @@ class Conversation(AsyncContextManagerMixin):
 
     def _checked(self) -> Core:
         core = self._core
-        if core.failure is not None:
-            core.told = True
-            raise core.failure
-        if core.closing or core.stop.is_set():
+        if core.life.failure is not None:
+            core.journal.failure_reported = True
+            raise core.life.failure
+        if core.life.stop.is_set():
             raise ConversationClosed(core.state.conversation_id)
         return core
+
+
+def _user_message(message: str | Message | object) -> Message:
+    """Give what a user said as a message."""
+    if isinstance(message, str):
+        message = Message.user(message)
+    if not isinstance(message, Message):
+        raise TypeError(f"A message is text or a Message, not {type(message).__name__}.")
+    if message.role != "user":
+        raise ValueError(f"A message of role {message.role!r} can't be sent: make it with Message.user(...).")
+    return message
+
+
+def _checked_limits(limits: Limits | object) -> Limits:
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits are Limits(steps=..., cost=...), not {limits!r}.")
+    return limits
+
+
+def _select(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...], bool]:
+    """Give the ids of the actions that a decision is about, and whether they are all that wait."""
+    if ids is None:
+        waiting = tuple(event.id for event in core.state.pending)
+        if not waiting:
+            raise NothingPending([], ())
+        return waiting, True
+    return ((ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))), False
+
+
+def _validate_arguments(
+    core: Core, selected: Sequence[str], arguments: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
+    """Give changed arguments, if they fit the tool of the one action that they are for."""
+    if len(selected) != 1:
+        raise ValueError(f"Arguments can be changed for one action at a time; {len(selected)} are being approved.")
+    edited = dict(arguments)
+    action = core.state.open_actions.get(selected[0])
+    if action is not None:
+        read = read_call(action.event.tool_name, edited, core.agent.all_tools)
+        if read.tool is not None:
+            read.tool.parse(edited)
+    return edited

@@ -12,7 +12,6 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from agentcore.agent import Agent
 from agentcore.conversation.core import Core
-from agentcore.conversation.given import check_given
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.home import Home
@@ -54,7 +53,7 @@ class Host(AsyncContextManagerMixin):
             finally:
                 self._leaving = True
                 for core in self._cores:
-                    core.stop.set()
+                    core.life.stop.set()
 
     async def open(
         self,
@@ -76,10 +75,10 @@ class Host(AsyncContextManagerMixin):
         if self._tasks is None or self._home is None or self._leaving or self._home.is_gone:
             raise ConversationError("The host is not open: use `async with Host() as host`.")
         self._home.refuse_elsewhere()
-        check_given(store, confirm)
         setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
+        setup.validate()
         core: Core = await self._tasks.start(self._serve, setup, name="conversation")
         return Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
 
@@ -100,7 +99,7 @@ class Host(AsyncContextManagerMixin):
     def _remember(self, core: Core) -> None:
         self._cores.add(core)
         if self._leaving:
-            core.stop.set()
+            core.life.stop.set()
 
 
 class _Remember(TaskStatus[Core]):

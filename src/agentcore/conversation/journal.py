@@ -1,84 +1,170 @@
-"""The only way into the log: a draft is handed over, and the writer waits until the recorder says that it is kept."""
+"""The only way into the log: what is to be kept is handed over, and who wants to know waits until the recorder answers.
+
+Two things travel, over one memory object stream: drafts (groups of events of the conversation's own tasks) and decisions
+(commands of those who use it). Handing over never waits, so that no cancellation of a caller can come between a command
+and its effect: asyncio's own `task.cancel()` goes through anyio's shields.
+"""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context
+from dataclasses import dataclass
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
+from pydantic import JsonValue
 
+from agentcore.commands import Command, Receipt
 from agentcore.conversation.home import Home
-from agentcore.errors import ConversationClosed
+from agentcore.conversation.result import RunResult
+from agentcore.conversation.turn import Turn
+from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import Event
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
+from agentcore.security import ConfirmationPolicy
 
-__all__ = ["Condition", "Draft", "Drafts", "Journal"]
+__all__ = ["Attachment", "Condition", "Decision", "Draft", "Intake", "Journal"]
 
 Condition = Callable[[ConversationState], bool]
 """Asked by the recorder just before a draft is kept; agentcore's own functions only."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Attachment:
+    """The live things that travel beside a command. They come into force when what it writes is folded."""
+
+    context: Context | None = None
+    """Of the caller: a turn that the command begins runs in it."""
+    policy: ConfirmationPolicy | None = None
+    arguments: Mapping[str, JsonValue] | None = None
+    """Edited arguments as they were given: the log has them masked."""
+    tail: Callable[[ConversationState], Sequence[Event]] | None = None
+    """Gives what joins the group of a command that begins a run: the system prompt, where it is another one."""
+
+
 class Draft:
     """A group of events on its way to the log."""
 
-    __slots__ = ("condition", "done", "error", "events", "kept")
+    __slots__ = ("condition", "done", "error", "events", "kept", "tail", "tail_condition", "tail_kept")
 
-    def __init__(self, events: Sequence[Event], condition: Condition | None) -> None:
+    def __init__(
+        self,
+        events: Sequence[Event],
+        condition: Condition | None,
+        tail: Sequence[Event] = (),
+        tail_condition: Condition | None = None,
+    ) -> None:
         self.events = events
         self.condition = condition
+        self.tail = tail
+        """Joins the group where its condition holds."""
+        self.tail_condition = tail_condition
         self.done = anyio.Event()
         self.kept: Sequence[Event] | None = None
+        self.tail_kept = False
         self.error: Exception | None = None
 
+    @property
+    def depends_on_state(self) -> bool:
+        """Whether it has to be looked at on the state that all before it have made."""
+        return self.condition is not None or self.tail_condition is not None
 
-class Drafts:
-    """The drafts that wait for the recorder, in order. Nobody waits for room: who puts one here waits until it is kept."""
+    def resolve(self, state: ConversationState) -> Sequence[Event]:
+        """Give what is to be kept of it, on this state."""
+        if self.condition is not None and not self.condition(state):
+            return ()
+        if self.tail_condition is not None and self.tail_condition(state):
+            self.tail_kept = True
+            return [*self.events, *self.tail]
+        return self.events
+
+
+class Decision:
+    """A command on its way to the recorder, and then what it came to."""
+
+    __slots__ = ("attachment", "command", "done", "error", "receipt", "turn")
+
+    def __init__(self, command: Command, attachment: Attachment) -> None:
+        self.command = command
+        self.attachment = attachment
+        self.done = anyio.Event()
+        self.receipt: Receipt | None = None
+        self.error: Exception | None = None
+        self.turn: Turn | RunResult | None = None
+        """Of a run: the turn to wait for, or its result where there is nothing to wait for."""
+
+    @property
+    def depends_on_state(self) -> bool:
+        """Whether it has to be looked at on the state that all before it have made. A message does not ask for that."""
+        return self.command.kind != "send"
+
+
+class Intake:
+    """What waits for the recorder, in order. Nobody waits for room: who hands something over waits until it is kept.
+
+    The recorder never waits inside of the stream: an item that was given to a receiver is lost with it, when asyncio
+    cancels the tasks of a loop that something has stopped. It waits for the news that there is one.
+    """
 
     def __init__(self) -> None:
-        self._waiting: deque[Draft] = deque()
+        self._send, self._receive = anyio.create_memory_object_stream[Draft | Decision](math.inf)
         self._news = anyio.Event()
-        self._closed = False
+        self._ended = False
 
-    def put(self, draft: Draft) -> bool:
-        """Add one; say whether somebody will take it."""
-        if not self._closed:
-            self._waiting.append(draft)
-            self._news.set()
-        return not self._closed
+    def put(self, item: Draft | Decision) -> bool:
+        """Add one; say whether the recorder will take it."""
+        try:
+            self._send.send_nowait(item)
+        except anyio.ClosedResourceError:
+            return False
+        self._news.set()
+        return True
 
-    async def take(self, most: int) -> list[Draft]:
-        """Wait for drafts and take all that are there, up to a number; none once it is closed and empty."""
-        while not self._waiting and not self._closed:
+    async def take(self, most: int) -> list[Draft | Decision]:
+        """Wait until there is something and take what is there, up to a number; nothing once it is closed and empty."""
+        while not (items := self.take_nowait(most)) and not self._ended:
             self._news = anyio.Event()
             await self._news.wait()
-        return self.take_nowait(most)
+        return items
 
-    def take_nowait(self, most: int) -> list[Draft]:
-        """Take what is there."""
-        return [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
+    def take_nowait(self, most: int) -> list[Draft | Decision]:
+        """Take what is there, up to a number."""
+        items: list[Draft | Decision] = []
+        try:
+            while len(items) < most:
+                items.append(self._receive.receive_nowait())
+        except anyio.WouldBlock:
+            pass
+        except anyio.EndOfStream:
+            self._ended = True
+            self._receive.close()
+        except anyio.ClosedResourceError:
+            pass  # it has ended before
+        return items
 
     def close(self) -> None:
         """Take no more in."""
-        self._closed = True
+        self._send.close()
         self._news.set()
 
 
 class Journal:
-    """Writes groups of events, masked. Any task of the conversation may use it at any time."""
+    """Hands over groups of events, masked, and commands. Any task may use it at any time."""
 
-    def __init__(self, conversation_id: str, drafts: Drafts, secrets: SecretRegistry, home: Home) -> None:
+    def __init__(self, conversation_id: str, intake: Intake, secrets: SecretRegistry, home: Home) -> None:
         self._home = home
         self._id = conversation_id
-        self._drafts = drafts
+        self._intake = intake
         self._secrets = secrets
+        self._commands_closed = False
+        self.failure_reported = False
+        """Whether a caller was told that the log died."""
 
     async def write(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
         """Keep a group of events, all or nothing, and give them back as they are kept: masked, with their seqs.
-
-        Once begun, a write can't be cancelled: it takes no longer than the store allows, and so it is never in doubt
-        whether it happened.
 
         Args:
             events: The group.
@@ -89,19 +175,70 @@ class Journal:
             ConversationClosed: The conversation has ended.
         """
         await checkpoint_if_cancelled()
-        return await self.keep(*events, condition=condition)
+        return await self.write_shielded(*events, condition=condition)
 
-    async def keep(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
+    async def write_shielded(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
         """Write, even where the caller is cancelled already: for what has happened and must not be lost."""
         if not events:
             return ()
+        draft = Draft(self._mask(events), condition)
+        await self._keep(draft)
+        return draft.kept
+
+    async def write_with_tail(self, events: Sequence[Event], tail: Event, condition: Condition) -> bool:
+        """Write, as `write_shielded` does; say whether `tail` was kept in the same group: only where its condition held."""
+        draft = Draft(self._mask(events), None, self._mask((tail,)), condition)
+        await self._keep(draft)
+        return draft.tail_kept
+
+    async def _keep(self, draft: Draft) -> None:
         self._home.refuse_elsewhere()
-        masker = self._secrets.masker
-        draft = Draft([masker.mask_event(event) for event in events], condition)
-        if not self._drafts.put(draft):
+        if not self._intake.put(draft):
             raise ConversationClosed(self._id)
+        # The tasks of a conversation are cancelled by scopes. What breaks through a shield (the end of the loop, a cancel
+        # of asyncio's own) gives up the waiting, not the write.
         with anyio.CancelScope(shield=True):
             await draft.done.wait()
         if draft.error is not None:
             raise draft.error
-        return draft.kept
+
+    def _mask(self, events: Sequence[Event]) -> list[Event]:
+        masker = self._secrets.masker
+        return [masker.mask_event(event) for event in events]
+
+    def hand_over(self, command: Command, attachment: Attachment | None = None) -> Decision:
+        """Hand a command to the recorder. From here on it is whole, whatever becomes of the caller.
+
+        Raises:
+            ConversationClosed: The conversation takes no more commands.
+        """
+        self._home.refuse_elsewhere()
+        decision = Decision(command, attachment or Attachment())
+        if self._commands_closed or not self._intake.put(decision):
+            raise ConversationClosed(self._id)
+        return decision
+
+    async def receipt_of(self, decision: Decision) -> Receipt:
+        """Wait until a command was decided on and what it wrote is kept. A caller that is cancelled just leaves.
+
+        Raises:
+            StoreError: The log died.
+            AgentcoreError: The command was refused, with the error of its kind.
+        """
+        await decision.done.wait()
+        if decision.error is not None:
+            self.failure_reported = self.failure_reported or isinstance(decision.error, StoreError)
+            raise decision.error
+        assert decision.receipt is not None
+        return decision.receipt
+
+    def close_commands(self) -> None:
+        """Take no more commands in. Those that were handed over are still decided on."""
+        self._commands_closed = True
+
+    async def flush(self) -> None:
+        """Wait until the recorder has decided on and kept all that was handed over before this."""
+        draft = Draft((), None)
+        if self._intake.put(draft):
+            with anyio.CancelScope(shield=True):
+                await draft.done.wait()

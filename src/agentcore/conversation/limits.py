@@ -10,13 +10,13 @@ import anyio
 from agentcore.record import ConversationState
 from agentcore.usage import Limits
 
-__all__ = ["WorkClock", "exceeded"]
+__all__ = ["RunTimer", "exceeded"]
 
 
 def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None:
     """Name the budget that leaves no room for another step, with a sentence for people; None where there is room."""
-    if limits.steps is not None and state.run_steps >= limits.steps:
-        return "steps", f"The run has taken {_count(state.run_steps, 'step')}; its limit is {limits.steps}."
+    if limits.steps is not None and state.run.steps >= limits.steps:
+        return "steps", f"The run has taken {_count(state.run.steps, 'step')}; its limit is {limits.steps}."
     if limits.tokens is None and limits.cost is None:
         return None
     usage = state.usage
@@ -33,7 +33,7 @@ def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None
     return None
 
 
-class WorkClock:
+class RunTimer:
     """Counts the seconds of a run in which somebody worked, and ends its scope when the limit is reached.
 
     Waiting for a person stops it. The limits may change while it runs.
@@ -48,7 +48,7 @@ class WorkClock:
         self.limits = Limits()
 
     @property
-    def worked(self) -> float:
+    def elapsed(self) -> float:
         """Seconds of this run up to now."""
         return self._worked + (self._clock() - self._since if self._since is not None else 0.0)
 
@@ -56,34 +56,34 @@ class WorkClock:
     def expired(self) -> tuple[str, str] | None:
         """Which of the two deadlines has passed, with a sentence for people."""
         limits = self.limits
-        if limits.run_seconds is not None and self.worked >= limits.run_seconds:
-            return "run_seconds", f"The run has taken {self.worked:.1f} s; its limit is {limits.run_seconds:g} s."
-        total = self._worked_before + self.worked
+        if limits.run_seconds is not None and self.elapsed >= limits.run_seconds:
+            return "run_seconds", f"The run has taken {self.elapsed:.1f} s; its limit is {limits.run_seconds:g} s."
+        total = self._worked_before + self.elapsed
         if limits.conversation_seconds is not None and total >= limits.conversation_seconds:
             return "conversation_seconds", (
                 f"The conversation's runs have taken {total:.1f} s; their limit is {limits.conversation_seconds:g} s."
             )
         return None
 
-    def hold_to(self, limits: Limits) -> None:
+    def set_limits(self, limits: Limits) -> None:
         """Keep these limits from now on."""
         self.limits = limits
-        self._aim()
+        self._update_deadline()
 
-    def stop(self) -> None:
+    def pause(self) -> None:
         """Stop counting: somebody waits for a person."""
         if self._since is not None:
             self._worked += self._clock() - self._since
             self._since = None
-        self._aim()
+        self._update_deadline()
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Count again."""
         if self._since is None:
             self._since = self._clock()
-        self._aim()
+        self._update_deadline()
 
-    def _aim(self) -> None:
+    def _update_deadline(self) -> None:
         if self._since is None:
             self.scope.deadline = math.inf
             return

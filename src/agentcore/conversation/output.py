@@ -1,4 +1,4 @@
-"""The typed value that an agent finishes with, read back from the log."""
+"""The typed value that an agent finishes with."""
 
 from __future__ import annotations
 
@@ -6,26 +6,38 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentcore.conversation.core import Core
-from agentcore.events import ActionEvent, ObservationEvent
+from agentcore.agent import Agent
+from agentcore.events import ActionEvent
+from agentcore.record import ConversationState
 
-__all__ = ["recorded_output"]
+__all__ = ["RunOutput"]
 
 
-def recorded_output(core: Core) -> Any:
-    """Give the output of the run that finished last; None where the agent has no output type.
+class RunOutput:
+    """The value by which the newest run finished: as it was made, while the process lives, then as the log has it."""
 
-    Where the value held a secret, the log has its name instead; then what is there need not fit the type, and None it is.
-    """
-    if core.agent.output is None or core.output is not None:
-        return core.output
-    finished: str | None = None
-    for event in reversed(core.state.shown):
-        if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
-            finished = event.cause
-        elif isinstance(event, ActionEvent) and event.id == finished:
-            try:
-                return core.agent.output.model_validate(event.arguments.get("result"))
-            except ValidationError:
-                return None
-    return None
+    def __init__(self) -> None:
+        self._action: str | None = None
+        self._value: Any = None
+
+    def set(self, action_id: str, value: Any) -> None:
+        """Keep the value that a finishing call was made with."""
+        self._action, self._value = action_id, value
+
+    def get(self, agent: Agent, state: ConversationState) -> Any:
+        """Give the value; None where the agent has no output type, or did not finish with one.
+
+        Where the value held a secret, the log has its name instead; then what is there need not fit the type, and None it is.
+        """
+        finished_by = state.finished_by
+        if agent.output is None or finished_by is None:
+            return None
+        if finished_by == self._action:
+            return self._value
+        for event in reversed(state.shown):
+            if isinstance(event, ActionEvent) and event.id == finished_by:
+                try:
+                    return agent.output.model_validate(event.arguments.get("result"))
+                except ValidationError:
+                    return None
+        return None

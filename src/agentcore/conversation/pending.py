@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import suppress
 
+from agentcore import commands
 from agentcore.agent import Call
-from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.core import Core
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import enter_inside
-from agentcore.errors import SecretError
-from agentcore.events import (
-    ActionApproved,
-    ActionEvent,
-    AgentErrorEvent,
-    ConversationStateUpdateEvent,
-    ConversationStatus,
-    Event,
-    StatusChanged,
-    UserRejectObservation,
-)
-from agentcore.record import ConversationState, OpenAction
+from agentcore.conversation.journal import Attachment, Decision
+from agentcore.conversation.stepping import status_event
+from agentcore.conversation.turn import Turn
+from agentcore.errors import NothingPending, SecretError
+from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
+from agentcore.record import ASKING, ConversationState, OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, read_answer
 from agentcore.tools import read_call
 
-__all__ = ["approved_calls", "ask_for_approval", "prepare", "reject_event"]
+__all__ = ["approved_calls", "ask_for_approval", "prepare"]
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -34,12 +29,12 @@ async def approved_calls(core: Core) -> list[Call]:
     """
     calls: list[Call] = []
     for action in tuple(core.state.open_actions.values()):
-        if action.event.id in core.rerun if action.started else action.approval is not None:
+        if action.event.id in core.calls.to_retry if action.started else action.approval is not None:
             found = await prepare(core, action)
             if isinstance(found, Call):
                 calls.append(found)
             else:
-                core.rerun.discard(action.event.id)
+                core.calls.to_retry.discard(action.event.id)
                 await core.journal.write(found)
     return calls
 
@@ -47,13 +42,13 @@ async def approved_calls(core: Core) -> list[Call]:
 async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
     """Make a call of an open action again, or the answer that says why that can't be done."""
     event = action.event
-    arguments = core.arguments.get(event.id)
-    if arguments is None or (action.approval is not None and action.approval.arguments is not None):
+    arguments = core.calls.arguments_of(event.id)
+    if arguments is None:
         try:
             arguments = await unmask(action.arguments, core.secrets.get, names=core.state.secret_names)
         except SecretError as error:
             return _cannot_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
-    read = read_call(event.tool_name, arguments, core.agent.all_tools)
+    read = read_call(event.tool_name, dict(arguments), core.agent.all_tools)
     if read.tool is None or read.action is None:
         return _cannot_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
     return Call(event, read.tool, read.action)
@@ -65,43 +60,39 @@ def _cannot_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
     )
 
 
-def reject_event(event: ActionEvent, reason: str, by: str | None) -> UserRejectObservation:
-    """Make the answer of an action that a person did not allow."""
-    return UserRejectObservation(
-        source="user", cause=event.id, tool_name=event.tool_name, call_id=event.call_id, reason=reason, by=by
-    )
-
-
 async def ask_for_approval(core: Core, turn: Turn) -> bool:
     """Ask the program's callback for each waiting action; say whether there is one to ask.
 
-    While it is asked the conversation waits for confirmation, as it would without a callback, and the clock stands.
+    While it is asked the conversation waits for confirmation, as it would without a callback, and the clock stands. What
+    it answers is decided on like any other approval.
     """
-    confirm = core.confirm
-    if confirm is None or turn.clock is None:
+    confirm, timer = core.confirm, turn.timer
+    if confirm is None or timer is None:
         return False
-    await core.journal.write(
-        ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.WAITING_FOR_CONFIRMATION))
-    )
-    turn.clock.stop()
+    await core.journal.write(status_event(ConversationStatus.WAITING_FOR_CONFIRMATION, ASKING))
+    timer.pause()
     try:
         for event in core.state.pending:
             answer = await _ask(core, confirm, event)
-            decision: Event
-            match answer:
-                case Approve():
-                    decision = ActionApproved(source="user", cause=event.id, by=answer.by, arguments=answer.arguments)
-                case Reject():
-                    decision = reject_event(event, answer.reason, answer.by)
-                case None:
-                    continue
-            await core.journal.write(decision, condition=partial(_waits, action_id=event.id))
+            if answer is not None:
+                with suppress(NothingPending):  # somebody else was faster
+                    await core.journal.receipt_of(_hand_over(core, event, answer))
     finally:
-        turn.clock.go_on()
+        timer.resume()
     await core.journal.write(
-        ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.RUNNING, code="approved"))
+        status_event(ConversationStatus.RUNNING, "approved"), condition=lambda state: state.is_asking
     )
     return True
+
+
+def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Decision:
+    """Hand over the command that says what the callback answered."""
+    if isinstance(answer, Reject):
+        return core.journal.hand_over(commands.Reject(ids=(event.id,), reason=answer.reason, by=answer.by))
+    return core.journal.hand_over(
+        commands.Approve(ids=(event.id,), by=answer.by, arguments=answer.arguments),
+        Attachment(arguments=answer.arguments),
+    )
 
 
 async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Reject | None:

@@ -1,63 +1,77 @@
 """The recorder: the one task that appends to the log and folds it.
 
-It is never cancelled. It ends when the drafts are closed and none is left, so that nothing that was handed over is lost;
-each of its appends is bounded by the store. No code of a user runs here.
+It is never cancelled. It ends when nothing more is taken in and nothing is left, so that nothing that was handed over is
+lost; each of its appends is bounded by the store. No code of a user runs here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import anyio
 from anyio import get_cancelled_exc_class
 
-from agentcore.conversation.journal import Draft, Drafts
-from agentcore.conversation.watch import Bell
+from agentcore.commands import Receipt
+from agentcore.conversation.decide import decide
+from agentcore.conversation.journal import Decision, Draft, Intake
 from agentcore.errors import StoreError
-from agentcore.record import EventLog
+from agentcore.events import Event
+from agentcore.record import ConversationState, EventLog
+from agentcore.secrets import SecretRegistry
 
-__all__ = ["keep_record"]
+__all__ = ["RecordListener", "keep_record"]
 
 _MOST = 256
-"""Drafts in one write: a bound on how long the first one waits for the last."""
+"""Items in one write: a bound on how long the first one waits for the last."""
 
 
-async def keep_record(drafts: Drafts, log: EventLog, bell: Bell, on_failure: Callable[[StoreError], None]) -> None:
-    """Keep what comes, all that is waiting in one write, until the drafts are closed.
+class RecordListener(Protocol):
+    """Who acts on what the log says, at once: nothing comes between a fold and this."""
+
+    def recorded(self, decisions: Sequence[Decision]) -> None:
+        """Act on a group commit: put these commands in force, begin and end turns, wake who watches."""
+        ...
+
+    def failed(self, error: StoreError) -> None:
+        """End everything: the log is dead."""
+        ...
+
+
+async def keep_record(intake: Intake, log: EventLog, secrets: SecretRegistry, listener: RecordListener) -> None:
+    """Keep what comes, all that is waiting in one write, until nothing more is taken in.
 
     After a failed write nothing is tried again: everybody who waits, and whoever comes later, gets the error.
     """
     failure: StoreError | None = None
     with anyio.CancelScope(shield=True):
-        while waiting := await _next(drafts):
+        while waiting := await _next(intake):
             for batch in _batches(waiting):
                 if failure is None:
                     try:
-                        await _keep(batch, log)
+                        await _keep(batch, log, secrets)
+                        listener.recorded([item for item in batch if isinstance(item, Decision) and item.error is None])
                     except BaseException as error:  # noqa: ASYNC103 an error of the store is told to all writers; what is none leaves
                         failure = _store_error(error, log)
-                        on_failure(failure)
+                        listener.failed(failure)
                         if not isinstance(error, Exception):
                             # The end of the process, most likely. Nobody may be left waiting behind a shield.
-                            drafts.close()
+                            intake.close()
                             while waiting:
-                                _tell(waiting, failure)
-                                waiting = drafts.take_nowait(_MOST)
+                                _finish(waiting, failure)
+                                waiting = intake.take_nowait(_MOST)
                             raise
-                _tell(batch, failure)
-                bell.ring()
+                _finish(batch, failure)
 
 
-async def _next(drafts: Drafts) -> list[Draft]:
-    """Wait for drafts; none when there will be no more."""
-    waiting: list[Draft] | None = None
-    while waiting is None:
+async def _next(intake: Intake) -> list[Draft | Decision]:
+    """Wait for items; none when there will be no more."""
+    while True:
         try:
-            waiting = await drafts.take(_MOST)
+            return await intake.take(_MOST)
         except get_cancelled_exc_class():  # noqa: ASYNC103 not that of a scope: those can't come in
             # asyncio cancels each task of a loop that something has stopped. What they still write is kept.
             continue  # noqa: ASYNC104 the same
-    return waiting
 
 
 def _store_error(error: BaseException, log: EventLog) -> StoreError:
@@ -68,26 +82,58 @@ def _store_error(error: BaseException, log: EventLog) -> StoreError:
     return failure
 
 
-def _tell(drafts: Sequence[Draft], failure: StoreError | None) -> None:
-    for draft in drafts:
-        if not draft.done.is_set():
-            draft.error = failure
-            draft.done.set()
+def _finish(items: Sequence[Draft | Decision], failure: StoreError | None) -> None:
+    for item in items:
+        if not item.done.is_set():
+            item.error = item.error or failure
+            item.done.set()
 
 
-def _batches(drafts: Sequence[Draft]) -> list[list[Draft]]:
-    """Cut before each draft with a condition: it is decided on the state that the earlier ones made."""
-    batches: list[list[Draft]] = []
-    for draft in drafts:
-        if not batches or draft.condition is not None:
-            batches.append([])
-        batches[-1].append(draft)
-    return batches
-
-
-async def _keep(batch: list[Draft], log: EventLog) -> None:
-    if (condition := batch[0].condition) is not None and not condition(log.state):
-        batch = batch[1:]
+def _batches(items: Sequence[Draft | Decision]) -> Iterator[list[Draft | Decision]]:
+    """Cut before each item that depends on the state, and before a command that comes twice: it finds the first one done."""
+    batch: list[Draft | Decision] = []
+    ids: set[str] = set()
+    for item in items:
+        command_id = item.command.id if isinstance(item, Decision) else ""
+        if batch and (item.depends_on_state or command_id in ids):
+            yield batch
+            batch, ids = [], set()
+        batch.append(item)
+        if command_id:
+            ids.add(command_id)
     if batch:
-        for draft, kept in zip(batch, await log.append([draft.events for draft in batch]), strict=True):
-            draft.kept = kept
+        yield batch
+
+
+async def _keep(batch: Sequence[Draft | Decision], log: EventLog, secrets: SecretRegistry) -> None:
+    """Append what the items of a batch come to, in one write, and give each of them its share."""
+    state = log.state
+    groups: list[Sequence[Event]] = []
+    writers: list[Draft | Decision] = []
+    for item in batch:
+        events = item.resolve(state) if isinstance(item, Draft) else _decide(item, state, secrets)
+        if events:
+            groups.append(events)
+            writers.append(item)
+    kept = await log.append(groups) if groups else []
+    for item, events in zip(writers, kept, strict=True):
+        if isinstance(item, Draft):
+            item.kept = events
+    for item in batch:
+        if isinstance(item, Decision) and item.error is None:
+            item.receipt = state.receipt(item.command.id) or Receipt(seq=state.head, run=state.run.seq)
+
+
+def _decide(decision: Decision, state: ConversationState, secrets: SecretRegistry) -> Sequence[Event]:
+    """Give what a command writes: nothing where the log knows it already, or where it is refused."""
+    command, masker = decision.command, secrets.masker
+    if state.receipt(command.id) is not None:
+        return ()
+    try:
+        events = decide(command, state)
+        if events and decision.attachment.tail is not None:
+            events = [*events, *decision.attachment.tail(state)]
+    except Exception as error:
+        decision.error = error
+        return ()
+    return [masker.mask_event(event) for event in events]

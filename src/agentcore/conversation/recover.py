@@ -5,18 +5,19 @@ from __future__ import annotations
 import anyio
 
 from agentcore.agent import Call
+from agentcore.conversation.calls import interrupted
 from agentcore.conversation.core import Core
-from agentcore.conversation.execute import CallHost, interrupted, make_context, observe
+from agentcore.conversation.execute import observe
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.pending import prepare
+from agentcore.conversation.stepping import status_event
 from agentcore.conversation.telling import masked_repr
+from agentcore.conversation.tool_host import CallHost, make_context
 from agentcore.events import (
     AgentErrorEvent,
-    ConversationStateUpdateEvent,
     ConversationStatus,
     Event,
     ObservationEvent,
-    StatusChanged,
 )
 from agentcore.logs import get_logger
 from agentcore.record import OpenAction
@@ -33,19 +34,18 @@ async def recover(core: Core) -> None:
     state = core.state
     answers: list[Event] = []
     for action in tuple(state.open_actions.values()):
-        if action.waits:
-            continue
+        if action.waits or action.runs_next:
+            continue  # both outlive a crash: what was approved is run by the next turn
         if not action.started:
-            answers.append(interrupted(action.event, "the process ended before it started", None, "recovered"))
+            answers.append(interrupted(action.event, "the process ended before it started", "recovered"))
         elif (answer := await _outcome(core, action)) is not None:
             answers.append(answer)
     if state.status is ConversationStatus.RUNNING:
         detail = "The process that ran this conversation ended while it worked."
-        answers.append(
-            ConversationStateUpdateEvent(
-                update=StatusChanged(status=ConversationStatus.PAUSED, code="recovered", detail=detail)
-            )
-        )
+        answers.append(status_event(ConversationStatus.PAUSED, "recovered", detail))
+    elif state.is_asking:
+        detail = "The process that ran this conversation ended while somebody was asked."
+        answers.append(status_event(ConversationStatus.WAITING_FOR_CONFIRMATION, "recovered", detail))
     if answers:
         _log.info("recovered", answers=len(answers))
         await core.journal.write(*answers)
@@ -59,7 +59,7 @@ async def _outcome(core: Core, action: OpenAction) -> ObservationEvent | AgentEr
         call = await prepare(core, action)
     if isinstance(call, Call):
         if call.tool.annotations.read_only:
-            core.rerun.add(event.id)
+            core.calls.to_retry.add(event.id)
             return None
         if (known := await _reconcile(core, call)) is not None:
             return known

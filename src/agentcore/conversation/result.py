@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from agentcore._value import Value
-from agentcore.events import ActionEvent, ConversationStatus, MessageEvent, ObservationEvent, UsageEvent
+from agentcore.events import ActionEvent, ConversationStatus
 from agentcore.record import ConversationState
 from agentcore.usage import Usage
 
@@ -61,28 +61,17 @@ class RunResult(Value):
     __str__ = __repr__
 
 
-def make_result(state: ConversationState, first_seq: int, output: Any = None) -> RunResult:
-    """Tell how the run that began at `first_seq` stands now."""
-    usage, steps, text = Usage(), 0, None
-    for event in state.events[max(first_seq - 1, 0) :] if first_seq else ():
-        match event:
-            case UsageEvent():
-                usage += event.usage
-                steps += event.purpose == "step"
-            case MessageEvent() if event.source == "agent" and event.text:
-                text = event.text
-            case ObservationEvent() if event.data.get("finished") is True:
-                text = str(event.data.get("message") or event.text)
-            case _:
-                pass
+def make_result(state: ConversationState, output: Any = None) -> RunResult:
+    """Give how the newest run stands now."""
+    run = state.run
     failed = state.status in (ConversationStatus.ERROR, ConversationStatus.STUCK) or state.status_code == "closed"
     return RunResult(
         status=state.status,
-        text=text,
+        text=run.text,
         output=output,
-        usage=usage,
-        steps=steps,
-        first_seq=first_seq,
+        usage=run.usage,
+        steps=run.steps,
+        first_seq=run.seq,
         last_seq=state.head,
         pending=state.pending if state.status is not ConversationStatus.RUNNING else (),
         error=RunFailure(code=state.status_code or "unknown", detail=state.status_detail or "") if failed else None,

@@ -2,92 +2,95 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Self
 
 import anyio
 from anyio import get_cancelled_exc_class
-from anyio.lowlevel import checkpoint
 
-from agentcore.conversation import control
-from agentcore.conversation.core import Core, Turn
+from agentcore.commands import Leave, Run
+from agentcore.conversation.core import Core
 from agentcore.conversation.inside import refuse_inside
-from agentcore.conversation.output import recorded_output
-from agentcore.conversation.result import RunResult, make_result
-from agentcore.conversation.settle import turn_under_way
+from agentcore.conversation.journal import Attachment, Decision
+from agentcore.conversation.result import RunResult
 from agentcore.conversation.telling import text_of
+from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor
-from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
-from agentcore.events import ConversationStatus, Event, MessageEvent
+from agentcore.errors import ConversationClosed, RunError, StoreError
+from agentcore.events import Event
 from agentcore.messages import Message
 
-__all__ = ["RunStream", "begin_run", "join_run"]
+__all__ = ["RunStream", "run_to_end"]
 
 
-async def begin_run(core: Core, context: Context) -> Turn | RunResult:
-    """Give the turn under way, begin one, or give the result at once where there is nothing to run."""
-    if (turn := await turn_under_way(core)) is not None:
-        return turn
-    state = core.state
-    if core.closing:
-        raise ConversationClosed(state.conversation_id)
-    # Where the program has a callback that decides, it is asked (again, after a restart).
-    waits = state.status is ConversationStatus.WAITING_FOR_CONFIRMATION and core.confirm is None
-    if state.status is ConversationStatus.FINISHED or (waits and state.pending):
-        return make_result(state, state.run_seq, recorded_output(core))
-    if not any(isinstance(event, MessageEvent) for event in state.shown):
-        raise ConversationError("There is nothing to work on yet: send a message, or pass one to run().")
-    core.turn = Turn(context, code="run")
-    core.wake()
-    return core.turn
+def begin_run(core: Core, message: Message | None, context: Context) -> Decision:
+    """Hand over the command that begins a run, or joins it."""
+    with suppress(Exception):  # a tool that can't be described: the step that needs it says so
+        core.prompt.compose()
+    command = Run(message=message, attended=core.confirm is not None)
+    return core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed))
 
 
-async def join_run(core: Core, run: Turn | RunResult) -> RunResult:
-    """Wait until the turn settles.
+async def run_to_end(core: Core, message: Message | None) -> RunResult:
+    """Run, and wait until that has settled.
 
     Raises:
         RunError: A step raised.
         StoreError: The log died.
     """
-    if isinstance(run, RunResult):
-        await checkpoint()
-        return run
-    run.waiters += 1
+    decision = begin_run(core, message, copy_context())
     try:
-        await run.done.wait()
+        await core.journal.receipt_of(decision)
+        turn = decision.turn
+        if isinstance(turn, Turn):
+            await turn.done.wait()
     except get_cancelled_exc_class():
-        run.waiters -= 1
-        if not run.waiters:
-            run.interrupt("the caller of run() was cancelled")
-            with anyio.CancelScope(shield=True):
-                await run.done.wait()
+        await _leave(core, decision)
         raise
-    return outcome_of(core, run)
+    return outcome_of(core, decision)
 
 
-def outcome_of(core: Core, turn: Turn) -> RunResult:
-    """Give the result of a turn that is done, or raise what it ended in."""
+async def _leave(core: Core, decision: Decision) -> None:
+    """Wait for the run no longer. The last one to leave interrupts it, and waits until that is recorded."""
+    if not decision.done.is_set():
+        with suppress(ConversationClosed):
+            core.journal.hand_over(Leave(waiter=decision.command.id))  # decided on right behind the run
+    with anyio.CancelScope(shield=True):
+        await decision.done.wait()
+        if isinstance(turn := decision.turn, Turn):
+            turn.leave(decision.command.id)
+            if not turn.waiters:
+                await turn.done.wait()
+
+
+def outcome_of(core: Core, decision: Decision) -> RunResult:
+    """Give the result of a run that is over, or raise what it ended in."""
+    turn = decision.turn
+    if isinstance(turn, RunResult):
+        return turn
+    assert turn is not None
     result = turn.result
     assert result is not None
     if turn.error is None:
         return result
     if not turn.fatal:
-        told = core.secrets.masker.mask_text(text_of(turn.error))
-        raise RunError(f"The run failed with {type(turn.error).__name__}: {told}", result) from turn.error
-    core.told = core.told or turn.error is core.failure
+        shown = core.secrets.masker.mask_text(text_of(turn.error))
+        raise RunError(f"The run failed with {type(turn.error).__name__}: {shown}", result) from turn.error
     if not isinstance(turn.error, StoreError | ConversationClosed):
         raise ConversationClosed(core.state.conversation_id) from turn.error
+    core.journal.failure_reported = core.journal.failure_reported or turn.error is core.life.failure
     raise turn.error
 
 
 class RunStream:
     """The events of a run as they come. Made by `Conversation.run_stream`."""
 
-    def __init__(self, core: Core, text: str | Message | None) -> None:
+    def __init__(self, core: Core, message: Message | None) -> None:
         self._core = core
-        self._text = text
+        self._message = message
         self._context = copy_context()
-        self._run: Turn | RunResult | None = None
+        self._decision: Decision | None = None
         self._cursor: EventCursor | None = None
 
     @property
@@ -97,38 +100,30 @@ class RunStream:
         Raises:
             RuntimeError: It has not.
         """
-        if isinstance(self._run, RunResult):
-            return self._run
-        if self._run is None or self._run.result is None:
+        run = None if self._decision is None else self._decision.turn
+        result = run.result if isinstance(run, Turn) else run
+        if result is None:
             raise RuntimeError("The run has not settled yet: read the stream to its end.")
-        return self._run.result
+        return result
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Event:
-        refuse_inside(self._core.state.conversation_id, "run_stream")
-        self._core.refuse_elsewhere()
-        if self._run is None or self._cursor is None:
-            core = self._core
+        core = self._core
+        refuse_inside(core.state.conversation_id, "run_stream")
+        core.refuse_elsewhere()
+        if self._decision is None or self._cursor is None:
             self._cursor = EventCursor(core.state, core.bell, core.state.head)
-            if self._text is not None:
-                try:
-                    await control.send(core, self._text)
-                except StoreError as error:
-                    core.told = core.told or error is core.failure
-                    raise
-            self._run = await begin_run(core, self._context)
-        run = self._run
-        while self._cursor.seq >= self._core.state.head:
-            if isinstance(run, RunResult):
-                raise StopAsyncIteration
-            if run.done.is_set():
-                outcome_of(self._core, run)
-                raise StopAsyncIteration
+            self._decision = begin_run(core, self._message, self._context)
+        await core.journal.receipt_of(self._decision)
+        run = self._decision.turn
+        result = run.result if isinstance(run, Turn) else run
+        while self._cursor.seq >= core.state.head and result is None and isinstance(run, Turn):
             await self._wait(run)
-        if isinstance(run, Turn) and run.result is not None and self._cursor.seq >= run.result.last_seq:
-            outcome_of(self._core, run)
+            result = run.result
+        if self._cursor.seq >= (core.state.head if result is None else result.last_seq):
+            outcome_of(core, self._decision)
             raise StopAsyncIteration
         return await self._cursor.__anext__()
 

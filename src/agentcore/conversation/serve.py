@@ -5,30 +5,34 @@ Above: a handle or a host, which start it. It enters and leaves every context it
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+import math
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from os import PathLike
+from pathlib import PurePath
 from typing import NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from anyio.streams.memory import MemoryObjectReceiveStream
 from anyio.to_thread import run_sync
 from pydantic import JsonValue
 from typing_extensions import TypeIs
 
 from agentcore.agent import Agent, record_agent, restore_agent
-from agentcore.conversation.core import Core
+from agentcore.conversation.core import Core, Lifecycle
 from agentcore.conversation.deltas import DeltaHub
+from agentcore.conversation.driver import close_unfinished, drive
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.home import Home
-from agentcore.conversation.journal import Drafts, Journal
+from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.journal import Decision, Intake, Journal
+from agentcore.conversation.prompt import PromptSource
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
-from agentcore.conversation.result import make_result
 from agentcore.conversation.spool import remove_spool
+from agentcore.conversation.stuck import StuckTracker
 from agentcore.conversation.tools import ToolBench
-from agentcore.conversation.turn import run_turn
+from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import Bell
 from agentcore.errors import ConversationClosed, ConversationError, ConversationNotFound, NotRecorded, StoreError
 from agentcore.events import (
@@ -44,7 +48,6 @@ from agentcore.logs import bind_conversation, get_logger
 from agentcore.record import ConversationState, EventLog, MemoryStore, Store
 from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import AlwaysConfirm, Confirm, ConfirmationPolicy, NeverConfirm, read_policy, record_policy
-from agentcore.stuck import StuckDetector
 from agentcore.usage import Limits
 from agentcore.workspace import LocalWorkspace, Workspace
 
@@ -66,13 +69,34 @@ class Setup(NamedTuple):
     limits: Limits | None
     secrets: Mapping[str, SecretSource] | None
 
+    def validate(self) -> None:
+        """Refuse a store that is none, and what can decide about nothing: at once, not by the first call that needs it.
 
-async def serve_conversation(setup: Setup, hands: TaskGroup, *, task_status: TaskStatus[Core]) -> None:
+        Raises:
+            TypeError: It is one.
+        """
+        store: object = self.store
+        confirm: object = self.confirm
+        if isinstance(store, str | PurePath):
+            raise TypeError(f"store is a store, not its folder: FileStore({str(store)!r}).")
+        if store is not None and (isinstance(store, type) or not hasattr(store, "create")):
+            raise TypeError(f"store is a store, as FileStore('conversations') or MemoryStore(), not {store!r}.")
+        if confirm is None:
+            return
+        decides = hasattr(confirm, "needs_confirmation") or callable(confirm)
+        if isinstance(confirm, type) or not decides:
+            raise TypeError(
+                "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), or an async function that is asked about each "
+                f"call, not {confirm!r}."
+            )
+
+
+async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status: TaskStatus[Core]) -> None:
     """Open a conversation, report its `Core` as started, and serve it until its `stop` is set.
 
     Args:
         setup: What it is opened with.
-        hands: Where its calls run. It has to outlive this: a call that does not stop is left behind there.
+        call_tasks: Where its calls run. It has to outlive this: a call that does not stop is left behind there.
         task_status: Told of the core.
 
     Raises:
@@ -86,22 +110,22 @@ async def serve_conversation(setup: Setup, hands: TaskGroup, *, task_status: Tas
         try:
             with bind_conversation(log.state.conversation_id):
                 async with recording.under_way():
-                    await _serve(setup, store, agent, recording, hands, task_status=task_status)
+                    await _serve(setup, store, agent, recording, call_tasks, task_status=task_status)
         finally:
             with anyio.CancelScope(shield=True):
                 await log.close()
-        if recording.core is not None and recording.core.delete:
+        if recording.core is not None and recording.core.life.delete:
             try:
                 await store.delete(log.state.conversation_id)
             except StoreError as error:
-                recording.core.undeleted = error  # for whoever asked for it
+                recording.core.life.delete_error = error  # for whoever asked for it
     finally:
         if recording.core is not None:
-            recording.core.ended.set()
+            recording.core.life.ended.set()
 
 
 class _Recording:
-    """The recorder's surroundings, and who is to be told when the store dies."""
+    """The recorder's surroundings, and who is to be told what it recorded."""
 
     def __init__(self, log: EventLog, secrets: SecretRegistry) -> None:
         self.log = log
@@ -109,26 +133,33 @@ class _Recording:
         self.home = Home(log.state.conversation_id)
         self.bell = Bell(self.home)
         self.core: Core | None = None
-        self._drafts = Drafts()
-        self.journal = Journal(log.state.conversation_id, self._drafts, secrets, self.home)
+        self._intake = Intake()
+        self.journal = Journal(log.state.conversation_id, self._intake, secrets, self.home)
 
     @asynccontextmanager
     async def under_way(self) -> AsyncGenerator[None]:
-        """Run the recorder; it outlives everybody who writes, and ends when the journal has closed and is drained."""
+        """Run the recorder; it outlives everybody who writes, and ends when nothing more is taken in and nothing is left."""
         try:
             async with open_group() as keepers:
-                keepers.start_soon(keep_record, self._drafts, self.log, self.bell, self._fail, name="recorder")
+                keepers.start_soon(keep_record, self._intake, self.log, self.secrets, self, name="recorder")
                 try:
                     yield
                 finally:
-                    self._drafts.close()
+                    self._intake.close()
         finally:
             self.bell.close()
 
-    def _fail(self, error: StoreError) -> None:
+    def recorded(self, decisions: Sequence[Decision]) -> None:
+        """Act on a group commit (see `RecordListener`)."""
         if self.core is not None:
-            self.core.failure = error
-            self.core.stop.set()
+            self.core.recorded(decisions)
+        self.bell.ring()
+
+    def failed(self, error: StoreError) -> None:
+        """End the conversation: its log is dead."""
+        if self.core is not None:
+            self.core.life.fail(error)
+        self.bell.ring()
 
 
 async def _serve(
@@ -136,82 +167,95 @@ async def _serve(
     store: Store,
     agent: Agent,
     recording: _Recording,
-    hands: TaskGroup,
+    call_tasks: TaskGroup,
     *,
     task_status: TaskStatus[Core],
 ) -> None:
     state = recording.log.state
-    inbox_in, inbox_out = anyio.create_memory_object_stream[None](1)
+    turns_in, turns_out = anyio.create_memory_object_stream[Turn](math.inf)
     policy, confirm = _choose_policy(setup.confirm, state)
-    async with inbox_in, inbox_out, _enter(setup.workspace) as workspace, open_group() as tasks:
-        core = recording.core = Core(
-            store=store,
-            state=state,
-            agent=agent,
-            workspace=workspace,
-            journal=recording.journal,
-            bell=recording.bell,
-            deltas=DeltaHub(recording.home),
-            secrets=recording.secrets,
-            policy=policy,
-            confirm=confirm,
-            bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
-            hands=hands,
-            home=recording.home,
-            inbox=inbox_in,
-            stuck=None if agent.stuck is None else StuckDetector(agent.stuck),
-            clock=anyio.current_time,
-            opened_at=state.head,
-            repaired=recording.log.repaired,
-            # A log in memory that nobody else can reach is gone with the conversation.
-            delete=setup.store is None,
-        )
+    async with turns_in, turns_out, _enter(setup.workspace) as workspace:
         try:
-            await _configure(core, setup)
-            await recover(core)
-            tasks.start_soon(_drive, core, inbox_out, name="driver")
-            task_status.started(core)
-            await core.stop.wait()
-            await _wind_down(core)
-        except BaseException:
-            # Cancelled from outside, most likely: the driver stops its turn by itself, and the tools' owners theirs.
-            tasks.cancel_scope.cancel()
-            raise
+            async with open_group() as tasks:
+                core = recording.core = Core(
+                    store=store,
+                    state=state,
+                    agent=agent,
+                    workspace=workspace,
+                    journal=recording.journal,
+                    bell=recording.bell,
+                    deltas=DeltaHub(recording.home),
+                    secrets=recording.secrets,
+                    policy=policy,
+                    confirm=confirm,
+                    bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
+                    call_tasks=call_tasks,
+                    jobs=Jobs(tasks, state.conversation_id),
+                    home=recording.home,
+                    queued_turns=turns_in,
+                    stuck=StuckTracker(agent.stuck),
+                    clock=anyio.current_time,
+                    # A log in memory that nobody else can reach is gone with the conversation.
+                    life=Lifecycle(delete=setup.store is None),
+                    prompt=PromptSource(agent, workspace.root, recording.secrets),
+                    opened_at=state.head,
+                    repaired=recording.log.repaired,
+                )
+                try:
+                    await _configure(core, setup)
+                    await recover(core)
+                    core.life.serving = True
+                    tasks.start_soon(drive, core, turns_out, name="driver")
+                    task_status.started(core)
+                    await core.life.stop.wait()
+                    await _wind_down(core)
+                except BaseException:
+                    # Cancelled from outside, most likely: the driver stops its turn by itself, and the tools' owners theirs.
+                    tasks.cancel_scope.cancel()
+                    raise
+                finally:
+                    core.journal.close_commands()
+                    core.jobs.close()
         finally:
-            core.closing = True
-            core.deltas.close()
-            if core.turn is not None and not core.turn.begun:
-                # Asked for when the driver had ended already: whoever waits for it must not wait for ever.
-                closed = ConversationClosed(state.conversation_id)
-                core.turn.end(make_result(state, state.run_seq), closed, fatal=True)
-                core.turn = None
-            if core.delete and (core.spooled or core.opened_at):  # it may have kept something when it was open before
-                with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
-                    await remove_spool(core)
-
-
-async def _drive(core: Core, inbox: MemoryObjectReceiveStream[None]) -> None:
-    """Run one turn after another, each in the context of whoever asked for it."""
-    async with open_group() as turns:
-        async for _ in inbox:
-            while (turn := core.turn) is not None and turn.ready and not turn.begun:
-                turn.begun = True
-                turns.create_task(run_turn(core, turn), context=turn.context, name="turn")
-                await turn.done.wait()
+            if recording.core is not None:
+                with anyio.CancelScope(shield=True):
+                    await _clear_up(recording.core)
 
 
 async def _wind_down(core: Core) -> None:
     """End by closing: stop the turn, then the tools, then the driver; what was handed over is kept."""
-    core.closing = True
+    core.journal.close_commands()
+    core.jobs.close()
+    _stop_turn(core)
+    # What was handed over before may still begin a turn. After this nothing does.
+    await core.journal.flush()
+    _stop_turn(core)
     if core.turn is not None:
-        core.turn.closing = True
-        core.turn.interrupt("the conversation was closed")
-        core.wake()
         await core.turn.done.wait()
     try:
         await core.bench.aclose()
     finally:
-        await core.inbox.aclose()
+        await core.queued_turns.aclose()
+
+
+async def _clear_up(core: Core) -> None:
+    """Leave nothing open and nobody waiting, when all tasks have ended: a turn may have been asked for behind the last one."""
+    if core.life.serving:
+        with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
+            await core.journal.flush()
+            await close_unfinished(core)
+    core.life.serving = False
+    core.close_turn()
+    core.deltas.close()
+    if core.life.delete and (core.spooled or core.opened_at):  # it may have kept something when it was open before
+        with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
+            await remove_spool(core)
+
+
+def _stop_turn(core: Core) -> None:
+    if core.turn is not None:
+        core.turn.closing = True
+        core.turn.interrupt("the conversation was closed")
 
 
 @asynccontextmanager

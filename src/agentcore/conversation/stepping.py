@@ -7,35 +7,29 @@ from collections import Counter
 import anyio
 
 from agentcore.agent import Call, StepOutcome, take_step
-from agentcore.context import system_prompt
-from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import ReplyVoice
-from agentcore.conversation.execute import execute_calls, starts_at_once
-from agentcore.conversation.settle import settle
+from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.telling import masked_repr
+from agentcore.conversation.turn import Turn
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
 from agentcore.events import (
     ActionEvent,
-    ActionStarted,
     CondensationRequest,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
     MessageEvent,
-    ObservationEvent,
     RetryEvent,
     StatusChanged,
-    SystemPromptEvent,
-    UsageEvent,
 )
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
 from agentcore.logs import get_logger
 from agentcore.messages import Message
-from agentcore.record import ConversationState
 from agentcore.tools import FinishAction, ThinkAction
 
-__all__ = ["Stepper"]
+__all__ = ["Stepper", "status_event"]
 
 _log = get_logger(__name__)
 
@@ -68,10 +62,11 @@ class Stepper:
         if self._voice is not None and self._voice.text:
             self._voice.reset()
 
-    async def step(self) -> bool:
-        """Ask the model, record and do what it said; say whether the conversation has settled."""
+    async def step(self) -> None:
+        """Ask the model, record and do what it said. The conversation may have settled then."""
         core = self._core
-        await self._prompt()
+        core.prompt.compose()
+        await core.journal.write(*core.prompt.changed(core.state))
         if core.agent.condenser is not None:
             await self._condense(requested=False)
         try:
@@ -80,40 +75,32 @@ class Stepper:
             if core.agent.condenser is None:
                 raise
             await core.journal.write(CondensationRequest())
-            if await self._stuck():
-                return True
-            if not await self._condense(requested=True):
+            await self._check_stuck()
+            if not self._turn.settled and not await self._condense(requested=True):
                 raise error from None
-            return False
+            return
         except ContentPolicy:
             if not await self._nudge("content_policy"):
                 raise
-            return False
+            return
         if outcome is None:
-            return True
+            return
         if outcome.shape == "calls":
             await self._record_calls(outcome)
-            return await self.settle_after_calls()
-        return await self._record_words(outcome)
+            await self.settle_after_calls()
+        else:
+            await self._record_words(outcome)
 
-    async def settle_after_calls(self) -> bool:
+    async def settle_after_calls(self) -> None:
         """After calls were answered: end the run where a finishing one succeeded, or the agent is stuck."""
-        core = self._core
-        seen = _seen_by_finish(core.state)
-        if seen is not None and await self._finish(seen):
-            return True
-        return await self._stuck()
-
-    async def _prompt(self) -> None:
-        """Record the prompt and the tools' schemas where they are not those in force."""
-        core = self._core
-        prompt = core.secrets.masker.mask_text(
-            system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root)
-        )
-        tools = tuple(tool.schema for tool in core.agent.all_tools)
-        current = core.state.prompt
-        if current is None or current.prompt != prompt or current.tools != tools:
-            await core.journal.write(SystemPromptEvent(prompt=prompt, tools=tools))
+        # From the log, not from this turn: the call may have waited for a person, or through a crash.
+        seen = self._core.state.seen_by_finish
+        if seen is not None:
+            await self._core.journal.write(
+                status_event(ConversationStatus.FINISHED), condition=lambda state: state.last_user_seq <= seen
+            )
+        if not self._turn.settled:
+            await self._check_stuck()
 
     async def _condense(self, *, requested: bool) -> bool:
         core = self._core
@@ -154,7 +141,7 @@ class Stepper:
             return outcome
         voice.reset()
         detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
-        await settle(core, self._turn, ConversationErrorEvent(code="step_seconds", detail=detail))
+        await core.journal.write(ConversationErrorEvent(code="step_seconds", detail=detail))
         return None
 
     async def _on_retry(self, report: RetryReport) -> None:
@@ -187,90 +174,76 @@ class Stepper:
             # One that waits makes the whole reply wait: the model meant its calls to be done together.
             asked = {call.event.id for call in outcome.calls}
             said = [event.model_copy(update={"confirm": event.id in asked}) for event in said]
-        started: set[str] = set() if asked else starts_at_once(core, outcome.calls)
+        # What can be stopped is there before its action can be seen.
+        batch = CallBatch(core, [] if asked else outcome.calls)
         for call in outcome.calls:
-            core.arguments[call.event.id] = call.event.arguments
-            if not asked:
-                core.scope_of(call.event.id)
+            core.calls.keep_arguments(call.event.id, call.event.arguments)
         # Kept even if an interrupt came meanwhile: the reply was paid for.
-        await core.journal.keep(
-            *said,
-            outcome.usage,
-            *outcome.answers,
-            *(ActionStarted(cause=call.event.id) for call in outcome.calls if call.event.id in started),
-        )
+        await core.journal.write_shielded(*said, outcome.usage, *outcome.answers, *batch.start_first())
         self._voice = None
         if not asked:
-            await execute_calls(core, outcome.calls, started)
+            await batch.run()
 
-    async def _record_words(self, outcome: StepOutcome) -> bool:
+    async def _record_words(self, outcome: StepOutcome) -> None:
+        """Keep the reply's message and what it used, and in the same group that the run has finished, where it has."""
         core = self._core
-        await core.journal.keep(*outcome.said, outcome.usage)
+        finishes = outcome.shape == "content" and outcome.reply.stop_reason not in ("length", "pause")
+        if finishes and core.agent.output is None:
+            view_seq = self._view_seq
+            # Refused where a person said something after what the request had seen.
+            await core.journal.write_with_tail(
+                (*outcome.said, outcome.usage),
+                status_event(ConversationStatus.FINISHED),
+                lambda state: state.last_user_seq <= view_seq,
+            )
+            self._voice = None
+            if not self._turn.settled:
+                await self._check_stuck()
+            return
+        await core.journal.write_shielded(*outcome.said, outcome.usage)
         self._voice = None
         if outcome.shape != "content":
             code = "empty_reply" if outcome.shape == "empty" else "reasoning_only"
-            if await self._nudge(code):
-                return False
-            await self._end(ConversationStatus.STUCK, code, "The model answered with nothing to do, twice in a row.")
-            return True
-        if outcome.reply.stop_reason in ("length", "pause"):
+            if not await self._nudge(code):
+                await self._end_stuck(code, "The model answered with nothing to do, twice in a row.")
+        elif not finishes:
             if outcome.reply.stop_reason == "length":
-                await self._say(_NUDGES["reply_cut"], "reply_cut")
-            return await self._stuck()
-        if core.agent.output is not None:
-            if await self._nudge("output_missing"):
-                return False
+                await self._notify_model(_NUDGES["reply_cut"], "reply_cut")
+            await self._check_stuck()
+        elif not await self._nudge("output_missing"):
             detail = "The agent ended with words, and its output type asks for a value."
-            return await settle(core, self._turn, ConversationErrorEvent(code="output_missing", detail=detail))
-        return await self._finish(self._view_seq) or await self._stuck()
-
-    async def _finish(self, seen: int) -> bool:
-        """End the run, unless a person said something after what the request had seen."""
-        return await settle(
-            self._core,
-            self._turn,
-            ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.FINISHED)),
-            condition=lambda state: state.last_user_seq <= seen,
-        )
+            await core.journal.write(ConversationErrorEvent(code="output_missing", detail=detail))
 
     async def _nudge(self, code: str) -> bool:
         """Tell the model what it should do instead, once in a row; say whether it was told."""
         if self._nudges[code]:
             return False
         self._nudges[code] += 1
-        await self._say(_NUDGES[code], code)
+        await self._notify_model(_NUDGES[code], code)
         return True
 
-    async def _say(self, text: str, code: str) -> None:
+    async def _notify_model(self, text: str, code: str) -> None:
         await self._core.journal.write(MessageEvent(source="environment", message=Message.user(text), code=code))
 
-    async def _stuck(self) -> bool:
+    async def _check_stuck(self) -> None:
         """Let the detector see what is new; nudge, or end the run, as it says."""
-        core = self._core
-        detector = core.stuck
-        if detector is None:
-            return False
-        state = core.state
-        if core.stuck_epoch != state.view_epoch:
-            detector.reset()
-            for event in state.branch_events():
-                detector.observe(event)
-            core.stuck_seen, core.stuck_epoch = state.head, state.view_epoch
-        for event in state.events[core.stuck_seen :]:
-            detector.observe(event)
-        core.stuck_seen = state.head
-        verdict = detector.verdict()
+        verdict = self._core.stuck.verdict(self._core.state)
         if verdict is None:
-            return False
+            return
         if verdict.action == "nudge":
-            await self._say(verdict.nudge or verdict.detail, verdict.code)
-            return False
-        await self._end(ConversationStatus.STUCK, verdict.code, verdict.detail)
-        return True
+            await self._notify_model(verdict.nudge or verdict.detail, verdict.code)
+        else:
+            await self._end_stuck(verdict.code, verdict.detail)
 
-    async def _end(self, status: ConversationStatus, code: str, detail: str) -> None:
-        ended = ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
-        await settle(self._core, self._turn, ended)
+    async def _end_stuck(self, code: str, detail: str) -> None:
+        await self._core.journal.write(status_event(ConversationStatus.STUCK, code, detail))
+
+
+def status_event(
+    status: ConversationStatus, code: str | None = None, detail: str | None = None
+) -> ConversationStateUpdateEvent:
+    """Make the event of a status change."""
+    return ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
 
 
 def _must_ask(core: Core, call: Call) -> bool:
@@ -285,23 +258,3 @@ def _must_ask(core: Core, call: Call) -> bool:
             "a person is asked: the policy raised", tool=call.tool.name, error=masked_repr(core.secrets, error)
         )
         return True
-
-
-def _seen_by_finish(state: ConversationState) -> int | None:
-    """Give the head that the newest reply's request saw, where a finishing call of that reply succeeded.
-
-    From the log, not from this turn: the call may have waited for a person, or through a crash.
-    """
-    finished = False
-    for event in reversed(state.shown):
-        if isinstance(event, ActionEvent):
-            return _view_seq_of(state, event.reply_id) if finished else None
-        finished = finished or (isinstance(event, ObservationEvent) and event.data.get("finished") is True)
-    return None
-
-
-def _view_seq_of(state: ConversationState, reply_id: str) -> int | None:
-    for event in reversed(state.events):
-        if isinstance(event, UsageEvent) and event.reply_id == reply_id:
-            return event.view_seq
-    return None

@@ -5,6 +5,7 @@ from agentcore.events.answers import AnswerEvent as AnswerEvent
 from agentcore.events.answers import ErrorOutcome as ErrorOutcome
 from agentcore.events.answers import ObservationEvent as ObservationEvent
 from agentcore.events.answers import UserRejectObservation as UserRejectObservation
+from agentcore.events.base import CommandedEvent as CommandedEvent
 from agentcore.events.base import EventBase as EventBase
 from agentcore.events.base import Source as Source
 from agentcore.events.bookkeeping import ActionApproved as ActionApproved
@@ -25,6 +26,7 @@ from agentcore.events.facts import Fact as Fact
 from agentcore.events.facts import Forked as Forked
 from agentcore.events.facts import LimitsSet as LimitsSet
 from agentcore.events.facts import PolicySet as PolicySet
+from agentcore.events.facts import RunJoined as RunJoined
 from agentcore.events.facts import SecretsRegistered as SecretsRegistered
 from agentcore.events.facts import StatusChanged as StatusChanged
 from agentcore.events.facts import TagsSet as TagsSet

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
-from agentcore.events.base import EventBase
+from agentcore.events.base import CommandedEvent, EventBase
 from agentcore.messages import StoredResultBlock, TextBlock
 
 __all__ = ["AgentErrorEvent", "AnswerEvent", "ErrorOutcome", "ObservationEvent", "UserRejectObservation"]
@@ -38,15 +38,13 @@ class ObservationEvent(EventBase):
         return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
 
 
-class UserRejectObservation(EventBase):
+class UserRejectObservation(CommandedEvent):
     """A person (or a policy in their name) said no."""
 
     kind: Annotated[Literal["user_reject"], VERBATIM] = "user_reject"
     tool_name: str
     call_id: Verbatim
     reason: str
-    by: str | None = None
-    """Who said so, where that is known."""
 
 
 class AgentErrorEvent(EventBase):

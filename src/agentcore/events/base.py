@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field
 from agentcore._value import VERBATIM, Recorded, Verbatim
 from agentcore.ids import new_id
 
-__all__ = ["EventBase", "Source"]
+__all__ = ["CommandedEvent", "EventBase", "Source"]
 
 Source = Literal["user", "agent", "environment"]
 
@@ -35,3 +35,12 @@ class EventBase(Recorded):
     source: Annotated[Source, VERBATIM] = "environment"
     cause: Verbatim | None = None
     """The id of the event that caused this one: for an answer, its action."""
+
+
+class CommandedEvent(EventBase):
+    """An event that a command may have written."""
+
+    command: Verbatim | None = None
+    """The id of the command that wrote it."""
+    by: str | None = None
+    """Who gave the command, where that is known."""

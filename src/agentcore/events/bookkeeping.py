@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import FiniteFloat, JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
-from agentcore.events.base import EventBase
+from agentcore.events.base import CommandedEvent, EventBase
 from agentcore.usage import Usage
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class AgentConfigured(EventBase):
+class AgentConfigured(CommandedEvent):
     """The agent that works from here on. Never holds a key."""
 
     kind: Annotated[Literal["agent_configured"], VERBATIM] = "agent_configured"
@@ -41,12 +41,10 @@ class ActionStarted(EventBase):
     kind: Annotated[Literal["action_started"], VERBATIM] = "action_started"
 
 
-class ActionApproved(EventBase):
+class ActionApproved(CommandedEvent):
     """Somebody said yes. `cause` is the action."""
 
     kind: Annotated[Literal["action_approved"], VERBATIM] = "action_approved"
-    by: str | None = None
-    """Who said so, where that is known."""
     arguments: dict[str, JsonValue] | None = None
     """The arguments as that person changed them, or None where they were left as they are."""
 
@@ -66,13 +64,13 @@ class Condensation(EventBase):
     summary: str | None = None
 
 
-class PauseEvent(EventBase):
+class PauseEvent(CommandedEvent):
     """Somebody asked the agent to stop at the end of its step."""
 
     kind: Annotated[Literal["pause"], VERBATIM] = "pause"
 
 
-class InterruptEvent(EventBase):
+class InterruptEvent(CommandedEvent):
     """The turn was stopped where it was."""
 
     kind: Annotated[Literal["interrupt"], VERBATIM] = "interrupt"
@@ -81,7 +79,7 @@ class InterruptEvent(EventBase):
     reason: str | None = None
 
 
-class HeadMoved(EventBase):
+class HeadMoved(CommandedEvent):
     """The conversation goes on from an earlier point: what came after it is off the active branch."""
 
     kind: Annotated[Literal["head_moved"], VERBATIM] = "head_moved"

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, cast
 from pydantic import Field, JsonValue, field_validator
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
-from agentcore.events.base import EventBase
+from agentcore.events.base import CommandedEvent
 from agentcore.usage import Limits
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Forked",
     "LimitsSet",
     "PolicySet",
+    "RunJoined",
     "SecretsRegistered",
     "StatusChanged",
     "TagsSet",
@@ -94,6 +95,14 @@ class Forked(Recorded):
     """The seq, in the other log, of the last event that was copied."""
 
 
+class RunJoined(Recorded):
+    """Somebody else waits for the run as well."""
+
+    fact: Annotated[Literal["run_joined"], VERBATIM] = "run_joined"
+    run: int
+    """The seq at which the run began."""
+
+
 class UnknownFact(Recorded):
     """A fact that only a newer version knows: kept as it is."""
 
@@ -108,7 +117,7 @@ class UnknownFact(Recorded):
         return value
 
 
-KnownFact = StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked
+KnownFact = StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked | RunJoined
 
 _CLASSES: tuple[type[Recorded], ...] = KnownFact.__args__
 _KNOWN_FACTS = frozenset(cast("str", cls.model_fields["fact"].default) for cls in _CLASSES)
@@ -119,7 +128,7 @@ Fact = Annotated[
 ]
 
 
-class ConversationStateUpdateEvent(EventBase):
+class ConversationStateUpdateEvent(CommandedEvent):
     """One fact of the conversation changed."""
 
     kind: Annotated[Literal["conversation_state_update"], VERBATIM] = "conversation_state_update"

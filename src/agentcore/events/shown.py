@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
-from agentcore.events.base import EventBase, Source
+from agentcore.events.base import CommandedEvent, EventBase, Source
 from agentcore.messages import Block, Message, TextBlock, ToolSchema
 from agentcore.risk import SecurityRisk
 
@@ -22,7 +22,7 @@ class SystemPromptEvent(EventBase):
     tools: tuple[ToolSchema, ...] = ()
 
 
-class MessageEvent(EventBase):
+class MessageEvent(CommandedEvent):
     """Somebody said something: a person, the agent (a reply without tool calls), or the environment (a nudge)."""
 
     kind: Annotated[Literal["message"], VERBATIM] = "message"

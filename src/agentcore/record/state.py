@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Self
 
 from pydantic import JsonValue
 
+from agentcore.commands import Receipt
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -22,6 +23,7 @@ from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
     AnswerEvent,
+    CommandedEvent,
     Condensation,
     CondensationSummaryEvent,
     ConversationErrorEvent,
@@ -46,11 +48,13 @@ from agentcore.events import (
     UserRejectObservation,
 )
 from agentcore.record.branch import events_of_branch
+from agentcore.record.receipts import Receipts
+from agentcore.record.run import RunTally
 from agentcore.record.status import next_status
 from agentcore.record.tally import Tally
 from agentcore.usage import Limits, Usage
 
-__all__ = ["ConversationState", "OpenAction", "ShownEvent"]
+__all__ = ["ASKING", "ConversationState", "OpenAction", "ShownEvent"]
 
 ShownEvent = (
     SystemPromptEvent
@@ -64,7 +68,10 @@ ShownEvent = (
 )
 """What the model's view is made of."""
 
-_TALLIES: Final = ("_usage", "_usage_by_model")
+ASKING: Final = "asking"
+"""The code of the status "waiting for confirmation" while the program's callback is asked: the run goes on."""
+
+_TALLIES: Final = ("_usage", "_usage_by_model", "_receipts", "run")
 
 
 @dataclass(slots=True)
@@ -81,6 +88,11 @@ class OpenAction:
         return self.event.confirm and self.approval is None and not self.started
 
     @property
+    def runs_next(self) -> bool:
+        """Whether it was approved, and the next turn starts it."""
+        return self.approval is not None and not self.started
+
+    @property
     def arguments(self) -> dict[str, JsonValue]:
         """The arguments as approved: a person may have changed them."""
         if self.approval is not None and self.approval.arguments is not None:
@@ -91,13 +103,17 @@ class OpenAction:
 class _Branch:
     """The part of the state that follows the active branch."""
 
-    __slots__ = ("last_user_seq", "open_actions", "prompt", "shown")
+    __slots__ = ("finished_by", "last_user_seq", "open_actions", "prompt", "shown", "view_seq")
 
     def __init__(self) -> None:
         self.shown: list[ShownEvent] = []
         self.open_actions: dict[str, OpenAction] = {}
         self.prompt: SystemPromptEvent | None = None
         self.last_user_seq = 0
+        self.view_seq = 0
+        """The head that the request of the newest reply saw."""
+        self.finished_by: str | None = None
+        """The action of the newest reply that ends the run, once it succeeded."""
 
     def fold(self, event: Event) -> None:
         """Take the next event of the branch in."""
@@ -112,6 +128,8 @@ class _Branch:
         self.shown.append(event)
         if event.source == "user":
             self.last_user_seq = event.seq
+        elif event.source == "agent":
+            self.finished_by = None
 
     def prompt_with(self, event: SystemPromptEvent) -> None:
         self.shown.append(event)
@@ -120,6 +138,7 @@ class _Branch:
     def ask_for(self, event: ActionEvent) -> None:
         self.shown.append(event)
         self.open_actions[event.id] = OpenAction(event)
+        self.finished_by = None
 
     def approve(self, event: ActionApproved) -> None:
         if (action := self.open_actions.get(event.cause or "")) is not None:
@@ -133,6 +152,12 @@ class _Branch:
         self.shown.append(event)
         # A log with two answers to one action is read as its first one: never raise on odd history.
         self.open_actions.pop(event.cause or "", None)
+        if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+            self.finished_by = event.cause
+
+    def count(self, event: UsageEvent) -> None:
+        if event.view_seq is not None:
+            self.view_seq = event.view_seq
 
     # By class and not by a match, here and below: a long log is folded in half the time.
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
@@ -143,6 +168,7 @@ class _Branch:
         ObservationEvent: answer,
         UserRejectObservation: answer,
         AgentErrorEvent: answer,
+        UsageEvent: count,
         SystemPromptEvent: prompt_with,
         CondensationSummaryEvent: show,
         Condensation: show,
@@ -165,10 +191,8 @@ class ConversationState:
         self.agent: AgentConfigured | None = None
         self.forked_from: Forked | None = None
         self.pause_requested = False
-        self.run_seq = 0
-        """The seq at which the newest run began; 0 before the first one."""
-        self.run_steps = 0
-        """Model calls of the newest run."""
+        self.run = RunTally()
+        """The newest run."""
         self.worked_seconds = 0.0
         """Wall time of all finished stretches of work; waiting for a person is not one."""
         self.working_since: datetime | None = None
@@ -178,6 +202,7 @@ class ConversationState:
         """Why this version must not continue the log, if it must not."""
         self._usage = Tally()
         self._usage_by_model: dict[str, Tally] = {}
+        self._receipts = Receipts()
         self._tags: dict[str, str] = {}
         self._events: list[Event] = []
         self._moves: list[int] = []
@@ -219,6 +244,30 @@ class ConversationState:
     def last_user_seq(self) -> int:
         """The seq of the newest message by a person on the active branch; 0 where there is none."""
         return self._branch.last_user_seq
+
+    @property
+    def seen_by_finish(self) -> int | None:
+        """The head that the newest reply's request saw, where a call of it that ends the run succeeded; else None."""
+        return self._branch.view_seq if self._branch.finished_by is not None else None
+
+    @property
+    def finished_by(self) -> str | None:
+        """The id of the action by which the newest reply ended the run; None where it did not."""
+        return self._branch.finished_by
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a run goes on: the agent works, or the program's callback is being asked."""
+        return self.status is ConversationStatus.RUNNING or self.is_asking
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the run waits for the program's callback."""
+        return self.status is ConversationStatus.WAITING_FOR_CONFIRMATION and self.status_code == ASKING
+
+    def receipt(self, command_id: str) -> Receipt | None:
+        """Give what became of a command, or None where the log does not know it."""
+        return self._receipts.get(command_id)
 
     @property
     def usage(self) -> Usage:
@@ -264,7 +313,11 @@ class ConversationState:
         fold = self._FOLDS.get(type(event))
         if fold is not None:
             fold(self, event)
+        self.run.fold(event)
         self._branch.fold(event)
+        command = getattr(event, "command", None)
+        if command is not None and isinstance(event, CommandedEvent):
+            self._receipts.note(event, command, self.run.seq)
         self._settled.append(group_ends and not self._branch.open_actions)
         self._last_time = event.timestamp
 
@@ -275,10 +328,13 @@ class ConversationState:
             **{name: copy(value) for name, value in vars(self).items() if name not in ("_branch", *_TALLIES)},
             "usage": self.usage,
             "usage_by_model": self.usage_by_model,
+            "run": self.run.values(),
+            "receipts": self._receipts.values(),
             "shown": list(branch.shown),
             "open": {key: (a.event, a.approval, a.started) for key, a in branch.open_actions.items()},
             "prompt": branch.prompt,
             "last_user_seq": branch.last_user_seq,
+            "seen_by_finish": self.seen_by_finish,
         }
 
     def _fold_message(self, event: MessageEvent) -> None:
@@ -290,8 +346,6 @@ class ConversationState:
         if (of_model := self._usage_by_model.get(event.model)) is None:
             of_model = self._usage_by_model[event.model] = Tally()
         of_model.add(event.usage)
-        if event.purpose == "step":
-            self.run_steps += 1
 
     def _fold_agent(self, event: AgentConfigured) -> None:
         self.agent = event
@@ -301,7 +355,7 @@ class ConversationState:
             self.read_only = f"it holds an event of kind {event.kind!r}, which this version does not know"
 
     def _fold_pause(self, event: PauseEvent) -> None:
-        if self.status is ConversationStatus.RUNNING:
+        if self.is_working:
             self.pause_requested = True
         self._set_status(event, next_status(self.status, "pause"))
 
@@ -324,8 +378,7 @@ class ConversationState:
         match event.update:
             case StatusChanged() as change:
                 if change.status is ConversationStatus.RUNNING and change.code == "run":
-                    self.run_seq = event.seq
-                    self.run_steps = 0
+                    self.run = RunTally(event.seq)
                 self._set_status(event, change.status, change.code, change.detail)
             case LimitsSet() as change:
                 self.limits = change.limits
@@ -345,7 +398,7 @@ class ConversationState:
     def _set_status(
         self, event: Event, status: ConversationStatus, code: str | None = None, detail: str | None = None
     ) -> None:
-        if status is self.status and code is None:
+        if status is self.status and code is None and not self.is_asking:
             return
         if status is ConversationStatus.RUNNING:
             if self.working_since is None:
@@ -358,7 +411,8 @@ class ConversationState:
         self.status = status
         self.status_code = code
         self.status_detail = detail
-        self.pause_requested = False
+        if not self.is_working or code == "run":
+            self.pause_requested = False
 
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
         MessageEvent: _fold_message,

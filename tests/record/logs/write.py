@@ -161,7 +161,7 @@ async def main(folder: str) -> None:
         "secret_names": state.secret_names,
         "title": state.title,
         "tags": dict(state.tags),
-        "run_steps": state.run_steps,
+        "run_steps": state.run.steps,
         "worked_seconds": state.worked_seconds,
     }
     text = json.dumps(expected, ensure_ascii=False, indent=1).replace(LARGE, "<LARGE>")

@@ -1,0 +1,168 @@
+"""Commands: what a program asks of a conversation, as values.
+
+Above: the conversation, whose recorder decides what each comes to, on the very state that it appends to; a remote client,
+which sends the values as they are. Below: messages and limits. A command holds nothing live: an agent, a policy object, a
+context travel beside it, by its id.
+
+Two kinds. A decided command (`Send` to `AddSecrets`) is whole once it is handed over, whatever becomes of its caller. A
+signal (`Interrupt`, `Leave`) takes effect before it is recorded. What a command writes carries its id and who gave it, so
+that the same id again gets the same receipt and writes nothing.
+"""
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from agentcore._value import Value, Verbatim
+from agentcore.ids import new_id
+from agentcore.messages import Message
+from agentcore.usage import Limits
+
+
+def _command_id() -> str:
+    return new_id("cmd")
+
+
+class CommandBase(Value):
+    """What every command has."""
+
+    id: Verbatim = Field(default_factory=_command_id)
+    """Unique; a retry of a command has the id of the first try."""
+    by: str | None = None
+    """Who gives it, where that is known."""
+
+
+class Send(CommandBase):
+    """Record a message."""
+
+    kind: Literal["send"] = "send"
+    message: Message
+
+
+class Run(CommandBase):
+    """Work until the conversation settles; where it works already, join that run."""
+
+    kind: Literal["run"] = "run"
+    message: Message | None = None
+    """Recorded first, in the same group."""
+    attended: bool = False
+    """Whether somebody is asked about actions that wait while the run goes on (a callback of the program)."""
+
+
+class Pause(CommandBase):
+    """Stop at the end of the step."""
+
+    kind: Literal["pause"] = "pause"
+
+
+class Approve(CommandBase):
+    """Let actions that wait run."""
+
+    kind: Literal["approve"] = "approve"
+    ids: tuple[Verbatim, ...]
+    """Ids of action events."""
+    all_that_wait: bool = False
+    """Whether the ids are all that waited when it was given: one that was decided meanwhile is then passed over."""
+    arguments: dict[str, JsonValue] | None = None
+    """What to run the one action with instead."""
+
+
+class Reject(CommandBase):
+    """Answer actions that wait with a no."""
+
+    kind: Literal["reject"] = "reject"
+    ids: tuple[Verbatim, ...]
+    all_that_wait: bool = False
+    reason: str
+
+
+class Rewind(CommandBase):
+    """Move the head to an earlier point, or to one on another branch."""
+
+    kind: Literal["rewind"] = "rewind"
+    to: int
+    """The seq of a settled point."""
+
+
+class SetLimits(CommandBase):
+    """Hold the conversation to these limits."""
+
+    kind: Literal["set_limits"] = "set_limits"
+    limits: Limits
+
+
+class SetPolicy(CommandBase):
+    """Let this policy decide which actions wait."""
+
+    kind: Literal["set_policy"] = "set_policy"
+    policy: dict[str, JsonValue]
+    """As it is recorded; the policy itself travels beside."""
+
+
+class SetTitle(CommandBase):
+    """Give the conversation a title."""
+
+    kind: Literal["set_title"] = "set_title"
+    title: str
+
+
+class SetTags(CommandBase):
+    """Give the conversation these tags, and no others."""
+
+    kind: Literal["set_tags"] = "set_tags"
+    tags: dict[str, str]
+
+
+class AddSecrets(CommandBase):
+    """Register secrets by these names; the values travel beside."""
+
+    kind: Literal["add_secrets"] = "add_secrets"
+    names: tuple[Verbatim, ...]
+
+
+class Interrupt(CommandBase):
+    """Stop the run where it is. For a run that is over it does nothing."""
+
+    kind: Literal["interrupt"] = "interrupt"
+    run: int
+    """The seq at which the run began that is meant."""
+    reason: str | None = None
+
+
+class Leave(CommandBase):
+    """Wait no longer for a run; the last one that leaves interrupts it."""
+
+    kind: Literal["leave"] = "leave"
+    waiter: Verbatim
+    """The id of the `Run` that waits."""
+
+
+Command = (
+    Send
+    | Run
+    | Pause
+    | Approve
+    | Reject
+    | Rewind
+    | SetLimits
+    | SetPolicy
+    | SetTitle
+    | SetTags
+    | AddSecrets
+    | Interrupt
+    | Leave
+)
+"""Any command, signals included."""
+
+
+class Receipt(Value):
+    """What became of a command. Durable when it is given; the work that it began goes on."""
+
+    seq: int
+    """The seq of the first event that it wrote; the head, where it wrote none."""
+    run: int = 0
+    """The seq at which the run began that it belongs to; 0 before the first one."""
+    actions: tuple[Verbatim, ...] = ()
+    """The ids of the actions that it decided on."""

@@ -1,0 +1,151 @@
+"""The driver: it carries turns out, one after another. Steps and their calls until the conversation settles.
+
+Every way out of a turn leaves the log whole: each action answered or waiting, and one event that says why it ended.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from anyio import get_cancelled_exc_class
+from anyio.lowlevel import checkpoint_if_cancelled
+from anyio.streams.memory import MemoryObjectReceiveStream
+
+from agentcore.conversation.calls import interrupted
+from agentcore.conversation.core import Core
+from agentcore.conversation.execute import CallBatch
+from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, open_group
+from agentcore.conversation.limits import RunTimer, exceeded
+from agentcore.conversation.pending import approved_calls, ask_for_approval
+from agentcore.conversation.stepping import Stepper, status_event
+from agentcore.conversation.telling import masked_repr, repr_of, text_of
+from agentcore.conversation.turn import Turn
+from agentcore.errors import ConversationClosed, StoreError
+from agentcore.events import ConversationErrorEvent, ConversationStatus, Event, InterruptEvent
+from agentcore.logs import get_logger
+
+__all__ = ["close_unfinished", "drive"]
+
+_log = get_logger(__name__)
+
+
+async def drive(core: Core, queued: MemoryObjectReceiveStream[Turn]) -> None:
+    """Carry out one turn after another, each in the context of whoever asked for it."""
+    async with open_group() as turns:
+        async for turn in queued:
+            await turns.create_task(_run_turn(core, turn), context=turn.context, name="turn").wait()
+
+
+async def _run_turn(core: Core, turn: Turn) -> None:
+    """Work until the conversation settles, and record how."""
+    stepper = Stepper(core, turn)
+    try:
+        with turn.scope:
+            if turn.phase == "queued":
+                turn.enter("working")
+            timer = turn.timer = RunTimer(core.clock, core.state.worked_seconds)
+            timer.set_limits(core.state.limits)
+            with timer.scope:
+                await _take_turn(core, turn, stepper)
+            if timer.scope.cancelled_caught and not turn.settled:
+                code, detail = timer.expired or ("run_seconds", "The run's time is over.")
+                await _answer_open(core, detail, ConversationErrorEvent(code=code, detail=detail))
+        if turn.scope.cancelled_caught and not turn.settled:
+            await _stop(core, turn, stepper)
+    except Exception as error:
+        await _record_failure(core, turn, error)
+    except get_cancelled_exc_class() as error:
+        if not await is_cancelled():  # noqa: ASYNC102 asking does not wait
+            await _record_failure(core, turn, cancelled_itself("The model, or a callback,", error))  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
+            return  # noqa: ASYNC104 it was not a cancellation
+        turn.closing = True
+        with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
+            await _stop(core, turn, stepper)  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
+        raise
+    except BaseException as error:
+        await _record_failure(core, turn, error)
+        raise
+    finally:
+        core.end_turn(turn)
+
+
+async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
+    state = core.state
+    await checkpoint_if_cancelled()
+    while not turn.settled:
+        if calls := await approved_calls(core):
+            batch = CallBatch(core, calls)
+            batch.mark_started(core.calls.to_retry)
+            core.calls.to_retry.clear()
+            await batch.run()
+            await stepper.settle_after_calls()
+            continue
+        # Before anybody is asked: while a person decides nothing runs.
+        if state.pause_requested and (core.confirm is not None or not state.pending):
+            await core.journal.write(status_event(ConversationStatus.PAUSED, "pause"))
+        elif pending := state.pending:
+            if await ask_for_approval(core, turn):
+                continue
+            waiting = status_event(ConversationStatus.WAITING_FOR_CONFIRMATION)
+            await core.journal.write(waiting, condition=lambda now, waited=pending: now.pending == waited)
+        elif (over := exceeded(state, state.limits)) is not None:
+            await core.journal.write(ConversationErrorEvent(code=over[0], detail=over[1]))
+        else:
+            await stepper.step()
+
+
+async def _answer_open(core: Core, why: str, *after: Event, keep_approved: bool = False) -> None:
+    """Answer what is open and does not wait for a person, in one group with what comes after it.
+
+    Args:
+        core: The conversation.
+        why: What stopped it.
+        *after: What comes after the answers.
+        keep_approved: Leave what was approved and has not started to the next turn.
+    """
+    answers = [
+        interrupted(action.event, why if action.started else f"{why} before it started", "interrupted")
+        for action in core.state.open_actions.values()
+        if not action.waits and not (keep_approved and action.runs_next)
+    ]
+    if answers or after:
+        await core.journal.write_shielded(*answers, *after)
+
+
+async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
+    """Record that the turn was stopped where it was."""
+    if turn.settled:
+        return
+    partial_text = stepper.partial_text
+    stepper.give_up()
+    if turn.closing:
+        await close_unfinished(core, turn.reason)
+        return
+    stopped = InterruptEvent(
+        source="user", partial_text=partial_text, reason=turn.reason, command=turn.command, by=turn.by
+    )
+    await _answer_open(core, turn.reason or "the turn was stopped", stopped)
+
+
+async def close_unfinished(core: Core, why: str | None = None) -> None:
+    """Record that the conversation was closed while somebody worked, and answer what is open; an approval stays."""
+    after: list[Event] = []
+    if core.state.is_working:
+        detail = "The conversation was closed while the agent worked."
+        after.append(status_event(ConversationStatus.PAUSED, "closed", detail))
+    await _answer_open(core, why or "the conversation was closed", *after, keep_approved=True)
+
+
+async def _record_failure(core: Core, turn: Turn, error: BaseException) -> None:
+    """Record that the turn failed; where the log has died, that is what those who wait are told."""
+    if turn.settled:
+        _log.warning("the end of a turn raised", error=masked_repr(core.secrets, error))
+        return
+    turn.error = error
+    what = error if isinstance(error, Exception) else bare(error)
+    failed = ConversationErrorEvent(code=type(what).__name__, detail=text_of(what) or repr_of(what))
+    try:
+        await _answer_open(core, "the run failed", failed)
+        _log.info("run failed", error=masked_repr(core.secrets, error))
+    except (StoreError, ConversationClosed) as dead:
+        turn.error, turn.fatal = dead, True

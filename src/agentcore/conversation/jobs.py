@@ -1,0 +1,95 @@
+"""Jobs: work beside the turns, each in a task of the conversation, in the context of whoever asked for it.
+
+A caller that is cancelled just leaves. Work that nobody waits for any more is given up, or goes on to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from contextvars import copy_context
+from typing import Any, Generic, TypeVar
+
+import anyio
+from anyio import get_cancelled_exc_class
+from anyio.abc import TaskGroup
+
+from agentcore.errors import ConversationClosed
+
+__all__ = ["Jobs"]
+
+ResultT = TypeVar("ResultT")
+
+
+class _Job(Generic[ResultT]):
+    """One piece of work and what it came to."""
+
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, ResultT]], *, finish: bool) -> None:
+        self._work = work
+        self._results: list[ResultT] = []
+        self.finish = finish
+        self.scope = anyio.CancelScope()
+        self.done = anyio.Event()
+        self.error: Exception | None = None
+
+    async def run(self) -> None:
+        try:
+            with self.scope:
+                self._results.append(await self._work())
+        except Exception as error:
+            self.error = error  # raised where it is waited for; a conversation does not end over it
+        finally:
+            self.done.set()
+
+    def result(self, conversation_id: str) -> ResultT:
+        if self.error is not None:
+            raise self.error
+        if not self._results:
+            raise ConversationClosed(conversation_id)
+        return self._results[0]
+
+
+class Jobs:
+    """The jobs of one conversation."""
+
+    def __init__(self, tasks: TaskGroup, conversation_id: str) -> None:
+        self._tasks = tasks
+        self._id = conversation_id
+        self._under_way: set[_Job[Any]] = set()
+        self._closed = False
+
+    async def do(self, work: Callable[[], Coroutine[Any, Any, ResultT]], *, name: str, finish: bool) -> ResultT:
+        """Do a job and give its result, or raise what it raised.
+
+        Args:
+            work: What to do.
+            name: Of the task.
+            finish: Whether it goes on to its end when nobody waits for it any more.
+
+        Raises:
+            ConversationClosed: The conversation takes no more jobs, or gave this one up.
+        """
+        if self._closed:
+            raise ConversationClosed(self._id)
+        job = _Job(work, finish=finish)
+        self._under_way.add(job)
+        self._tasks.create_task(self._run(job), context=copy_context(), name=name)
+        try:
+            await job.done.wait()
+        except get_cancelled_exc_class():
+            if not finish:
+                job.scope.cancel()
+            raise
+        return job.result(self._id)
+
+    async def _run(self, job: _Job[Any]) -> None:
+        try:
+            await job.run()
+        finally:
+            self._under_way.discard(job)
+
+    def close(self) -> None:
+        """Take no more jobs, and give up those that need not be finished."""
+        self._closed = True
+        for job in self._under_way:
+            if not job.finish:
+                job.scope.cancel()
