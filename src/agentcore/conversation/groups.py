@@ -20,26 +20,32 @@ _ENDS: Final = (SystemExit, KeyboardInterrupt)
 """What asyncio lets stop the loop, whichever task raises it."""
 
 
-def bare(error: BaseException) -> BaseException:
-    """Give the one exception that a group is about; others are told in its notes."""
-    if not isinstance(error, BaseExceptionGroup):
+def bare(error: BaseException, own: Collection[BaseException] = ()) -> BaseException:
+    """Give the one exception that a group is about; others are told in its notes.
+
+    Args:
+        error: The group, or an exception that is none.
+        own: What user code raised itself: it goes first, and a group that it made stays one.
+    """
+    if not isinstance(error, BaseExceptionGroup) or any(error is one for one in own):
         return error
-    leaves = leaves_of(cast("BaseExceptionGroup[BaseException]", error))
+    leaves = leaves_of(cast("BaseExceptionGroup[BaseException]", error), own)
     # An interrupt from the keyboard, or the end of the process, goes before what it caused.
-    first = next((leaf for leaf in leaves if not isinstance(leaf, Exception)), leaves[0])
+    ends = [leaf for leaf in leaves if not isinstance(leaf, Exception | BaseExceptionGroup)]
+    first = next((leaf for leaf in (*ends, *own) if any(leaf is each for each in leaves)), leaves[0])
     for leaf in leaves:
         if leaf is not first:
             _note(first, f"At the same time: {type(leaf).__name__}: {text_of(leaf)}")
     return first
 
 
-def leaves_of(error: BaseException) -> list[BaseException]:
-    """Give the exceptions that are no groups, in their order; of what is no group, itself."""
+def leaves_of(error: BaseException, own: Collection[BaseException] = ()) -> list[BaseException]:
+    """Give the exceptions that are no groups, or are among `own`, in their order; of what is no group, itself."""
     leaves: list[BaseException] = []
     left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
     while left:
         error = left.pop()
-        if isinstance(error, BaseExceptionGroup):
+        if isinstance(error, BaseExceptionGroup) and not any(error is one for one in own):
             left.extend(reversed(cast("BaseExceptionGroup[BaseException]", error).exceptions))
         else:
             leaves.append(error)
@@ -79,7 +85,7 @@ def to_raise(group: BaseExceptionGroup[BaseException], own: Collection[BaseExcep
         group: What was raised.
         own: What has not left a task before.
     """
-    error = bare(group)
+    error = bare(group, own)
     if isinstance(error, _ENDS) and not any(error is one for one in own) and is_asyncio():
         return group
     return error

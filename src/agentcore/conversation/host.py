@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from os import PathLike
-from typing import Self
+from typing import NamedTuple, Self
 
+import anyio
 from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup, TaskStatus
 
@@ -38,7 +39,9 @@ class Host(AsyncContextManagerMixin):
 
     def __init__(self) -> None:
         self._tasks: TaskGroup | None = None
-        self._cores: set[Core] = set()  # not by id: two stores may each have one of the same
+        # Two stores may each have one of the same id.
+        self._open: dict[tuple[int, str], _Hosted] = {}
+        self._opening: dict[tuple[int, str], anyio.Lock] = {}
         self._leaving = False
         self._home: Home | None = None
 
@@ -52,8 +55,8 @@ class Host(AsyncContextManagerMixin):
                 yield self
             finally:
                 self._leaving = True
-                for core in self._cores:
-                    core.life.stop.set()
+                for hosted in self._open.values():
+                    hosted.core.life.stop.set()
 
     async def open(
         self,
@@ -68,9 +71,13 @@ class Host(AsyncContextManagerMixin):
     ) -> Conversation:
         """Open a conversation, as `Conversation(...)` does, and give its handle; `close()` ends it.
 
+        An id that is open here already gives the same handle: what is passed beside it has to agree with what it was
+        opened with, or be None.
+
         Raises:
             StoreError: The log can't be opened.
-            ConversationError: The host is not open, or not any more, or belongs to another event loop.
+            ConversationError: The host is not open, or not any more, or belongs to another event loop; or the
+                conversation is open with something else.
         """
         if self._tasks is None or self._home is None or self._leaving or self._home.is_gone:
             raise ConversationError("The host is not open: use `async with Host() as host`.")
@@ -79,27 +86,90 @@ class Host(AsyncContextManagerMixin):
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
         setup.validate()
+        if id is None or store is None:
+            return await self._start(setup)
+        async with self._opening.setdefault(_key(store, id), anyio.Lock()):
+            hosted = self._open.get(_key(store, id))
+            if hosted is not None and not hosted.core.life.stop.is_set():
+                _refuse_other(hosted.core, setup)
+                return hosted.handle
+            if hosted is not None:
+                await hosted.core.life.ended.wait()
+            return await self._start(setup)
+
+    def get(self, id: str, store: Store | None = None) -> Conversation | None:  # noqa: A002
+        """Give the handle of a conversation that is open here, or None.
+
+        Args:
+            id: The conversation's id.
+            store: Where its log is, where several stores have one of that id.
+        """
+        return next((each for each in self.conversations if each.id == id and store in (None, each.store)), None)
+
+    @property
+    def conversations(self) -> tuple[Conversation, ...]:
+        """The handles of the conversations that are open here, the oldest first."""
+        return tuple(hosted.handle for hosted in self._open.values() if not hosted.core.life.stop.is_set())
+
+    async def _start(self, setup: Setup) -> Conversation:
+        assert self._tasks is not None
         core: Core = await self._tasks.start(self._serve, setup, name="conversation")
-        return Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
+        return Conversation._hosted(setup, core) if (hosted := self._open.get(_key_of(core))) is None else hosted.handle  # pyright: ignore[reportPrivateUsage]
 
     async def _serve(self, setup: Setup, *, task_status: TaskStatus[Core]) -> None:
         assert self._tasks is not None
-        status = _Remember(task_status, self._remember)
+        status = _Remember(task_status, lambda core: self._remember(setup, core))
         try:
             await serve_conversation(setup, self._tasks, task_status=status)
         except Exception as error:
             if status.core is None:
                 raise  # not open yet: whoever opens it is told
-            told = masked_repr(status.core.secrets, error)
-            _log.error("conversation ended", conversation=status.core.state.conversation_id, error=told)
+            shown = masked_repr(status.core.secrets, error)
+            _log.error("conversation ended", conversation=status.core.state.conversation_id, error=shown)
         finally:
             if status.core is not None:
-                self._cores.discard(status.core)
+                self._open.pop(_key_of(status.core), None)
+                self._opening.pop(_key_of(status.core), None)
 
-    def _remember(self, core: Core) -> None:
-        self._cores.add(core)
+    def _remember(self, setup: Setup, core: Core) -> None:
+        handle = Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
+        self._open[_key_of(core)] = _Hosted(core, handle)
         if self._leaving:
             core.life.stop.set()
+
+
+class _Hosted(NamedTuple):
+    core: Core
+    handle: Conversation
+
+
+def _key(store: Store, conversation_id: str) -> tuple[int, str]:
+    return id(store), conversation_id
+
+
+def _key_of(core: Core) -> tuple[int, str]:
+    return _key(core.store, core.state.conversation_id)
+
+
+def _refuse_other(core: Core, setup: Setup) -> None:
+    """Refuse to open a conversation once more with something else than what it is open with.
+
+    Raises:
+        ConversationError: It names what differs.
+    """
+    confirm = core.policy if core.confirm is None else core.confirm
+    asked = (
+        ("agent", setup.agent, core.agent),
+        ("limits", setup.limits, core.state.limits),
+        ("confirm", setup.confirm, confirm),
+    )
+    other = [name for name, given, in_force in asked if given is not None and given != in_force]
+    other.extend(f"the secret {name!r}" for name in setup.secrets or () if name not in core.secrets.names)
+    if other:
+        raise ConversationError(
+            f"Conversation {core.state.conversation_id!r} is open here with another {' and another '.join(other)}. "
+            "Leave that out, or close the conversation first."
+        )
 
 
 class _Remember(TaskStatus[Core]):

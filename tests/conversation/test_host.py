@@ -1,0 +1,69 @@
+"""A host: one handle for each conversation that is open in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from agentcore import Agent, AlwaysConfirm, Conversation, Host, Limits, MemoryStore, NeverConfirm
+from agentcore.errors import ConversationError
+from agentcore.testing import ScriptedLLM, say
+
+
+async def test_opening_an_open_id_gives_the_same_handle(tmp_path: Path) -> None:
+    agent, store = Agent(llm=ScriptedLLM([say("x")])), MemoryStore()
+    with anyio.fail_after(10):
+        async with Host() as host:
+            first = await host.open(agent, tmp_path, id="a", store=store, limits=Limits(steps=3))
+            assert await host.open(agent, tmp_path, id="a", store=store, limits=Limits(steps=3)) is first
+            assert await host.open(None, tmp_path, id="a", store=store, confirm=NeverConfirm()) is first
+            assert host.get("a") is first
+            assert host.get("a", MemoryStore()) is None
+            assert host.conversations == (first,)
+
+
+async def test_many_who_open_one_id_at_once_share_a_handle(tmp_path: Path) -> None:
+    agent, store = Agent(llm=ScriptedLLM([say("x")])), MemoryStore()
+    opened: list[Conversation] = []
+    with anyio.fail_after(10):
+        async with Host() as host:
+
+            async def open_it() -> None:
+                opened.append(await host.open(agent, tmp_path, id="a", store=store))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(5):
+                    tasks.start_soon(open_it)
+            assert len(opened) == 5
+            assert len(set(map(id, opened))) == 1
+
+
+async def test_what_differs_is_named(tmp_path: Path) -> None:
+    store = MemoryStore()
+    async with Host() as host:
+        await host.open(Agent(llm=ScriptedLLM([])), tmp_path, id="a", store=store)
+        with pytest.raises(ConversationError, match="another limits and another confirm"):
+            await host.open(None, tmp_path, id="a", store=store, limits=Limits(steps=1), confirm=AlwaysConfirm())
+        with pytest.raises(ConversationError, match="another agent"):
+            await host.open(Agent(llm=ScriptedLLM([])), tmp_path, id="a", store=store)
+        with pytest.raises(ConversationError, match="the secret 'TOKEN'"):
+            await host.open(None, tmp_path, id="a", store=store, secrets={"TOKEN": "a long value"})
+
+
+async def test_a_conversation_that_was_closed_is_opened_anew(tmp_path: Path) -> None:
+    agent, store = Agent(llm=ScriptedLLM([say("x")])), MemoryStore()
+    with anyio.fail_after(10):
+        async with Host() as host:
+            first = await host.open(agent, tmp_path, id="a", store=store)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(first.close)
+                await anyio.lowlevel.checkpoint()
+                assert host.get("a") is None
+                second = await host.open(agent, tmp_path, id="a", store=store)
+            assert second is not first
+            assert (await second.run("go")).text == "x"
+            await second.close()
+            assert host.conversations == ()
