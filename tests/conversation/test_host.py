@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
-import anyio.lowlevel
 import pytest
+from anyio.lowlevel import checkpoint
 
 from agentcore import Agent, AlwaysConfirm, Conversation, Host, Limits, MemoryStore, NeverConfirm
 from agentcore.errors import ConversationError
@@ -58,11 +58,17 @@ async def test_a_conversation_that_was_closed_is_opened_anew(tmp_path: Path) -> 
     with anyio.fail_after(10):
         async with Host() as host:
             first = await host.open(agent, tmp_path, id="a", store=store)
+            handles: list[Conversation] = []
+
+            async def open_again() -> None:
+                handles.append(await host.open(agent, tmp_path, id="a", store=store))
+
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(first.close)
-                await anyio.lowlevel.checkpoint()
-                assert host.get("a") is None
-                second = await host.open(agent, tmp_path, id="a", store=store)
+                while host.get("a") is not None:
+                    await checkpoint()
+                tasks.start_soon(open_again)
+            (second,) = handles
             assert second is not first
             assert (await second.run("go")).text == "x"
             await second.close()

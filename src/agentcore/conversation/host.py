@@ -18,7 +18,7 @@ from agentcore.conversation.handle import Conversation
 from agentcore.conversation.home import Home
 from agentcore.conversation.serve import Setup, serve_conversation
 from agentcore.conversation.telling import masked_repr
-from agentcore.errors import ConversationError
+from agentcore.errors import ConversationClosed, ConversationError
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.secrets import SecretSource
@@ -114,7 +114,10 @@ class Host(AsyncContextManagerMixin):
     async def _start(self, setup: Setup) -> Conversation:
         assert self._tasks is not None
         core: Core = await self._tasks.start(self._serve, setup, name="conversation")
-        return Conversation._hosted(setup, core) if (hosted := self._open.get(_key_of(core))) is None else hosted.handle  # pyright: ignore[reportPrivateUsage]
+        hosted = self._open.get(_key_of(core))
+        if hosted is None:
+            raise ConversationClosed(core.state.conversation_id)  # it ended as soon as it was open
+        return hosted.handle
 
     async def _serve(self, setup: Setup, *, task_status: TaskStatus[Core]) -> None:
         assert self._tasks is not None
@@ -128,8 +131,11 @@ class Host(AsyncContextManagerMixin):
             _log.error("conversation ended", conversation=status.core.state.conversation_id, error=shown)
         finally:
             if status.core is not None:
-                self._open.pop(_key_of(status.core), None)
-                self._opening.pop(_key_of(status.core), None)
+                key = _key_of(status.core)
+                del self._open[key]
+                lock = self._opening.get(key)
+                if lock is not None and not lock.locked():
+                    del self._opening[key]
 
     def _remember(self, setup: Setup, core: Core) -> None:
         handle = Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
