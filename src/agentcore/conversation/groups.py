@@ -27,9 +27,7 @@ def bare(error: BaseException, own: Collection[BaseException] = ()) -> BaseExcep
         error: The group, or an exception that is none.
         own: What user code raised itself: it goes first, and a group that it made stays one.
     """
-    if not isinstance(error, BaseExceptionGroup) or any(error is one for one in own):
-        return error
-    leaves = leaves_of(cast("BaseExceptionGroup[BaseException]", error), own)
+    leaves = leaves_of(error, own)
     # An interrupt from the keyboard, or the end of the process, goes before what it caused.
     ends = [leaf for leaf in leaves if not isinstance(leaf, Exception | BaseExceptionGroup)]
     first = next((leaf for leaf in (*ends, *own) if any(leaf is each for each in leaves)), leaves[0])
@@ -44,11 +42,11 @@ def leaves_of(error: BaseException, own: Collection[BaseException] = ()) -> list
     leaves: list[BaseException] = []
     left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
     while left:
-        error = left.pop()
-        if isinstance(error, BaseExceptionGroup) and not any(error is one for one in own):
-            left.extend(reversed(cast("BaseExceptionGroup[BaseException]", error).exceptions))
+        each = left.pop()
+        if any(each is one for one in own) or not isinstance(each, BaseExceptionGroup):
+            leaves.append(cast("BaseException", each))
         else:
-            leaves.append(error)
+            left.extend(reversed(cast("BaseExceptionGroup[BaseException]", each).exceptions))
     return leaves
 
 
