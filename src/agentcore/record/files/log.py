@@ -79,7 +79,7 @@ class FileLog:
         self._poison: str | None = None if descriptor is not None else "it was opened for reading"
         self._closed = False
         self._writing = False
-        # The last write; its thread may outlive the task that waits for it, and owns the descriptors while it runs.
+        # The last write; its thread may outlive the task that waits, and owns the descriptors while it runs.
         self._work: ThreadWork[Any] | None = None
 
     @property
@@ -166,12 +166,14 @@ class FileLog:
             return await work.wait(self._seconds, f"{what} {self._folder!r}")
         except BaseException as error:
             # asyncio's own cancellation may have come before it began, or when it was done: then the log is in order.
-            if isinstance(error, Exception) or work.incomplete:
+            if isinstance(error, Exception) or work.running or work.failed:
                 # Never tried again: after a failed sync the system may have dropped the pages it could not write.
                 self._poison = str(error) or type(error).__name__
             raise
         finally:
             self._writing = False
+            if not work.running:
+                self._work = None
 
     def _append(self, data: bytes, last: int) -> None:
         descriptor = self._descriptor

@@ -89,7 +89,7 @@ class FileStore:
         return os.path.join(self._path, check_conversation_id(conversation_id))
 
     async def create(self, conversation_id: str, *, format_version: int) -> FileLog:
-        """Begin a log and hold it for writing."""
+        """Begin a log and hold it for writing. It is removed if its caller is gone by the time that it is made."""
         return await self._run("Making", self._create, conversation_id, format_version, discard=self._undo)
 
     async def open(self, conversation_id: str, *, write: bool = True) -> FileLog:
@@ -108,7 +108,7 @@ class FileStore:
 
     async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
         """Tell of logs, the newest first. Each page reads every log's `meta.json`."""
-        return page_logs(await run_bounded(self._seconds, f"Listing {self._given!r}", self._list), after, limit)
+        return await run_bounded(self._seconds, f"Listing {self._given!r}", self._list, after, limit)
 
     async def holder(self, conversation_id: str) -> str | None:
         """Return who writes a log now."""
@@ -284,11 +284,11 @@ class FileStore:
             raise StoreError(info.problem)
         return info
 
-    def _list(self) -> Sequence[LogInfo]:
+    def _list(self, after: str | None, limit: int | None) -> Sequence[LogInfo]:
         try:
             names = os.listdir(self._path)
         except FileNotFoundError:
-            return []
+            names = []
         found: list[LogInfo] = []
         for name in names:
             folder = os.path.join(self._path, name)
@@ -296,7 +296,7 @@ class FileStore:
             if is_conversation_id(name) and has_meta(folder):
                 with contextlib.suppress(FileNotFoundError):  # deleted just now
                     found.append(read_info(self._disk, folder, name))
-        return found
+        return page_logs(found, after, limit)
 
     def _holder(self, folder: str, conversation_id: str) -> str | None:
         self._find(folder, conversation_id)

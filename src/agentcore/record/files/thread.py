@@ -63,16 +63,22 @@ class ThreadWork(Generic[T]):
         self._mutex = threading.Lock()
         self._began = False
         self._ended = False
+        self._failed = False
         self._left = False
         self._results: list[T] = []
         self._error: BaseException | None = None
         self._last_act: Callable[[], None] | None = None
 
     @property
-    def incomplete(self) -> bool:
-        """Whether it began and did not succeed, or not yet."""
+    def running(self) -> bool:
+        """Whether a thread is at it."""
         with self._mutex:
-            return self._began and (not self._ended or self._error is not None)
+            return self._began and not self._ended
+
+    @property
+    def failed(self) -> bool:
+        """Whether it raised an error."""
+        return self._failed
 
     def run(self) -> None:
         """Do the work. Blocks."""
@@ -88,6 +94,7 @@ class ThreadWork(Generic[T]):
             error = raised
         with self._mutex:
             self._results, self._error = result, error
+            self._failed = error is not None
             self._ended = True
             left, last_act = self._left, self._last_act
         try:
@@ -134,11 +141,12 @@ class ThreadWork(Generic[T]):
 
     async def _run_to_the_end(self, bound: anyio.CancelScope) -> None:
         """Run it, and wait for its end whatever is cancelled meanwhile."""
+        cancellation = anyio.get_cancelled_exc_class()
         act, limiter = self.run, store_limiter()
         while True:
             try:
                 await run_sync(act, abandon_on_cancel=True, limiter=limiter)
-            except anyio.get_cancelled_exc_class() as error:
+            except cancellation as error:
                 if bound.cancel_called:
                     raise
                 self._cancelled = error
@@ -187,7 +195,7 @@ class ThreadWork(Generic[T]):
 
     def _explain(self, seconds: float, what: str, *, in_time: bool) -> BaseException:
         """Return the error to raise where there is no result."""
-        error = self._error
+        error, self._error = self._error, None  # its traceback leads back here
         if isinstance(error, OSError):
             told = StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _MEND)}")
             told.__cause__ = error
