@@ -90,6 +90,6 @@ async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> N
     assert not await is_at_work(store, log.state)
 
 
-def test_logs_that_are_no_files_are_neither_verified_nor_repaired() -> None:
-    with pytest.raises(UsageError, match="The logs in memory are no files"):
+def test_logs_that_are_not_files_are_neither_verified_nor_repaired() -> None:
+    with pytest.raises(UsageError, match="The logs in memory are not files"):
         _lines_of(MemoryStore())

@@ -115,6 +115,16 @@ async def test_a_result_that_is_there_when_the_cancellation_comes_is_discarded()
     assert discarded == ["an open file"]
 
 
+async def test_a_result_that_comes_to_a_coroutine_that_is_thrown_away_is_discarded() -> None:
+    discarded: list[str] = []
+    thread_work = ThreadWork(lambda: "an open file", discard=discarded.append)
+    waiting = thread_work.wait(20, "Opening")
+    waiting.send(None)  # to its first checkpoint, as a loop does that ends before it comes to the next
+    await anyio.to_thread.run_sync(thread_work.run)
+    waiting.close()
+    assert discarded == ["an open file"]
+
+
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("how", ["create", "open", "list", "delete", "read"])
 async def test_cancelled_at_any_moment_no_operation_leaves_a_file_open(tmp_path: Path, how: str, times: int) -> None:

@@ -78,7 +78,5 @@ async def repair_log(given: str, settings: Settings) -> int:
 
 def _lines_of(store: Store) -> _KeepsLines:
     if not isinstance(store, _KeepsLines):
-        raise UsageError(
-            f"The logs in {store.location} are no files: whether they are sound is the store's own business."
-        )
+        raise UsageError(f"The logs in {store.location} are not files: only files can be verified and repaired here.")
     return store

@@ -160,7 +160,7 @@ class MemoryStore:
         return _MemoryTail(self._shelves, self._find(conversation_id), self.location)
 
     async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
-        """Tell of logs, the newest first."""
+        """List the logs, newest first."""
         await checkpoint()
         infos = (
             LogInfo(

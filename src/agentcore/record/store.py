@@ -231,7 +231,7 @@ class Store(Protocol):
         ...
 
     async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
-        """Tell of logs, the newest first: by when they were made, and by id where that is the same.
+        """List the logs, newest first: by when they were made, and by id where that is the same.
 
         Logs that are made or deleted meanwhile move no other from one page to the next.
 

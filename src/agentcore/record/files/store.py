@@ -107,7 +107,7 @@ class FileStore:
         return FileTail(self._disk, folder, conversation_id, info.format_version, self._seconds)
 
     async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
-        """Tell of logs, the newest first. Each page reads every log's `meta.json`."""
+        """List the logs, newest first. Each page reads every log's `meta.json`."""
         return await run_bounded(self._seconds, f"Listing {self._given!r}", self._list, after, limit)
 
     async def holder(self, conversation_id: str) -> str | None:

@@ -128,11 +128,13 @@ class ThreadWork(Generic[T]):
         Raises:
             StoreError: the operating system refused, or there was no answer in time (the thread is left behind).
         """
+        gone = True
         try:
             with anyio.move_on_after(seconds, shield=True) as bound:
                 await self._run_to_the_end(bound)
+            gone = self._cancelled is not None
         finally:
-            results = self._leave()
+            results = self._leave(gone=gone)
         if self._cancelled is not None:
             raise self._cancelled
         if results:
@@ -169,14 +171,15 @@ class ThreadWork(Generic[T]):
         self._finished.wait()
         self._discard_result()
 
-    def _leave(self) -> list[T]:
-        """Wait no longer. Return the result, if it is there and somebody gets it."""
+    def _leave(self, *, gone: bool) -> list[T]:
+        """Wait no longer. Return the result, if it is there and its caller is not gone."""
         with self._mutex:
             self._left = True
-            if self._cancelled is None:
-                return self._results
-        # Mostly done by now; it is not where the bound passed behind a cancellation.
-        self._discard_all(self._take_results())
+        results = self._take_results()
+        if not gone:
+            return results
+        # Mostly there is none by now. There is where the bound passed behind a cancellation, or the loop is given up.
+        self._discard_all(results)
         return []
 
     def _discard_result(self) -> None:
