@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
+from agentcore.cli.check import _lines_of  # pyright: ignore[reportPrivateUsage]
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, open_store
+from agentcore.cli.home import find_conversation, is_at_work, is_there, open_store
 from agentcore.cli.settings import Settings
-from agentcore.record import EventLog, FileStore
+from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
+from agentcore.record import EventLog, MemoryStore, Store
 
 
-async def store_with(home: Path, *ids: str) -> tuple[FileStore, Settings]:
+async def store_with(home: Path, *ids: str) -> tuple[Store, Settings]:
     settings = Settings(home=str(home))
     store = open_store(settings)
     for number, conversation_id in enumerate(ids):
@@ -67,3 +69,27 @@ async def test_where_there_is_none_it_is_said_how_to_begin_one(tmp_path: Path) -
     with pytest.raises(UsageError, match="Begin one: agentcore run"):
         await find_conversation(store, settings, None)
     assert not (tmp_path / "conversations").exists()
+
+
+async def test_a_log_is_there_by_its_whole_id_alone_even_if_its_meta_is_damaged(tmp_path: Path) -> None:
+    store, _ = await store_with(tmp_path, "task-2")
+    assert [await is_there(store, given) for given in ("task-2", "task", "../x", "")] == [True, False, False, False]
+    (tmp_path / "conversations" / "task-2" / "meta.json").write_text("{}")
+    assert await is_there(store, "task-2")
+
+
+async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> None:
+    store: Store = MemoryStore()
+    log = await EventLog.create(store, "a")
+    assert not await is_at_work(store, log.state)
+    await log.append([[ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.RUNNING))]])
+    assert await is_at_work(store, log.state)
+    await log.close()
+    assert not await is_at_work(store, log.state)
+    await store.delete("a")
+    assert not await is_at_work(store, log.state)
+
+
+def test_logs_that_are_not_files_are_neither_verified_nor_repaired() -> None:
+    with pytest.raises(UsageError, match="The logs in memory are not files"):
+        _lines_of(MemoryStore())

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -19,8 +20,8 @@ import pytest
 from agentcore.errors import ConversationLocked, StoreError
 from agentcore.events import MessageEvent
 from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, read_log
-from agentcore.record.files.thread import _Work  # pyright: ignore[reportPrivateUsage]
+from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, Record, read_log
+from agentcore.record.files.thread import ThreadWork
 from agentcore.testing import DiskOperationName, FaultyDisk
 
 SHORT = 0.3
@@ -119,7 +120,11 @@ async def test_a_creation_that_outlives_its_bound_holds_nothing_when_it_ends(tmp
         with disk.hang("sync_folder", at=2):
             with pytest.raises(StoreError, match="Making conversation 'a'"):
                 await EventLog.create(store, "a")
-        await (await wait_until_unlocked(patient, "a")).close()
+            assert await patient.holder("a")
+        # Nobody has got it, so the thread takes it back.
+        while await anyio.to_thread.run_sync(os.listdir, tmp_path):
+            await anyio.lowlevel.checkpoint()
+        await (await EventLog.create(patient, "a")).close()
 
 
 async def test_work_that_never_began_does_not_begin_later(tmp_path: Path) -> None:
@@ -190,7 +195,7 @@ async def test_a_blob_that_can_not_be_written_leaves_no_line_that_names_it(tmp_p
     assert (await read_log(store, "a")).head == 1
 
 
-@pytest.mark.parametrize("at", range(1, 14))
+@pytest.mark.parametrize("at", range(1, 18))
 async def test_a_creation_that_fails_anywhere_can_be_made_again(tmp_path: Path, at: int) -> None:
     disk = FaultyDisk()
     store = FileStore(tmp_path / "new" / "logs", disk=disk)
@@ -317,19 +322,35 @@ async def run_python(program: str, *arguments: str) -> str:
     return ended.stdout.decode().strip()
 
 
-async def test_a_thread_that_comes_late_finds_the_log_closed(tmp_path: Path) -> None:
-    """Given up just as it began: the descriptor is closed by then, and may be another file's."""
-    log = await FileStore(tmp_path).create("a", format_version=1)
+async def test_a_log_that_is_closed_while_an_append_waits_for_a_thread_is_not_written_to(tmp_path: Path) -> None:
+    """By the time that there is a thread the descriptor is closed, and may be another file's."""
+    disk, began = FaultyDisk(), list[bool]()
+    await (await EventLog.create(FileStore(tmp_path), "a")).close()
+    log = await FileStore(tmp_path, disk=disk).open("a")
+    work = ThreadWork(lambda: began.append(True))
+    assert not work.hand_over(lambda: began.append(False))
     await log.close()
-    began: list[bool] = []
-    with pytest.raises(StoreError, match="was closed before it was written to"):
-        log._guarded(began.append, True)  # pyright: ignore[reportPrivateUsage]
+    with pytest.raises(StoreError, match="Writing did not begin: it was closed before"):
+        await work.wait(20, "Writing")
     assert began == []
 
 
-def test_work_that_nobody_waits_for_anymore_does_not_begin() -> None:
-    began: list[bool] = []
-    work = _Work(lambda: began.append(True), None)
-    assert work.leave() == []
-    work.run()
-    assert began == []
+async def test_two_appends_to_one_log_at_once_are_refused(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    log = await FileStore(tmp_path, disk=disk).create("a", format_version=1)
+    one = Record(1, 1, b'{"seq":1}')
+    with anyio.fail_after(20):
+        async with anyio.create_task_group() as group:
+            with disk.hang("write") as hang:
+                group.start_soon(log.append, [one])
+                await hang.reached()
+                with pytest.raises(StoreError, match="append one after the other"):
+                    await log.append([one])
+    await log.append([Record(2, 2, b'{"seq":2}')])
+    await log.close()
+
+
+@pytest.mark.parametrize("durability", ["fsync", "SYNC", None, ""])
+def test_a_durability_that_there_is_not_is_refused(tmp_path: Path, durability: Any) -> None:
+    with pytest.raises(ValueError, match='durability is "sync" or "flush", not'):
+        FileStore(tmp_path, durability=durability)

@@ -47,10 +47,10 @@ async def fill(store: FileStore, conversation_id: str, *texts: str) -> Path:
 async def test_a_log_is_a_folder_that_only_its_owner_may_read(tmp_path: Path) -> None:
     folder = await fill(FileStore(tmp_path / "logs"), "a", "one", LARGE)
     (blob,) = (folder / "blobs").iterdir()
-    assert {path.name for path in folder.iterdir()} == {"events.jsonl", "meta.json", "lock", "blobs"}
+    assert {path.name for path in folder.iterdir()} == {"events.jsonl", "meta.json", "epoch", "lock", "blobs"}
     for path in (folder.parent, folder, folder / "blobs"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
-    for path in (folder / "events.jsonl", folder / "meta.json", folder / "lock", blob):
+    for path in (folder / "events.jsonl", folder / "meta.json", folder / "epoch", folder / "lock", blob):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 

@@ -59,7 +59,7 @@ WRITER = f"""
             log = await EventLog.open(store, "a")
         except ConversationNotFound:
             log = await EventLog.create(store, "a")
-        print("open", log.state.head, flush=True)
+        print("open", log.state.head, log.epoch, flush=True)
         while True:
             head = log.state.head
             groups = [[said(head + 1)], [said(head + 2), said(head + 3), said(head + 4)], [said(head + 5)]]
@@ -153,7 +153,7 @@ def start(warm: WarmPython, surroundings: dict[str, str], tmp_path: Path) -> Sta
 
 async def kill_while_writing(start: Start, folder: Path, random: Random, durability: str, kills: int) -> int:
     """Kill a writer again and again, each time somewhere else; give how many events there were in the end."""
-    acknowledged = 0
+    acknowledged = epoch = 0
     for _ in range(kills):
         wanted = random.randint(0, 30)
         told = ""
@@ -172,6 +172,8 @@ async def kill_while_writing(start: Start, folder: Path, random: Random, durabil
                 await writer.wait()
         *whole, _torn = told.split("\n")
         heads = [int(line.split()[1]) for line in whole]
+        before, epoch = epoch, int(whole[0].split()[2])
+        assert epoch > before
         assert heads[0] >= acknowledged, "what an earlier writer had acknowledged was gone"
         acknowledged = heads[-1]
         state = await read_log(FileStore(folder), "a")

@@ -42,7 +42,7 @@ async def test_a_sound_log_is_left_as_it_is(tmp_path: Path) -> None:
     path, data, events = await written(store)
     assert await store.repair("a") == RepairReport(kept=6, cut_lines=0, reason=None, backup=None)
     assert await path.read_bytes() == data
-    assert {each.name async for each in path.parent.iterdir()} == {"events.jsonl", "meta.json", "lock"}
+    assert {each.name async for each in path.parent.iterdir()} == {"events.jsonl", "meta.json", "epoch", "lock"}
     await goes_on(store, events)
 
 

@@ -11,7 +11,7 @@ import pytest
 from agentcore.errors import ConversationNotFound, LogDamaged
 from agentcore.events import MessageEvent
 from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, LogReader
+from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, LogReader, MemoryStore, Store
 from agentcore.testing import DiskOperation, DiskWrapper
 
 T = TypeVar("T")
@@ -42,8 +42,9 @@ class Weighing:
         return done
 
 
-async def test_each_event_is_given_once_and_the_state_goes_along(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
+@pytest.mark.parametrize("kind", ["files", "memory"])
+async def test_each_event_is_given_once_and_the_state_goes_along(tmp_path: Path, kind: str) -> None:
+    store: Store = FileStore(tmp_path) if kind == "files" else MemoryStore()
     log = await EventLog.create(store, "a")
     reader = await LogReader.open(store, "a")
     assert await texts(reader) == []

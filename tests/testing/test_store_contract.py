@@ -74,11 +74,15 @@ async def closes_when_it_is_its_turn(log: StoredLog) -> None:
     await log.close()
 
 
-async def strips(log: StoredLog) -> Sequence[Record]:
+async def strips(log: StoredLog, after: int = 0) -> Sequence[Record]:
     return [
         Record(seq, group, body.decode("utf-8", "replace").strip().encode()[:1000])
-        for seq, group, body in await log.read()
+        for seq, group, body in await log.read(after)
     ]
+
+
+async def reads_all(log: StoredLog, after: int = 0) -> Sequence[Record]:
+    return await log.read()
 
 
 async def gives_any_digest(log: StoredLog, data: bytes) -> str:
@@ -93,8 +97,59 @@ async def gives_nothing_for_a_blob(log: StoredLog, digest: str) -> bytes:
 
 
 class Unsorted(MemoryStore):
-    async def list(self) -> Sequence[LogInfo]:
-        return list(reversed(await super().list()))
+    async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
+        return list(reversed(await super().list(after=after, limit=limit)))
+
+
+class PagesByNumber(MemoryStore):
+    """Its pages move when a log is made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = 0
+
+    async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
+        first = self._told if after is not None else 0
+        page = (await super().list())[first:][:limit]
+        self._told = first + len(page)
+        return page
+
+
+class LocksToLook(MemoryStore):
+    async def holder(self, conversation_id: str) -> str | None:
+        holder = await super().holder(conversation_id)
+        if holder is None:
+            log = await self.open(conversation_id)
+            await anyio.lowlevel.checkpoint()
+            await log.close()
+        return holder
+
+
+class KnowsNoHolder(MemoryStore):
+    async def holder(self, conversation_id: str) -> str | None:
+        await super().holder(conversation_id)
+        return None
+
+
+class FollowsFromTheEnd(MemoryStore):
+    async def tail(self, conversation_id: str) -> Any:
+        tail = await super().tail(conversation_id)
+        await tail.read()
+        return tail
+
+
+class CountsReaders(MemoryStore):
+    async def open(self, conversation_id: str, *, write: bool = True) -> Any:
+        log = await super().open(conversation_id, write=write)
+        log.epoch += 0 if write else 1
+        return log
+
+
+class CountsNothing(MemoryStore):
+    async def open(self, conversation_id: str, *, write: bool = True) -> Any:
+        log = await super().open(conversation_id, write=write)
+        log.epoch = 1
+        return log
 
 
 class Lockless(MemoryStore):
@@ -144,6 +199,19 @@ WRONG: dict[str, tuple[Callable[[], MemoryStore], str]] = {
     ),
     "makes up blobs": (lambda: WrongStore(read_blob=gives_nothing_for_a_blob), "test_a_blob_that_is_not_there_is_told"),
     "lists the oldest first": (Unsorted, "test_logs_are_listed_the_newest_first"),
+    "reads all, whatever is asked for": (
+        lambda: WrongStore(read=reads_all),
+        "test_a_log_is_read_from_behind_any_seq",
+    ),
+    "counts its pages": (PagesByNumber, "test_logs_are_listed_by_pages"),
+    "locks a log to look at it": (
+        LocksToLook,
+        "test_who_writes_a_log_can_be_asked_without_keeping_anybody_from_it",
+    ),
+    "does not know who writes": (KnowsNoHolder, "test_who_writes_a_log_can_be_asked_without_keeping_anybody_from_it"),
+    "follows from the end": (FollowsFromTheEnd, "test_a_log_is_followed_from_its_beginning"),
+    "counts readers": (CountsReaders, "test_each_opening_for_writing_has_a_higher_epoch"),
+    "counts nothing": (CountsNothing, "test_each_opening_for_writing_has_a_higher_epoch"),
     "has several writers": (Lockless, "test_a_log_has_one_writer_and_says_who"),
     "is left holding a log when it is cancelled": (Careless, "test_a_creation_that_is_cancelled_holds_nothing"),
     "does not delete": (Reusing, "test_what_was_deleted_is_gone_and_its_id_is_free"),

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Protocol, runtime_checkable
+
 from agentcore.cli.amounts import count
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, make_console, say
+from agentcore.cli.failures import UsageError
 from agentcore.cli.home import find_conversation, open_store
 from agentcore.cli.settings import Settings
 from agentcore.errors import LogDamaged
-from agentcore.record import read_log
+from agentcore.record import RepairReport, Store, read_log
 
 __all__ = ["repair_log", "verify_log"]
 
 _SOUND, _DAMAGED, _UNFINISHED = 0, 1, 3
+
+
+@runtime_checkable
+class _KeepsLines(Protocol):
+    """A store whose logs are lines that a disk may damage: `FileStore`."""
+
+    async def verify(self, conversation_id: str) -> tuple[int, str | None]: ...
+
+    async def repair(self, conversation_id: str) -> RepairReport: ...
 
 
 async def verify_log(given: str | None, settings: Settings) -> int:
@@ -21,7 +33,7 @@ async def verify_log(given: str | None, settings: Settings) -> int:
     console = make_console()
     say(console, conversation_id, STRONG)
     try:
-        events, unfinished = await store.verify(conversation_id)
+        events, unfinished = await _lines_of(store).verify(conversation_id)
         await read_log(store, conversation_id)  # what the lines say is events, and the blobs that they name are there
     except LogDamaged as damage:
         say(console, f"damaged: line {damage.line}: {damage.reason}", BAD)
@@ -45,7 +57,7 @@ async def repair_log(given: str, settings: Settings) -> int:
     """Cut a damaged log back to its sound beginning, and give the exit code."""
     store = open_store(settings)
     conversation_id = await find_conversation(store, settings, given)
-    report = await store.repair(conversation_id)
+    report = await _lines_of(store).repair(conversation_id)
     console = make_console()
     say(console, conversation_id, STRONG)
     if report.backup is None:
@@ -62,3 +74,9 @@ async def repair_log(given: str, settings: Settings) -> int:
         return 0
     say(console, f"To go on from the last event that was kept: {settings.command(f'resume {conversation_id}')}", DIM)
     return 0
+
+
+def _lines_of(store: Store) -> _KeepsLines:
+    if not isinstance(store, _KeepsLines):
+        raise UsageError(f"The logs in {store.location} are not files: only files can be verified and repaired here.")
+    return store

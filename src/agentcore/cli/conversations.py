@@ -16,7 +16,7 @@ from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
 from agentcore.errors import StoreError
 from agentcore.events import ConversationStatus, MessageEvent
-from agentcore.record import ConversationState, FileStore, LogInfo, read_log
+from agentcore.record import ConversationState, LogInfo, Store, read_log
 
 __all__ = ["list_conversations"]
 
@@ -96,10 +96,10 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
     return 0
 
 
-async def _read(store: FileStore, info: LogInfo) -> _Row:
+async def _read(store: Store, info: LogInfo) -> _Row:
     try:
         state = await read_log(store, info.conversation_id)
-        return _Row(info, state, at_work=is_at_work(store, state))
+        return _Row(info, state, at_work=await is_at_work(store, state))
     except StoreError as error:
         return _Row(info, None, str(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 
 import anyio
@@ -31,7 +32,7 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     say(console, "agentcore demo", STRONG)
     say_words(console, "The model is scripted: its words were written beforehand, so no key and no network are needed.")
     say_words(console, "The rest is real: the project, the shell, the editor, the tests, and the log of it all.")
-    for label, path in (("project: ", root), ("log:     ", store.folder(conversation_id))):
+    for label, path in (("project: ", root), ("log:     ", os.path.join(store.location, conversation_id))):
         # A path is never cut, so that it can be copied whole; where it does not fit it gets a line of its own.
         fits = not console.is_terminal or len(label) + len(path) <= console.width
         say(console, styled(label, DIM).append(path) if fits else styled(label.rstrip(), DIM).append(f"\n{path}"))

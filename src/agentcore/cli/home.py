@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import shlex
-from contextlib import suppress
 from typing import Final
-
-import anyio
 
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
+from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.events import ConversationStatus
-from agentcore.record import ConversationState, FileStore
+from agentcore.record import ConversationState, FileStore, Store
 
 __all__ = ["WORKSPACE_TAG", "find_conversation", "is_at_work", "is_there", "open_store"]
 
@@ -23,12 +19,15 @@ WORKSPACE_TAG: Final = "workspace"
 _LISTED = 10
 
 
-def open_store(settings: Settings) -> FileStore:
-    """Give the store in the settings' folder; nothing is made before it is needed."""
+def open_store(settings: Settings) -> Store:
+    """Return the store in the settings' folder; nothing is made before it is needed.
+
+    No other place of the command line knows which kind of store it is.
+    """
     return FileStore(settings.conversations)
 
 
-async def find_conversation(store: FileStore, settings: Settings, given: str | None, *, or_words: bool = False) -> str:
+async def find_conversation(store: Store, settings: Settings, given: str | None, *, or_words: bool = False) -> str:
     """Give the id that starts like this; without one, that of the conversation that changed last.
 
     Args:
@@ -69,31 +68,22 @@ async def find_conversation(store: FileStore, settings: Settings, given: str | N
     )
 
 
-def is_at_work(store: FileStore, state: ConversationState) -> bool:
-    """Say whether a process works on it now: its log may say so only because whoever wrote that died.
-
-    Looks at files, which does not take long.
-    """
+async def is_at_work(store: Store, state: ConversationState) -> bool:
+    """Return whether a process works on it now: its log may say so only because whoever wrote that died."""
     if state.status is not ConversationStatus.RUNNING:
         return False
     try:
-        descriptor = os.open(os.path.join(store.folder(state.conversation_id), "lock"), os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
+        return await store.holder(state.conversation_id) is not None
+    except StoreError:
+        return False  # its events can be read and its lock can't, or it was deleted just now
+
+
+async def is_there(store: Store, conversation_id: str) -> bool:
+    """Return whether there is a log of this very id, readable or not."""
     try:
-        # Shared, and let go of at once: several may look at the same moment.
-        with suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return False
+        await store.holder(conversation_id)
+    except (ConversationNotFound, ValueError):
+        return False  # there is none, or it could not be an id
+    except StoreError:
         return True
-    finally:
-        os.close(descriptor)
-
-
-async def is_there(store: FileStore, conversation_id: str) -> bool:
-    """Say whether there is a log of this very id."""
-    try:
-        folder = store.folder(conversation_id)
-    except ValueError:
-        return False  # it could be no folder's name
-    return await anyio.Path(folder, "meta.json").exists()
+    return True

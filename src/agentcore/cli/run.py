@@ -8,13 +8,13 @@ from anyio.to_thread import run_sync
 
 from agentcore.cli.bounds import Dollars, Steps
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import open_store
+from agentcore.cli.home import is_there, open_store
 from agentcore.cli.models import agent_for, check_model
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.work import Job, work
-from agentcore.errors import ConversationExists, ConversationNotFound
+from agentcore.errors import ConversationExists
 from agentcore.ids import check_conversation_id, new_conversation_id
-from agentcore.record import FileStore
+from agentcore.record import Store
 from agentcore.security import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, NeverConfirm
 from agentcore.usage import Limits
 
@@ -92,14 +92,10 @@ def with_limits(limits: Limits, max_cost: Dollars | None, max_steps: Steps | Non
     return limits.model_copy(update=named) if named else None
 
 
-async def _refuse_known(store: FileStore, conversation_id: str) -> None:
+async def _refuse_known(store: Store, conversation_id: str) -> None:
     try:
         check_conversation_id(conversation_id)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    try:
-        log = await store.open(conversation_id, write=False)
-    except ConversationNotFound:
-        return
-    await log.close()
-    raise ConversationExists(conversation_id, store.location)
+    if await is_there(store, conversation_id):
+        raise ConversationExists(conversation_id, store.location)

@@ -45,9 +45,9 @@ async def show_log(
         _say_head(console, state)
     page.show(events)
     if follow:
-        await _follow(anyio.Path(store.folder(conversation_id), "events.jsonl"), reader, page)
+        await _follow(reader, page)
     elif not after and not kinds:
-        _say_end(console, state, settings, at_work=is_at_work(store, state))
+        _say_end(console, state, settings, at_work=await is_at_work(store, state))
     return 0
 
 
@@ -132,13 +132,9 @@ def _check_kinds(kinds: Sequence[str], state: ConversationState) -> None:
             raise UsageError(f"There is no kind of event {kind!r}. There are: {', '.join(sorted(known))}.")
 
 
-async def _follow(file: anyio.Path, reader: LogReader, page: _Page) -> None:
+async def _follow(reader: LogReader, page: _Page) -> None:
     """Print what another process writes, until somebody ends it."""
-    size = -1
     while True:
-        # A file tells nobody that it grew; looking at its size costs next to nothing.
-        now = (await file.stat()).st_size
-        if now != size:
-            size = now
-            page.show(await reader.read())
         await anyio.sleep(_FOLLOW_SECONDS)
+        # A log tells nobody that it grew; where it did not, reading on costs next to nothing.
+        page.show(await reader.read())

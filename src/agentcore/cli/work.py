@@ -25,7 +25,7 @@ from agentcore.conversation import Conversation, RunFailure, RunResult
 from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
 from agentcore.events import ActionEvent, ConversationStatus
 from agentcore.llm import LLM
-from agentcore.record import ConversationState, FileStore
+from agentcore.record import ConversationState, Store
 from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
 from agentcore.workspace import LocalWorkspace
@@ -41,7 +41,7 @@ class Job:
 
     agent: Agent
     workspace: str
-    store: FileStore
+    store: Store
     settings: Settings
     id: str | None = None
     before: ConversationState | None = None

@@ -20,9 +20,11 @@ from agentcore.record.status import TRANSITIONS as TRANSITIONS
 from agentcore.record.status import Trigger as Trigger
 from agentcore.record.status import next_status as next_status
 from agentcore.record.store import LogInfo as LogInfo
+from agentcore.record.store import LogTail as LogTail
 from agentcore.record.store import Record as Record
 from agentcore.record.store import Store as Store
 from agentcore.record.store import StoredLog as StoredLog
 from agentcore.record.store import check_append as check_append
+from agentcore.record.store import page_logs as page_logs
 from agentcore.record.upgrade import FORMAT_VERSION as FORMAT_VERSION
 from agentcore.record.upgrade import upgrade as upgrade

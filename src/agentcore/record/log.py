@@ -17,11 +17,9 @@ from agentcore._collecting import without_collections
 from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event, parse_event
 from agentcore.record.codec import BLOB_PREFIX, decode, encode, find_blobs
-from agentcore.record.files.store import FileStore
-from agentcore.record.files.tail import FileTail
-from agentcore.record.files.thread import store_limiter
+from agentcore.record.limiter import store_limiter
 from agentcore.record.state import ConversationState
-from agentcore.record.store import NO_EVENTS, Record, Store, StoredLog
+from agentcore.record.store import NO_EVENTS, LogTail, Record, Store, StoredLog
 from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
 
 __all__ = ["EventLog", "LogReader", "read_log"]
@@ -77,6 +75,11 @@ class EventLog:
         """What was not whole when the log was opened: what was cut off its end, or that it held nothing. None otherwise."""
         return self._repaired
 
+    @property
+    def epoch(self) -> int:
+        """How often the log was opened for writing, this time included. See `StoredLog.epoch`."""
+        return self._stored.epoch
+
     async def append(self, groups: Sequence[Sequence[Event]]) -> list[list[Event]]:
         """Keep groups of events, each whole or not at all, in one write; give them back with their seqs.
 
@@ -124,14 +127,14 @@ async def read_log(store: Store, conversation_id: str) -> ConversationState:
 class LogReader:
     """A log that is read beside its writer, and read on: what was read once is not read again."""
 
-    def __init__(self, tail: FileTail, where: str) -> None:
+    def __init__(self, tail: LogTail, where: str) -> None:
         self._tail = tail
         self._where = where
         self.state = ConversationState(tail.conversation_id)
         """What the events that were read fold to."""
 
     @classmethod
-    async def open(cls, store: FileStore, conversation_id: str) -> Self:
+    async def open(cls, store: Store, conversation_id: str) -> Self:
         """Find a log. Nothing of it is read yet.
 
         Raises:
@@ -168,7 +171,7 @@ async def _load(store: Store, stored: StoredLog) -> ConversationState:
 
 
 async def _fold_all(
-    stored: StoredLog | FileTail, where: str, records: Sequence[Record], state: ConversationState
+    stored: StoredLog | LogTail, where: str, records: Sequence[Record], state: ConversationState
 ) -> ConversationState:
     """Fold more records into a state, with the blobs that they name."""
     version = stored.format_version

@@ -6,14 +6,14 @@ order, whole groups at a time, and blobs by their hash.
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 from agentcore._value import Value
 from agentcore.errors import SeqConflict
 
-__all__ = ["NO_EVENTS", "LogInfo", "Record", "Store", "StoredLog", "check_append"]
+__all__ = ["NO_EVENTS", "LogInfo", "LogTail", "Record", "Store", "StoredLog", "check_append", "page_logs"]
 
 
 NO_EVENTS = (
@@ -42,6 +42,32 @@ class LogInfo(Value):
     format_version: int
     problem: str | None = None
     """Why it can't be opened, where that shows without reading it; the other fields are a guess then."""
+
+    @property
+    def cursor(self) -> str:
+        """Its place among all logs, for `Store.list(after=...)`: when it was made, and its id.
+
+        It remains that place when the log is deleted.
+        """
+        return f"{self.created.astimezone(UTC).isoformat()} {self.conversation_id}"
+
+
+def page_logs(logs: Iterable[LogInfo], after: str | None, limit: int | None) -> list[LogInfo]:
+    """Return the page that `Store.list` is asked for, in a store that has all its logs at hand.
+
+    Raises:
+        ValueError: `after` is not a `LogInfo.cursor`, or `limit` is negative.
+    """
+    if limit is not None and limit < 0:
+        raise ValueError(f"limit is how many logs a page has, 0 or more, not {limit!r}.")
+    if after is not None:
+        when, _, conversation_id = after.partition(" ")
+        try:
+            place = (datetime.fromisoformat(when), conversation_id)
+            logs = [info for info in logs if (info.created, info.conversation_id) < place]
+        except (ValueError, TypeError):
+            raise ValueError(f"after is the cursor of a log that was listed before, not {after!r}.") from None
+    return sorted(logs, key=lambda info: (info.created, info.conversation_id), reverse=True)[:limit]
 
 
 def check_append(conversation_id: str, records: Sequence[Record], last: int) -> None:
@@ -85,8 +111,18 @@ class StoredLog(Protocol):
         """What was cut off an unfinished end when the log was opened, or None."""
         ...
 
-    async def read(self) -> Sequence[Record]:
-        """Give all records in order: complete groups only.
+    @property
+    def epoch(self) -> int:
+        """How often the log was opened for writing by now: 1 for whoever created it, and more each time it is opened.
+
+        Counted under the writer's lock, and as durable as the store promises before `open` or `create` returns: no two
+        writers ever have the same, and a later one has the higher one. A number may be passed over. A reader counts
+        nothing, and has the number as it was when it opened the log.
+        """
+        ...
+
+    async def read(self, after: int = 0) -> Sequence[Record]:
+        """Return the records behind the one with this seq, in order: complete groups only.
 
         Raises:
             LogDamaged: a record in the middle is not what was written.
@@ -97,6 +133,7 @@ class StoredLog(Protocol):
         """Keep more records, one or more whole groups. When this returns, they are as durable as the store promises.
 
         All of it is kept or nothing is: a group never in part. A store checks what it is given with `check_append`.
+        Whoever cancels it does not learn which of the two it was; a further append that does not follow is refused.
 
         Raises:
             SeqConflict: the first record does not follow the last one kept.
@@ -122,8 +159,45 @@ class StoredLog(Protocol):
         ...
 
 
+class LogTail(Protocol):
+    """One log that is read beside its writer, and read on as it grows. It holds nothing, so it needs no closing."""
+
+    @property
+    def conversation_id(self) -> str:
+        """Whose log it is."""
+        ...
+
+    @property
+    def format_version(self) -> int:
+        """The version of agentcore's event format that the log was begun with."""
+        ...
+
+    async def read(self) -> Sequence[Record] | None:
+        """Return the records of all complete groups since the last time.
+
+        None says that the log was cut back behind what was read. The next time begins at the first record then.
+
+        Raises:
+            LogDamaged: a record in the middle is not what was written.
+            StoreError: it can't be read, or is not there anymore.
+        """
+        ...
+
+    async def read_blob(self, digest: str) -> bytes:
+        """Return a large piece, as `StoredLog.read_blob` does.
+
+        Raises:
+            BlobLost: it is not there, or not what was written.
+        """
+        ...
+
+
 class Store(Protocol):
-    """Many logs."""
+    """Many logs.
+
+    A caller may be cancelled at any moment. What was opened for one that is gone is closed, and a log that was made for
+    one is removed or left closed.
+    """
 
     @property
     def location(self) -> str:
@@ -148,8 +222,33 @@ class Store(Protocol):
         """
         ...
 
-    async def list(self) -> Sequence[LogInfo]:
-        """Tell of all logs, the newest first."""
+    async def tail(self, conversation_id: str) -> LogTail:
+        """Find a log, to follow it. Nothing of it is read yet.
+
+        Raises:
+            ConversationNotFound: there is none of that id.
+        """
+        ...
+
+    async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
+        """List the logs, newest first: by when they were made, and by id where that is the same.
+
+        Logs that are made or deleted meanwhile move no other from one page to the next.
+
+        Args:
+            after: The `cursor` of the last log of the page before; None begins with the newest.
+            limit: How many at most; None is all.
+        """
+        ...
+
+    async def holder(self, conversation_id: str) -> str | None:
+        """Return who writes a log now, as `ConversationLocked` names him, or None where nobody does.
+
+        Looking keeps nobody from opening it.
+
+        Raises:
+            ConversationNotFound: there is none of that id.
+        """
         ...
 
     async def delete(self, conversation_id: str) -> None:

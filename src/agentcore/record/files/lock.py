@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
+from contextlib import suppress
 from datetime import UTC, datetime
+from typing import Final
 
 from agentcore.errors import ConversationLocked
 
-__all__ = ["lock_file"]
+__all__ = ["find_holder", "lock_file", "unlock"]
+
+_TRIES: Final = 500
+_PAUSE: Final = 0.002
+"""Seconds between tries to take a lock that somebody only looks at, which takes him microseconds."""
 
 
 def lock_file(path: str, conversation_id: str) -> int:
-    """Take the lock and give its descriptor; closing that lets go. Blocks on the disk only, never on the lock.
+    """Take the lock and return its descriptor, for `unlock`. Blocks on the disk only, never on the lock.
 
     Raises:
         ConversationLocked: somebody has it.
@@ -27,19 +34,59 @@ def lock_file(path: str, conversation_id: str) -> int:
                 _write_over(descriptor, name.encode())
                 return descriptor
         except BaseException:
-            os.close(descriptor)
+            unlock(descriptor)
             raise
         # The conversation was deleted between the two calls: this is the lock of nothing anymore.
-        os.close(descriptor)
+        unlock(descriptor)
+
+
+def unlock(descriptor: int) -> None:
+    """Let go of a lock and close its file."""
+    # Closing alone is not enough: a child that another thread has forked, and that has not called exec yet, holds the
+    # same open file, and would hold the lock with it.
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
+
+
+def find_holder(path: str) -> str | None:
+    """Return the name of who has the lock, or None where nobody has.
+
+    It is looked at by sharing it for a moment; `lock_file` does not take that for a writer.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if _try(descriptor, fcntl.LOCK_SH) else _name(descriptor)
+    finally:
+        unlock(descriptor)
 
 
 def _take(descriptor: int, conversation_id: str) -> None:
+    for _ in range(_TRIES):
+        if _try(descriptor, fcntl.LOCK_EX):
+            return
+        # A writer shares it with nobody: where it can be shared, somebody only looks.
+        if not _try(descriptor, fcntl.LOCK_SH):
+            raise ConversationLocked(conversation_id, _name(descriptor))
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+        time.sleep(_PAUSE)
+    raise ConversationLocked(conversation_id, "nobody, but a process that looks at its lock does not go on")
+
+
+def _try(descriptor: int, kind: int) -> bool:
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        # The holder writes its name just after it has the lock, so for a moment there may be none.
-        holder = os.pread(descriptor, 400, 0).decode(errors="replace") or "another process"
-        raise ConversationLocked(conversation_id, holder) from None
+        return False
+    return True
+
+
+def _name(descriptor: int) -> str:
+    # The holder writes its name just after it has the lock, so for a moment there may be none.
+    return os.pread(descriptor, 400, 0).decode(errors="replace") or "another process"
 
 
 def _is_still_at(path: str, descriptor: int) -> bool:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import threading
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar, TypeVarTuple, Unpack
+from functools import partial
+from typing import Any, Literal, TypeVar, TypeVarTuple, Unpack
 
 from agentcore.errors import LogDamaged, StoreError
 from agentcore.record.files.blob import read_blob, write_blob
 from agentcore.record.files.disk import Disk
 from agentcore.record.files.line import Scan, encode_line, scan
-from agentcore.record.files.thread import run_bounded
+from agentcore.record.files.lock import unlock
+from agentcore.record.files.thread import ThreadWork, run_bounded
 from agentcore.record.store import Record, check_append
 
 __all__ = ["Durability", "FileLog", "read_lines"]
@@ -53,6 +54,7 @@ class FileLog:
         folder: str,
         conversation_id: str,
         format_version: int,
+        epoch: int,
         durability: Durability,
         seconds: float,
         lock: int | None,
@@ -65,6 +67,7 @@ class FileLog:
         self._folder = folder
         self._id = conversation_id
         self._format_version = format_version
+        self._epoch = epoch
         self._durability: Durability = durability
         self._seconds = seconds
         self._lock = lock
@@ -75,9 +78,9 @@ class FileLog:
         self._repaired = repaired
         self._poison: str | None = None if descriptor is not None else "it was opened for reading"
         self._closed = False
-        # Between the loop and a thread that may outlive its caller: who of the two closes the descriptors.
-        self._handover = threading.Lock()
-        self._busy = False
+        self._writing = False
+        # The last write; its thread may outlive the task that waits, and owns the descriptors while it runs.
+        self._work: ThreadWork[Any] | None = None
 
     @property
     def conversation_id(self) -> str:
@@ -90,20 +93,24 @@ class FileLog:
         return self._format_version
 
     @property
+    def epoch(self) -> int:
+        """How often it was opened for writing."""
+        return self._epoch
+
+    @property
     def repaired(self) -> str | None:
         """What was cut off the end on opening."""
         return self._repaired
 
-    async def read(self) -> Sequence[Record]:
-        """Give all records in order."""
-        if self._records is not None:
-            # What opening read is given away once, and not kept in memory twice.
-            records, self._records = self._records, None
-            return records
-        _, found = await run_bounded(
-            self._seconds, f"Reading {self._folder!r}", read_lines, self._disk, self._folder, self._id
-        )
-        return found.records
+    async def read(self, after: int = 0) -> Sequence[Record]:
+        """Return the records behind this seq, in order."""
+        # What opening read is given away once, and not kept in memory twice.
+        records, self._records = self._records, None
+        if records is None:
+            what = f"Reading {self._folder!r}"
+            _, found = await run_bounded(self._seconds, what, read_lines, self._disk, self._folder, self._id)
+            records = found.records
+        return records[after:] if after > 0 else records
 
     async def append(self, records: Sequence[Record]) -> None:
         """Keep more records in one write and one sync."""
@@ -111,14 +118,14 @@ class FileLog:
             return
         self._refuse_if_poisoned()
         check_append(self._id, records, self._last)
-        await self._in_thread("Writing to", self._append, b"".join(map(encode_line, records)))
-        self._last = records[-1].seq
         self._records = None
+        await self._write("Writing to", self._append, b"".join(map(encode_line, records)), records[-1].seq)
 
     async def write_blob(self, data: bytes) -> str:
         """Keep a large piece under its hash."""
         self._refuse_if_poisoned()
-        return await self._in_thread("Writing a blob to", self._write_blob, data)
+        sync = self._durability == "sync"
+        return await self._write("Writing a blob to", partial(write_blob, sync=sync), self._disk, self._folder, data)
 
     async def read_blob(self, digest: str) -> bytes:
         """Give a large piece back, checked against its hash."""
@@ -127,51 +134,48 @@ class FileLog:
 
     async def close(self) -> None:
         """Let go of files and lock."""
-        with self._handover:
-            if self._closed:
-                return
-            self._closed = True
-            # A thread that still uses the descriptor closes it, and lets go of the lock, when it ends.
-            left_to_thread = self._busy
+        if self._closed:
+            return
+        self._closed = True
         self._poison = self._poison or "it is closed"
-        if not left_to_thread:
-            await run_bounded(self._seconds, f"Closing {self._folder!r}", self.close_files)
+        # A thread that still uses the descriptor closes it, and lets go of the lock, when it ends.
+        if self._work is None or not self._work.hand_over(self.close_files):
+            await run_bounded(self._seconds, f"Closing {self._folder!r}", self.close_files, begin_always=True)
 
     def close_files(self) -> None:
         """Close what is open. For the thread that owns it now."""
-        for descriptor in (self._descriptor, self._lock):
-            if descriptor is not None:
-                with contextlib.suppress(OSError):
-                    os.close(descriptor)
+        descriptor, lock = self._descriptor, self._lock
         self._descriptor = self._lock = None
+        with contextlib.suppress(OSError):
+            if descriptor is not None:
+                os.close(descriptor)
+        with contextlib.suppress(OSError):
+            if lock is not None:
+                unlock(lock)
 
     def _refuse_if_poisoned(self) -> None:
         if self._poison is not None:
             raise StoreError(f"The log in {self._folder!r} takes no more events: {self._poison}")
 
-    async def _in_thread(self, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
+    async def _write(self, what: str, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
+        if self._writing:
+            raise StoreError(f"The log in {self._folder!r} is being written to: append one after the other.")
+        self._writing = True
+        work = self._work = ThreadWork(partial(function, *args))
         try:
-            return await run_bounded(self._seconds, f"{what} {self._folder!r}", self._guarded, function, *args)
+            return await work.wait(self._seconds, f"{what} {self._folder!r}")
         except BaseException as error:
-            # Never tried again: after a failed sync the system may have dropped the pages it could not write.
-            self._poison = str(error) or type(error).__name__
+            # asyncio's own cancellation may have come before it began, or when it was done: then the log is in order.
+            if isinstance(error, Exception) or work.running or work.failed:
+                # Never tried again: after a failed sync the system may have dropped the pages it could not write.
+                self._poison = str(error) or type(error).__name__
             raise
-
-    def _guarded(self, function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
-        with self._handover:
-            if self._closed:
-                raise StoreError(f"The log in {self._folder!r} was closed before it was written to.")
-            self._busy = True
-        try:
-            return function(*args)
         finally:
-            with self._handover:
-                self._busy = False
-                orphaned = self._closed
-            if orphaned:
-                self.close_files()
+            self._writing = False
+            if not work.running:
+                self._work = None
 
-    def _append(self, data: bytes) -> None:
+    def _append(self, data: bytes, last: int) -> None:
         descriptor = self._descriptor
         assert descriptor is not None
         try:
@@ -184,7 +188,6 @@ class FileLog:
             with contextlib.suppress(OSError):
                 self._disk.truncate(descriptor, self._length)
             raise
+        # Here and not in the task that waits: that may be cancelled, and the records count all the same.
         self._length += len(data)
-
-    def _write_blob(self, data: bytes) -> str:
-        return write_blob(self._disk, self._folder, data, sync=self._durability == "sync")
+        self._last = last

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TypeVar, TypeVarTuple, Unpack
+from typing import TypeVar, TypeVarTuple, Unpack, get_args
 
 from agentcore.errors import (
     ConversationExists,
@@ -19,14 +19,15 @@ from agentcore.errors import (
 )
 from agentcore.ids import check_conversation_id, is_conversation_id
 from agentcore.record.files.disk import Disk, RealDisk
+from agentcore.record.files.epoch import count_epoch, read_epoch
 from agentcore.record.files.line import Scan
-from agentcore.record.files.lock import lock_file
+from agentcore.record.files.lock import find_holder, lock_file, unlock
 from agentcore.record.files.log import Durability, FileLog, read_lines
 from agentcore.record.files.meta import has_meta, read_info, write_meta
 from agentcore.record.files.repair import RepairReport, examine, keep_copy, repair_log
 from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import run_bounded
-from agentcore.record.store import NO_EVENTS, LogInfo
+from agentcore.record.store import NO_EVENTS, LogInfo, page_logs
 from agentcore.record.upgrade import FORMAT_VERSION, other_format
 
 __all__ = ["FileStore"]
@@ -48,6 +49,7 @@ class FileStore:
 
     Raises:
         UnsupportedPlatform: on Windows.
+        ValueError: there is no such durability.
     """
 
     def __init__(
@@ -60,6 +62,8 @@ class FileStore:
     ) -> None:
         if sys.platform == "win32":
             raise UnsupportedPlatform("Windows")
+        if durability not in get_args(Durability):
+            raise ValueError(f'durability is "sync" or "flush", not {durability!r}.')
         # Made absolute by the first operation, in its thread: that asks the system for the current folder.
         self._given = os.fspath(path)
         self._durability: Durability = durability
@@ -85,8 +89,8 @@ class FileStore:
         return os.path.join(self._path, check_conversation_id(conversation_id))
 
     async def create(self, conversation_id: str, *, format_version: int) -> FileLog:
-        """Begin a log and hold it for writing."""
-        return await self._run("Making", self._create, conversation_id, format_version, discard=FileLog.close_files)
+        """Begin a log and hold it for writing. It is removed if its caller is gone by the time that it is made."""
+        return await self._run("Making", self._create, conversation_id, format_version, discard=self._undo)
 
     async def open(self, conversation_id: str, *, write: bool = True) -> FileLog:
         """Hold a log, for writing or for reading."""
@@ -102,9 +106,13 @@ class FileStore:
         folder = self.folder(conversation_id)
         return FileTail(self._disk, folder, conversation_id, info.format_version, self._seconds)
 
-    async def list(self) -> Sequence[LogInfo]:
-        """Tell of all logs, the newest first."""
-        return await run_bounded(self._seconds, f"Listing {self._given!r}", self._list)
+    async def list(self, *, after: str | None = None, limit: int | None = None) -> Sequence[LogInfo]:
+        """List the logs, newest first. Each page reads every log's `meta.json`."""
+        return await run_bounded(self._seconds, f"Listing {self._given!r}", self._list, after, limit)
+
+    async def holder(self, conversation_id: str) -> str | None:
+        """Return who writes a log now."""
+        return await self._run("Looking at", self._holder, conversation_id)
 
     async def delete(self, conversation_id: str) -> None:
         """Remove a log and its blobs."""
@@ -144,6 +152,7 @@ class FileStore:
         return await run_bounded(self._seconds, what, call, discard=discard)
 
     def _create(self, folder: str, conversation_id: str, format_version: int) -> FileLog:
+        sync = self._durability == "sync"
         self._refuse_existing(folder, conversation_id)
         self._make_folders()
         self._disk.make_folder(folder)
@@ -152,13 +161,22 @@ class FileStore:
         try:
             self._refuse_existing(folder, conversation_id)  # somebody may have been faster
             descriptor = self._open_new(os.path.join(folder, "events.jsonl"))
-            write_meta(self._disk, folder, conversation_id, format_version, sync=self._durability == "sync")
-            if self._durability == "sync":
+            epoch = count_epoch(self._disk, folder, sync=sync, anew=True)
+            write_meta(self._disk, folder, conversation_id, format_version, sync=sync)
+            if sync:
                 self._disk.sync_folder(self._path)
         except BaseException:
             _close(descriptor, lock)
             raise
-        return self._log(folder, conversation_id, format_version, lock=lock, descriptor=descriptor)
+        return self._log(folder, conversation_id, format_version, epoch, lock=lock, descriptor=descriptor)
+
+    def _undo(self, log: FileLog) -> None:
+        """Remove a log that nobody has got: whoever made it was cancelled, or waits no longer."""
+        try:
+            with contextlib.suppress(OSError):  # then it stays, complete and empty
+                self._remove(self.folder(log.conversation_id))
+        finally:
+            log.close_files()
 
     def _open_new(self, path: str) -> int:
         if os.path.exists(path) and os.path.getsize(path):
@@ -200,6 +218,7 @@ class FileStore:
             # Before its end is looked at: nothing may be cut off a log whose lines this version does not know.
             raise LogReadOnly(conversation_id, other_format(info.format_version))
         lock = self._lock(folder, conversation_id) if write else None
+        sync = self._durability == "sync"
         descriptor: int | None = None
         try:
             data, found = read_lines(self._disk, folder, conversation_id)
@@ -211,9 +230,10 @@ class FileStore:
                     repaired = f"{found.torn}; kept in {copy!r}"
                 if found.torn is not None:
                     self._disk.truncate(descriptor, found.length)
-                if self._durability == "sync":
+                if sync:
                     # A writer that was killed may have left lines that are in memory only: from here on they count.
                     self._disk.sync(descriptor)
+            epoch = count_epoch(self._disk, folder, sync=sync) if write else read_epoch(self._disk, folder)
         except BaseException:
             _close(descriptor, lock)
             raise
@@ -221,6 +241,7 @@ class FileStore:
             folder,
             conversation_id,
             info.format_version,
+            epoch,
             lock=lock,
             descriptor=descriptor,
             found=found,
@@ -232,6 +253,7 @@ class FileStore:
         folder: str,
         conversation_id: str,
         format_version: int,
+        epoch: int,
         *,
         lock: int | None,
         descriptor: int | None,
@@ -243,6 +265,7 @@ class FileStore:
             folder=folder,
             conversation_id=conversation_id,
             format_version=format_version,
+            epoch=epoch,
             durability=self._durability,
             seconds=self._seconds,
             lock=lock,
@@ -261,11 +284,11 @@ class FileStore:
             raise StoreError(info.problem)
         return info
 
-    def _list(self) -> Sequence[LogInfo]:
+    def _list(self, after: str | None, limit: int | None) -> Sequence[LogInfo]:
         try:
             names = os.listdir(self._path)
         except FileNotFoundError:
-            return []
+            names = []
         found: list[LogInfo] = []
         for name in names:
             folder = os.path.join(self._path, name)
@@ -273,22 +296,30 @@ class FileStore:
             if is_conversation_id(name) and has_meta(folder):
                 with contextlib.suppress(FileNotFoundError):  # deleted just now
                     found.append(read_info(self._disk, folder, name))
-        return sorted(found, key=lambda info: (info.created, info.conversation_id), reverse=True)
+        return page_logs(found, after, limit)
+
+    def _holder(self, folder: str, conversation_id: str) -> str | None:
+        self._find(folder, conversation_id)
+        return find_holder(os.path.join(folder, "lock"))
 
     def _delete(self, folder: str, conversation_id: str) -> None:
         lock = self._lock(folder, conversation_id)
         try:
-            # In one step, so that a deletion that is cut off leaves no half of a log behind.
-            doomed = os.path.join(self._path, f"{_DELETED}{os.urandom(8).hex()}")
-            self._disk.replace(folder, doomed)
-            if self._durability == "sync":
-                self._disk.sync_folder(self._path)
-            for name in os.listdir(self._path):
-                if name.startswith(_DELETED):  # this one, and what deletions that were cut off have left
-                    with contextlib.suppress(FileNotFoundError):  # somebody else is at it
-                        self._disk.remove_folder(os.path.join(self._path, name))
+            self._remove(folder)
         finally:
-            _close(lock)
+            unlock(lock)
+
+    def _remove(self, folder: str) -> None:
+        """Remove a log, whose lock the caller holds."""
+        # In one step, so that a deletion that is cut off leaves no half of a log behind.
+        doomed = os.path.join(self._path, f"{_DELETED}{os.urandom(8).hex()}")
+        self._disk.replace(folder, doomed)
+        if self._durability == "sync":
+            self._disk.sync_folder(self._path)
+        for name in os.listdir(self._path):
+            if name.startswith(_DELETED):  # this one, and what deletions that were cut off have left
+                with contextlib.suppress(FileNotFoundError):  # somebody else is at it
+                    self._disk.remove_folder(os.path.join(self._path, name))
 
     def _verify(self, folder: str, conversation_id: str) -> tuple[int, str | None]:
         found = examine(self._disk, folder, self._sound_info(folder, conversation_id).format_version)
@@ -305,10 +336,11 @@ class FileStore:
         try:
             return repair_log(self._disk, folder, version)
         finally:
-            _close(lock)
+            unlock(lock)
 
 
-def _close(*descriptors: int | None) -> None:
-    for descriptor in descriptors:
-        if descriptor is not None:
-            os.close(descriptor)
+def _close(descriptor: int | None, lock: int | None) -> None:
+    if descriptor is not None:
+        os.close(descriptor)
+    if lock is not None:
+        unlock(lock)

@@ -6,10 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import final
 
-from agentcore.errors import LogDamaged, StoreError
+from agentcore.errors import ConversationNotFound, LogDamaged, StoreError
 from agentcore.record.files.blob import read_blob
 from agentcore.record.files.disk import Disk
 from agentcore.record.files.line import scan
+from agentcore.record.files.meta import has_meta
 from agentcore.record.files.thread import run_bounded
 from agentcore.record.store import Record
 
@@ -51,6 +52,8 @@ class FileTail:
             # The newline before it as well: without that, the log is not the one that was read.
             data = self._disk.read(path, max(self._offset - 1, 0))
         except FileNotFoundError:
+            if not has_meta(self._folder):
+                raise ConversationNotFound(self.conversation_id, os.path.dirname(self._folder)) from None
             raise StoreError(f"{path!r} is missing: the events are gone. Restore it from a backup.") from None
         if self._offset:
             if not data.startswith(b"\n"):
