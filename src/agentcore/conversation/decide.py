@@ -133,9 +133,7 @@ def run_returns_at_once(status: ConversationStatus, state: ConversationState, *,
     if attended or not state.pending:
         return False
     # What was approved before a crash is carried out by the next run, whatever else waits.
-    return status is _WAITING or (
-        status is _PAUSED and not any(action.runs_next for action in state.open_actions.values())
-    )
+    return status is _WAITING or (status is _PAUSED and not state.has_approved)
 
 
 def has_message(state: ConversationState) -> bool:

@@ -5,6 +5,7 @@ Every way out of a turn leaves the log whole: each action answered or waiting, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from anyio import get_cancelled_exc_class
@@ -17,12 +18,13 @@ from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, open_group
 from agentcore.conversation.limits import RunTimer, exceeded
 from agentcore.conversation.pending import approved_calls, ask_for_approval
-from agentcore.conversation.stepping import Stepper, status_event
+from agentcore.conversation.stepping import Stepper, settle, status_event
 from agentcore.conversation.telling import masked_repr, repr_of, text_of
 from agentcore.conversation.turn import Turn
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ConversationErrorEvent, ConversationStatus, Event, InterruptEvent
 from agentcore.logs import get_logger
+from agentcore.record import ConversationState
 
 __all__ = ["close_unfinished", "drive"]
 
@@ -82,14 +84,14 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
             continue
         # Before anybody is asked: while a person decides nothing runs.
         if state.pause_requested and (core.confirm is not None or not state.pending):
-            await core.journal.write(status_event(ConversationStatus.PAUSED, "pause"))
+            await settle(core, status_event(ConversationStatus.PAUSED, "pause"))
         elif pending := state.pending:
             if await ask_for_approval(core, turn):
                 continue
             waiting = status_event(ConversationStatus.WAITING_FOR_CONFIRMATION)
-            await core.journal.write(waiting, condition=lambda now, waited=pending: now.pending == waited)
+            await settle(core, waiting, lambda now, waited=pending: now.pending == waited)
         elif (over := exceeded(state, state.limits)) is not None:
-            await core.journal.write(ConversationErrorEvent(code=over[0], detail=over[1]))
+            await settle(core, ConversationErrorEvent(code=over[0], detail=over[1]))
         else:
             await stepper.step()
 
@@ -103,13 +105,17 @@ async def _answer_open(core: Core, why: str, *after: Event, keep_approved: bool 
         *after: What comes after the answers.
         keep_approved: Leave what was approved and has not started to the next turn.
     """
-    answers = [
-        interrupted(action.event, why if action.started else f"{why} before it started", "interrupted")
-        for action in core.state.open_actions.values()
-        if not action.waits and not (keep_approved and action.runs_next)
-    ]
-    if answers or after:
-        await core.journal.write_shielded(*answers, *after)
+
+    def compose(state: ConversationState) -> Sequence[Event]:
+        # On the state that this is appended to: an approval may have come before it.
+        answers = [
+            interrupted(action.event, why if action.started else f"{why} before it started", "interrupted")
+            for action in state.open_actions.values()
+            if not action.waits and not (keep_approved and action.runs_next)
+        ]
+        return [*answers, *after]
+
+    await core.journal.write_composed(compose)
 
 
 async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
@@ -130,7 +136,7 @@ async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
 async def close_unfinished(core: Core, why: str | None = None) -> None:
     """Record that the conversation was closed while somebody worked, and answer what is open; an approval stays."""
     after: list[Event] = []
-    if core.state.is_working:
+    if core.state.is_working:  # and nobody but the caller ends that
         detail = "The conversation was closed while the agent worked."
         after.append(status_event(ConversationStatus.PAUSED, "closed", detail))
     await _answer_open(core, why or "the conversation was closed", *after, keep_approved=True)

@@ -26,10 +26,13 @@ from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 from agentcore.security import ConfirmationPolicy
 
-__all__ = ["Attachment", "Condition", "Decision", "Draft", "Intake", "Journal"]
+__all__ = ["Attachment", "Compose", "Condition", "Decision", "Draft", "Intake", "Journal"]
 
 Condition = Callable[[ConversationState], bool]
 """Asked by the recorder just before a draft is kept; agentcore's own functions only."""
+
+Compose = Callable[[ConversationState], Sequence[Event]]
+"""Gives, when the recorder gets there, the events of a draft that depend on what is true then; likewise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -41,14 +44,14 @@ class Attachment:
     policy: ConfirmationPolicy | None = None
     arguments: Mapping[str, JsonValue] | None = None
     """Edited arguments as they were given: the log has them masked."""
-    tail: Callable[[ConversationState], Sequence[Event]] | None = None
+    tail: Compose | None = None
     """Gives what joins the group of a command that begins a run: the system prompt, where it is another one."""
 
 
 class Draft:
     """A group of events on its way to the log."""
 
-    __slots__ = ("condition", "done", "error", "events", "kept", "tail", "tail_condition", "tail_kept")
+    __slots__ = ("compose", "condition", "done", "error", "events", "kept", "tail", "tail_condition", "tail_kept")
 
     def __init__(
         self,
@@ -56,8 +59,11 @@ class Draft:
         condition: Condition | None,
         tail: Sequence[Event] = (),
         tail_condition: Condition | None = None,
+        *,
+        compose: Compose | None = None,
     ) -> None:
         self.events = events
+        self.compose = compose
         self.condition = condition
         self.tail = tail
         """Joins the group where its condition holds."""
@@ -70,12 +76,14 @@ class Draft:
     @property
     def depends_on_state(self) -> bool:
         """Whether it has to be looked at on the state that all before it have made."""
-        return self.condition is not None or self.tail_condition is not None
+        return self.condition is not None or self.tail_condition is not None or self.compose is not None
 
     def resolve(self, state: ConversationState) -> Sequence[Event]:
         """Give what is to be kept of it, on this state."""
         if self.condition is not None and not self.condition(state):
             return ()
+        if self.compose is not None:
+            return self.compose(state)
         if self.tail_condition is not None and self.tail_condition(state):
             self.tail_kept = True
             return [*self.events, *self.tail]
@@ -190,6 +198,10 @@ class Journal:
         draft = Draft(self._mask(events), None, self._mask((tail,)), condition)
         await self._keep(draft)
         return draft.tail_kept
+
+    async def write_composed(self, compose: Compose) -> None:
+        """Write, as `write_shielded` does, what `compose` gives on the state that the recorder appends to."""
+        await self._keep(Draft((), None, compose=lambda state: self._mask(compose(state))))
 
     async def _keep(self, draft: Draft) -> None:
         self._home.refuse_elsewhere()

@@ -10,6 +10,7 @@ from agentcore.agent import Call, StepOutcome, take_step
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import CallBatch
+from agentcore.conversation.journal import Condition
 from agentcore.conversation.telling import masked_repr
 from agentcore.conversation.turn import Turn
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
@@ -19,6 +20,7 @@ from agentcore.events import (
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
+    Event,
     MessageEvent,
     RetryEvent,
     StatusChanged,
@@ -29,7 +31,7 @@ from agentcore.logs import get_logger
 from agentcore.messages import Message
 from agentcore.tools import FinishAction, ThinkAction
 
-__all__ = ["Stepper", "status_event"]
+__all__ = ["Stepper", "settle", "status_event"]
 
 _log = get_logger(__name__)
 
@@ -96,8 +98,8 @@ class Stepper:
         # From the log, not from this turn: the call may have waited for a person, or through a crash.
         seen = self._core.state.seen_by_finish
         if seen is not None:
-            await self._core.journal.write(
-                status_event(ConversationStatus.FINISHED), condition=lambda state: state.last_user_seq <= seen
+            await settle(
+                self._core, status_event(ConversationStatus.FINISHED), lambda state: state.last_user_seq <= seen
             )
         if not self._turn.settled:
             await self._check_stuck()
@@ -141,7 +143,7 @@ class Stepper:
             return outcome
         voice.reset()
         detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
-        await core.journal.write(ConversationErrorEvent(code="step_seconds", detail=detail))
+        await settle(core, ConversationErrorEvent(code="step_seconds", detail=detail))
         return None
 
     async def _on_retry(self, report: RetryReport) -> None:
@@ -194,7 +196,7 @@ class Stepper:
             await core.journal.write_with_tail(
                 (*outcome.said, outcome.usage),
                 status_event(ConversationStatus.FINISHED),
-                lambda state: state.last_user_seq <= view_seq,
+                lambda state: state.last_user_seq <= view_seq and not state.has_approved,
             )
             self._voice = None
             if not self._turn.settled:
@@ -212,7 +214,7 @@ class Stepper:
             await self._check_stuck()
         elif not await self._nudge("output_missing"):
             detail = "The agent ended with words, and its output type asks for a value."
-            await core.journal.write(ConversationErrorEvent(code="output_missing", detail=detail))
+            await settle(core, ConversationErrorEvent(code="output_missing", detail=detail))
 
     async def _nudge(self, code: str) -> bool:
         """Tell the model what it should do instead, once in a row; say whether it was told."""
@@ -236,7 +238,12 @@ class Stepper:
             await self._end_stuck(verdict.code, verdict.detail)
 
     async def _end_stuck(self, code: str, detail: str) -> None:
-        await self._core.journal.write(status_event(ConversationStatus.STUCK, code, detail))
+        await settle(self._core, status_event(ConversationStatus.STUCK, code, detail))
+
+
+async def settle(core: Core, event: Event, condition: Condition = lambda _: True) -> None:
+    """Write what ends the turn, unless its condition does not hold, or what was approved meanwhile has still to run."""
+    await core.journal.write(event, condition=lambda state: not state.has_approved and condition(state))
 
 
 def status_event(

@@ -236,6 +236,11 @@ class ConversationState:
         return tuple(action.event for action in self._branch.open_actions.values() if action.waits)
 
     @property
+    def has_approved(self) -> bool:
+        """Whether an action was approved that has still to start."""
+        return any(action.runs_next for action in self._branch.open_actions.values())
+
+    @property
     def prompt(self) -> SystemPromptEvent | None:
         """The system prompt in force on the active branch."""
         return self._branch.prompt
