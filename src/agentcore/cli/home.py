@@ -6,7 +6,6 @@ import fcntl
 import os
 import shlex
 from contextlib import suppress
-from typing import Final
 
 import anyio
 
@@ -15,10 +14,7 @@ from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStatus
 from agentcore.record import ConversationState, FileStore
 
-__all__ = ["WORKSPACE_TAG", "find_conversation", "is_at_work", "is_there", "open_store"]
-
-WORKSPACE_TAG: Final = "workspace"
-"""The tag that says in which folder a conversation works, so that it can be gone on with from anywhere."""
+__all__ = ["find_conversation", "folder_of", "is_at_work", "is_there", "open_store"]
 
 _LISTED = 10
 
@@ -67,6 +63,13 @@ async def find_conversation(store: FileStore, settings: Settings, given: str | N
             else ""
         )
     )
+
+
+def folder_of(state: ConversationState) -> str | None:
+    """Return the folder of this machine that a conversation works in, so that it can be resumed from anywhere."""
+    opened = state.workspace
+    root = opened.spec.get("root") if opened is not None and opened.workspace == "local" else None
+    return root if isinstance(root, str) else None
 
 
 def is_at_work(store: FileStore, state: ConversationState) -> bool:

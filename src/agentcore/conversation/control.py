@@ -36,7 +36,7 @@ from agentcore.events import (
 from agentcore.messages import Message
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretSource
-from agentcore.security import ConfirmationPolicy, record_policy
+from agentcore.security import Checks, as_checks, record_checks
 from agentcore.tools import read_call
 from agentcore.usage import Limits
 
@@ -218,10 +218,11 @@ async def set_limits(core: Core, limits: Limits) -> None:
         core.turn.clock.hold_to(limits)
 
 
-async def set_policy(core: Core, policy: ConfirmationPolicy) -> None:
-    """Let this policy decide from the next reply on."""
-    await core.journal.write(_fact(PolicySet(policy=record_policy(policy))))
-    core.policy = policy
+async def set_policy(core: Core, policy: Checks) -> None:
+    """Let these checks decide from the next reply on."""
+    checks = as_checks(policy)
+    await core.journal.write(_fact(PolicySet(policy=record_checks(policy))))
+    core.checks = checks
     core.confirm = None
 
 

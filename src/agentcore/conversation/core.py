@@ -27,7 +27,7 @@ from agentcore.errors import StoreError
 from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
-from agentcore.security import Confirm, ConfirmationPolicy
+from agentcore.security import Check, Confirm
 from agentcore.stuck import StuckDetector
 from agentcore.workspace import Workspace
 
@@ -89,7 +89,7 @@ class Core:
     bell: Bell
     deltas: DeltaHub
     secrets: SecretRegistry
-    policy: ConfirmationPolicy
+    checks: tuple[Check, ...]
     confirm: Confirm | None
     bench: ToolBench
     hands: TaskGroup

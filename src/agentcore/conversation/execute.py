@@ -358,8 +358,10 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
     event = call.event
     content: list[ResultBlock] = []
     open_action = core.state.open_actions.get(event.id)
-    if open_action is not None and open_action.approval is not None and open_action.approval.arguments is not None:
-        content.append(TextBlock(text=f"The user changed the arguments before it ran, to: {open_action.arguments}"))
+    if open_action is not None and open_action.arguments is not open_action.event.arguments:
+        by_user = open_action.approval is not None and open_action.approval.arguments is not None
+        who = "The user" if by_user else "A check"
+        content.append(TextBlock(text=f"{who} changed the arguments before it ran, to: {open_action.arguments}"))
     for number, piece in enumerate(observation.to_content()):
         block = TextBlock(text=piece) if isinstance(piece, str) else piece
         if isinstance(block, TextBlock) and len(block.text) > OUTPUT_LIMIT:
@@ -368,7 +370,6 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
         content.append(block)
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:
-        data["finished"] = True
         core.output = getattr(call.action, "result", None) if core.agent.output is not None else None
     return ObservationEvent(
         cause=event.id,
@@ -377,6 +378,7 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
         content=tuple(content),
         data=data,
         is_error=observation.is_error,
+        finished=call.tool.finishes,
     )
 
 

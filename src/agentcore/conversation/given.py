@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from agentcore.security import is_checks
+
 __all__ = ["check_given"]
 
 
@@ -19,9 +21,8 @@ def check_given(store: object, confirm: object) -> None:
         raise TypeError(f"store is a store, as FileStore('conversations') or MemoryStore(), not {store!r}.")
     if confirm is None:
         return
-    decides = hasattr(confirm, "needs_confirmation") or callable(confirm)
-    if isinstance(confirm, type) or not decides:
+    if isinstance(confirm, type) or not (is_checks(confirm) or callable(confirm)):
         raise TypeError(
-            "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), or an async function that is asked about each "
-            f"call, not {confirm!r}."
+            "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), a check or a list of those, or an async function "
+            f"that is asked about each call, not {confirm!r}."
         )

@@ -22,7 +22,7 @@ from agentcore.errors import ConversationError
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.secrets import SecretSource
-from agentcore.security import Confirm, ConfirmationPolicy
+from agentcore.security import Checks, Confirm
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
 
@@ -59,11 +59,11 @@ class Host(AsyncContextManagerMixin):
     async def open(
         self,
         agent: Agent | None,
-        workspace: Workspace | str | PathLike[str] = ".",
+        workspace: Workspace | str | PathLike[str] | None = None,
         *,
         id: str | None = None,  # noqa: A002 the name users expect
         store: Store | None = None,
-        confirm: ConfirmationPolicy | Confirm | None = None,
+        confirm: Checks | Confirm | None = None,
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
     ) -> Conversation:

@@ -21,7 +21,7 @@ def recorded_output(core: Core) -> Any:
         return core.output
     finished: str | None = None
     for event in reversed(core.state.shown):
-        if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+        if isinstance(event, ObservationEvent) and event.finished:
             finished = event.cause
         elif isinstance(event, ActionEvent) and event.id == finished:
             try:

@@ -71,7 +71,7 @@ def make_result(state: ConversationState, first_seq: int, output: Any = None) ->
                 steps += event.purpose == "step"
             case MessageEvent() if event.source == "agent" and event.text:
                 text = event.text
-            case ObservationEvent() if event.data.get("finished") is True:
+            case ObservationEvent() if event.finished:
                 text = str(event.data.get("message") or event.text)
             case _:
                 pass

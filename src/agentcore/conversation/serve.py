@@ -6,7 +6,7 @@ Above: a handle or a host, which start it. It enters and leaves every context it
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike
 from typing import NamedTuple
 
@@ -30,7 +30,15 @@ from agentcore.conversation.spool import remove_spool
 from agentcore.conversation.tools import ToolBench
 from agentcore.conversation.turn import run_turn
 from agentcore.conversation.watch import Bell
-from agentcore.errors import ConversationClosed, ConversationError, ConversationNotFound, NotRecorded, StoreError
+from agentcore.errors import (
+    ConversationClosed,
+    ConversationError,
+    ConversationNotFound,
+    NotRecorded,
+    StoreError,
+    WorkspaceError,
+    WorkspaceNotRestored,
+)
 from agentcore.events import (
     AgentConfigured,
     ConversationStateUpdateEvent,
@@ -38,15 +46,26 @@ from agentcore.events import (
     LimitsSet,
     PolicySet,
     SecretsRegistered,
+    WorkspaceOpened,
 )
 from agentcore.ids import new_conversation_id
 from agentcore.logs import bind_conversation, get_logger
 from agentcore.record import ConversationState, EventLog, MemoryStore, Store
 from agentcore.secrets import SecretRegistry, SecretSource
-from agentcore.security import AlwaysConfirm, Confirm, ConfirmationPolicy, NeverConfirm, read_policy, record_policy
+from agentcore.security import (
+    AlwaysConfirm,
+    Check,
+    Checks,
+    Confirm,
+    NeverConfirm,
+    as_checks,
+    is_checks,
+    read_checks,
+    record_checks,
+)
 from agentcore.stuck import StuckDetector
 from agentcore.usage import Limits
-from agentcore.workspace import LocalWorkspace, Workspace
+from agentcore.workspace import LocalWorkspace, Workspace, WorkspaceSpec, record_workspace, resolve_workspace
 
 __all__ = ["Setup", "serve_conversation"]
 
@@ -59,10 +78,10 @@ class Setup(NamedTuple):
     """What a conversation is opened with."""
 
     agent: Agent | None
-    workspace: Workspace | str | PathLike[str]
+    workspace: Workspace | str | PathLike[str] | None
     id: str | None
     store: Store | None
-    confirm: ConfirmationPolicy | Confirm | None
+    confirm: Checks | Confirm | None
     limits: Limits | None
     secrets: Mapping[str, SecretSource] | None
 
@@ -142,8 +161,8 @@ async def _serve(
 ) -> None:
     state = recording.log.state
     inbox_in, inbox_out = anyio.create_memory_object_stream[None](1)
-    policy, confirm = _choose_policy(setup.confirm, state)
-    async with inbox_in, inbox_out, _enter(setup.workspace) as workspace, open_group() as tasks:
+    checks, confirm = _choose_checks(setup.confirm, state)
+    async with inbox_in, inbox_out, _enter(setup.workspace, state) as workspace, open_group() as tasks:
         core = recording.core = Core(
             store=store,
             state=state,
@@ -153,7 +172,7 @@ async def _serve(
             bell=recording.bell,
             deltas=DeltaHub(recording.home),
             secrets=recording.secrets,
-            policy=policy,
+            checks=checks,
             confirm=confirm,
             bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
             hands=hands,
@@ -215,15 +234,39 @@ async def _wind_down(core: Core) -> None:
 
 
 @asynccontextmanager
-async def _enter(workspace: Workspace | str | PathLike[str]) -> AsyncGenerator[Workspace]:
-    """Enter a workspace unless somebody else has."""
-    if isinstance(workspace, str | PathLike):
-        workspace = LocalWorkspace(workspace)
+async def _enter(given: Workspace | str | PathLike[str] | None, state: ConversationState) -> AsyncGenerator[Workspace]:
+    """Enter a workspace unless somebody else has; without one, that in which the conversation worked."""
+    if given is None and state.workspace is not None:
+        workspace = await _restore(state.conversation_id, state.workspace)
+    else:
+        workspace = given if given is not None else "."
+        workspace = LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
     if workspace.is_open:
         yield workspace
         return
-    async with workspace:
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(workspace)
+        except WorkspaceError as error:
+            if given is not None or state.workspace is None:
+                raise
+            raise _not_restored(state.conversation_id, error) from error
         yield workspace
+
+
+async def _restore(conversation_id: str, opened: WorkspaceOpened) -> Workspace:
+    try:
+        # It may read files and import modules.
+        return await run_sync(resolve_workspace, WorkspaceSpec(kind=opened.workspace, params=opened.spec))
+    except WorkspaceError as error:
+        raise _not_restored(conversation_id, error) from error
+
+
+def _not_restored(conversation_id: str, error: WorkspaceError) -> WorkspaceNotRestored:
+    return WorkspaceNotRestored(
+        f"Conversation {conversation_id!r} can't go back to where it worked: {str(error).rstrip('.')}. "
+        "Pass workspace=... (a folder, or a workspace) to go on in another one."
+    )
 
 
 async def _open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
@@ -261,19 +304,19 @@ async def _choose_agent(agent: Agent | object | None, state: ConversationState) 
     return await run_sync(restore_agent, state.agent.agent)
 
 
-def _choose_policy(
-    given: ConfirmationPolicy | Confirm | None, state: ConversationState
-) -> tuple[ConfirmationPolicy, Confirm | None]:
+def _choose_checks(
+    given: Checks | Confirm | None, state: ConversationState
+) -> tuple[tuple[Check, ...], Confirm | None]:
     if given is None:
         if state.policy is None:
-            return NeverConfirm(), None
-        # A policy of the program's own could not be recorded: until it is given again, ask about everything.
-        return read_policy(state.policy) or AlwaysConfirm(), None
-    return (given, None) if _is_policy(given) else (AlwaysConfirm(), given)
+            return (NeverConfirm(),), None
+        # Checks of the program's own could not be recorded: until they are given again, ask about everything.
+        return (read_checks(state.policy) or AlwaysConfirm(),), None
+    return (as_checks(given), None) if _is_checks(given) else ((AlwaysConfirm(),), given)
 
 
-def _is_policy(confirm: ConfirmationPolicy | Confirm) -> TypeIs[ConfirmationPolicy]:
-    return hasattr(confirm, "needs_confirmation")
+def _is_checks(confirm: Checks | Confirm) -> TypeIs[Checks]:
+    return is_checks(confirm)
 
 
 async def _configure(core: Core, setup: Setup) -> None:
@@ -285,10 +328,14 @@ async def _configure(core: Core, setup: Setup) -> None:
         setup.agent is not None and (state.agent.agent, state.agent.missing) != (recorded, missing)
     ):
         events.append(AgentConfigured(agent=recorded, missing=missing))
+    spec = record_workspace(core.workspace)
+    opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params)
+    if state.workspace is None or (state.workspace.workspace, state.workspace.spec) != (opened.workspace, opened.spec):
+        events.append(opened)
     if setup.limits is not None and setup.limits != state.limits:
         events.append(ConversationStateUpdateEvent(update=LimitsSet(limits=setup.limits)))
     if setup.confirm is not None:
-        policy: dict[str, JsonValue] = record_policy(core.policy) if core.confirm is None else {"name": "custom"}
+        policy: dict[str, JsonValue] = {"name": "custom"} if core.confirm else record_checks(core.checks)
         if policy != state.policy:
             events.append(ConversationStateUpdateEvent(update=PolicySet(policy=policy)))
     if names := tuple(name for name in core.secrets.names if name not in state.secret_names):

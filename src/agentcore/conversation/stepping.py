@@ -6,13 +6,13 @@ from collections import Counter
 
 import anyio
 
-from agentcore.agent import Call, StepOutcome, take_step
+from agentcore.agent import StepOutcome, take_step
 from agentcore.context import system_prompt
+from agentcore.conversation.assess import assess_reply
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import execute_calls, starts_at_once
 from agentcore.conversation.settle import settle
-from agentcore.conversation.telling import masked_repr
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
 from agentcore.events import (
     ActionEvent,
@@ -21,6 +21,7 @@ from agentcore.events import (
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
+    Event,
     MessageEvent,
     ObservationEvent,
     RetryEvent,
@@ -30,14 +31,10 @@ from agentcore.events import (
 )
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
-from agentcore.logs import get_logger
 from agentcore.messages import Message
 from agentcore.record import ConversationState
-from agentcore.tools import FinishAction, ThinkAction
 
 __all__ = ["Stepper"]
-
-_log = get_logger(__name__)
 
 _NUDGES = {
     "empty_reply": "Your reply was empty. Call a tool, or call `finish` if the task is done.",
@@ -178,30 +175,51 @@ class Stepper:
                 voice.say("tool_call", delta.arguments, delta.name)
 
     async def _record_calls(self, outcome: StepOutcome) -> None:
-        """Keep the reply's actions and what it used as one group, then run them or leave them waiting."""
+        """Keep the reply's actions and what it used, assess them, then run them or leave them waiting.
+
+        It is one group where all checks answer at once. Else the reply is kept first, and what the checks said before
+        anything starts.
+        """
         core = self._core
         self._nudges.clear()
-        said = [event for event in outcome.said if isinstance(event, ActionEvent)]
-        asked = {call.event.id for call in outcome.calls if _must_ask(core, call)}
-        if asked:
-            # One that waits makes the whole reply wait: the model meant its calls to be done together.
-            asked = {call.event.id for call in outcome.calls}
-            said = [event.model_copy(update={"confirm": event.id in asked}) for event in said]
-        started: set[str] = set() if asked else starts_at_once(core, outcome.calls)
+        reply: list[Event] = [*outcome.said, outcome.usage, *outcome.answers]
         for call in outcome.calls:
             core.arguments[call.event.id] = call.event.arguments
-            if not asked:
-                core.scope_of(call.event.id)
+            core.scope_of(call.event.id)
+
+        async def keep_reply() -> None:
+            await core.journal.keep(*reply)
+            reply.clear()
+            self._voice = None
+
+        try:
+            assessed = await assess_reply(core, core.checks, outcome.calls, keep_reply)
+        except BaseException:
+            for call in outcome.calls:
+                core.forget_call(call.event.id)
+            raise
+        denials = [denial for each in assessed if (denial := each.denial) is not None]
+        denied = {denial.cause for denial in denials}
+        calls = [each.call for each in assessed if each.call.event.id not in denied]
+        waits = any(each.waits for each in assessed)
+        started: set[str] = set() if waits else starts_at_once(core, calls)
+        for call in outcome.calls if waits else ():
+            core.calls.pop(call.event.id, None)
+        for each in assessed:
+            core.arguments[each.call.event.id] = each.call.event.arguments
+            if each.call.event.id in denied:
+                core.forget_call(each.call.event.id)
         # Kept even if an interrupt came meanwhile: the reply was paid for.
-        await core.journal.keep(
-            *said,
-            outcome.usage,
-            *outcome.answers,
-            *(ActionStarted(cause=call.event.id) for call in outcome.calls if call.event.id in started),
+        write = core.journal.keep if reply else core.journal.write
+        await write(
+            *reply,
+            *(each.event for each in assessed if each.event is not None),
+            *denials,
+            *(ActionStarted(cause=call.event.id) for call in calls if call.event.id in started),
         )
         self._voice = None
-        if not asked:
-            await execute_calls(core, outcome.calls, started)
+        if not waits:
+            await execute_calls(core, calls, started)
 
     async def _record_words(self, outcome: StepOutcome) -> bool:
         core = self._core
@@ -273,20 +291,6 @@ class Stepper:
         await settle(self._core, self._turn, ended)
 
 
-def _must_ask(core: Core, call: Call) -> bool:
-    # To finish or to think harms nobody: asking would only wear people out.
-    if issubclass(call.tool.action, FinishAction | ThinkAction):
-        return False
-    try:
-        return core.policy.needs_confirmation(call.event)
-    except Exception as error:
-        # The reply was paid for, and has to be kept; what nobody could decide on, a person decides.
-        _log.warning(
-            "a person is asked: the policy raised", tool=call.tool.name, error=masked_repr(core.secrets, error)
-        )
-        return True
-
-
 def _seen_by_finish(state: ConversationState) -> int | None:
     """Give the head that the newest reply's request saw, where a finishing call of that reply succeeded.
 
@@ -296,7 +300,7 @@ def _seen_by_finish(state: ConversationState) -> int | None:
     for event in reversed(state.shown):
         if isinstance(event, ActionEvent):
             return _view_seq_of(state, event.reply_id) if finished else None
-        finished = finished or (isinstance(event, ObservationEvent) and event.data.get("finished") is True)
+        finished = finished or (isinstance(event, ObservationEvent) and event.finished)
     return None
 
 

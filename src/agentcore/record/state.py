@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
@@ -17,6 +16,7 @@ from pydantic import JsonValue
 
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentConfigured,
@@ -44,13 +44,15 @@ from agentcore.events import (
     UnknownEvent,
     UsageEvent,
     UserRejectObservation,
+    WorkspaceOpened,
 )
 from agentcore.record.branch import events_of_branch
+from agentcore.record.open_action import OpenAction
 from agentcore.record.status import next_status
 from agentcore.record.tally import Tally
 from agentcore.usage import Limits, Usage
 
-__all__ = ["ConversationState", "OpenAction", "ShownEvent"]
+__all__ = ["ConversationState", "ShownEvent"]
 
 ShownEvent = (
     SystemPromptEvent
@@ -65,27 +67,6 @@ ShownEvent = (
 """What the model's view is made of."""
 
 _TALLIES: Final = ("_usage", "_usage_by_model")
-
-
-@dataclass(slots=True)
-class OpenAction:
-    """An action without an answer."""
-
-    event: ActionEvent
-    approval: ActionApproved | None = None
-    started: bool = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for a person's yes or no."""
-        return self.event.confirm and self.approval is None and not self.started
-
-    @property
-    def arguments(self) -> dict[str, JsonValue]:
-        """The arguments as approved: a person may have changed them."""
-        if self.approval is not None and self.approval.arguments is not None:
-            return self.approval.arguments
-        return self.event.arguments
 
 
 class _Branch:
@@ -121,6 +102,10 @@ class _Branch:
         self.shown.append(event)
         self.open_actions[event.id] = OpenAction(event)
 
+    def assess(self, event: ActionAssessed) -> None:
+        if (action := self.open_actions.get(event.cause or "")) is not None:
+            action.assessment = event
+
     def approve(self, event: ActionApproved) -> None:
         if (action := self.open_actions.get(event.cause or "")) is not None:
             action.approval = event
@@ -138,6 +123,7 @@ class _Branch:
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
         MessageEvent: say,
         ActionEvent: ask_for,
+        ActionAssessed: assess,
         ActionStarted: start,
         ActionApproved: approve,
         ObservationEvent: answer,
@@ -163,6 +149,8 @@ class ConversationState:
         self.secret_names: tuple[str, ...] = ()
         self.title: str | None = None
         self.agent: AgentConfigured | None = None
+        self.workspace: WorkspaceOpened | None = None
+        """Where it works, or worked last."""
         self.forked_from: Forked | None = None
         self.pause_requested = False
         self.run_seq = 0
@@ -239,7 +227,7 @@ class ConversationState:
     def answer(self) -> str | None:
         """The agent's last words on the active branch: what it finished with, or its last message."""
         for event in reversed(self._branch.shown):
-            if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+            if isinstance(event, ObservationEvent) and event.finished:
                 return str(event.data.get("message") or event.text)
             if isinstance(event, MessageEvent) and event.source == "agent":
                 return event.text
@@ -276,7 +264,7 @@ class ConversationState:
             "usage": self.usage,
             "usage_by_model": self.usage_by_model,
             "shown": list(branch.shown),
-            "open": {key: (a.event, a.approval, a.started) for key, a in branch.open_actions.items()},
+            "open": {key: (a.event, a.assessment, a.approval, a.started) for key, a in branch.open_actions.items()},
             "prompt": branch.prompt,
             "last_user_seq": branch.last_user_seq,
         }
@@ -295,6 +283,9 @@ class ConversationState:
 
     def _fold_agent(self, event: AgentConfigured) -> None:
         self.agent = event
+
+    def _fold_workspace(self, event: WorkspaceOpened) -> None:
+        self.workspace = event
 
     def _fold_unknown(self, event: UnknownEvent) -> None:
         if event.critical:
@@ -365,6 +356,7 @@ class ConversationState:
         UsageEvent: _fold_usage,
         ConversationStateUpdateEvent: _fold_fact,
         AgentConfigured: _fold_agent,
+        WorkspaceOpened: _fold_workspace,
         PauseEvent: _fold_pause,
         InterruptEvent: _fold_interrupt,
         ConversationErrorEvent: _fold_error,
