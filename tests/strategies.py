@@ -170,7 +170,7 @@ def _of(annotation: Any) -> st.SearchStrategy[Any]:
     if origin is Literal:
         return st.sampled_from(arguments)
     if origin in (Union, UnionType):
-        return st.one_of(map(_of, arguments))
+        return st.one_of([_of(argument) for argument in arguments])
     if origin is tuple:
         return st.lists(_of(arguments[0]), max_size=2).map(tuple)
     if origin is dict:

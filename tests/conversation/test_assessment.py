@@ -220,7 +220,7 @@ async def never(action: ActionEvent, context: CheckContext) -> Opinion:
     return None
 
 
-BROKEN: dict[str, Callable[..., Any]] = {
+BROKEN: dict[str, Callable[[ActionEvent, CheckContext], Any]] = {
     "raises": fail,
     "raises later": later(fail),
     "is late": never,
@@ -292,12 +292,11 @@ async def test_an_interrupt_while_checks_think_answers_the_actions_and_starts_no
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(conversation.run, "go")
                 await asked.wait()
-                (action,) = conversation.state.open_actions
                 await conversation.interrupt()
         assert not conversation.state.open_actions
-        assert not await conversation.interrupt_call(action)
         (error,) = [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
         assert (error.outcome, conversation.state.status) == ("interrupted", ConversationStatus.PAUSED)
+        assert not await conversation.interrupt_call(error.cause or "")
         assert assessed(conversation) == []
     assert not ran
 
@@ -359,7 +358,7 @@ async def test_a_policy_that_forgets_a_return_asks(tmp_path: Path) -> None:
     class Mine:
         def needs_confirmation(self, action: RatedAction) -> bool:
             if action.tool_name == "delete":
-                action.risk is HIGH  # noqa: B015 pyright: ignore[reportUnusedExpression] the return is forgotten
+                _ = action.risk is HIGH  # and the return is forgotten
             return None  # type: ignore[return-value]
 
     async with Conversation(agent_with(call("delete", name="a")), tmp_path, confirm=Mine()) as conversation:

@@ -205,7 +205,7 @@ class _Round:
         try:
             with anyio.fail_after(check.timeout):
                 self._read(check, case, await answer)
-        except get_cancelled_exc_class() as error:
+        except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again
             if await is_cancelled():  # noqa: ASYNC102 asking does not wait
                 raise
             self._failed(check, case, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope

@@ -26,7 +26,8 @@ def record_checks(checks: Checks) -> dict[str, JsonValue]:
     # The class itself, not a subclass: that may ask about more, and must not come back as one that asks about less.
     if type(check) is NeverConfirm or type(check) is AlwaysConfirm or type(check) is ConfirmRisky:
         return check.model_dump(mode="json")
-    return {"name": "custom", "class": type(check).__qualname__}
+    parts = checks if isinstance(checks, list | tuple) else (checks,)
+    return {"name": "custom", "class": ", ".join(type(part).__qualname__ for part in parts)}
 
 
 def read_checks(recorded: Mapping[str, Any]) -> NeverConfirm | AlwaysConfirm | ConfirmRisky | None:

@@ -7,10 +7,8 @@ the group "agentcore.workspaces", as in `docker = "agentcore_sandbox.docker:rest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final, TypeAlias
-
-from pydantic import JsonValue
 
 from agentcore.errors import AgentcoreError, WorkspaceError
 from agentcore.workspace.local import LocalWorkspace
@@ -39,7 +37,7 @@ class WorkspaceRegistry:
             ValueError: the kind has another factory, or is "custom".
         """
         if kind == "custom" or self._factories.setdefault(kind, factory) is not factory:
-            raise ValueError(f"There is another workspace factory for the kind {kind!r}. Choose another name.")
+            raise ValueError(f"The kind {kind!r} belongs to another workspace factory. Choose another name.")
 
     def resolve(self, spec: WorkspaceSpec) -> Workspace:
         """Make a recorded workspace again. It may import modules: call it in a worker thread where that must not block.
@@ -48,16 +46,13 @@ class WorkspaceRegistry:
             WorkspaceError: its kind is not registered, or its factory refused the parameters.
         """
         if spec.kind == "custom":
-            raise WorkspaceError(f"it was a {_class_of(spec.params)}, which has no record() to make it again from")
+            of_class = spec.params.get("class", "the program's own")
+            raise WorkspaceError(f"its workspace (class {of_class}) has no record() from which it could be made again")
         factory = self._factories.get(spec.kind) or _declared(spec.kind)
         try:
             return factory(**spec.params)
         except (TypeError, ValueError, AgentcoreError) as error:
-            raise WorkspaceError(f"it was a {spec.kind} workspace that can't be made again: {error}") from error
-
-
-def _class_of(params: Mapping[str, JsonValue]) -> str:
-    return str(params.get("class", "workspace of the program's own"))
+            raise WorkspaceError(f"a workspace of the kind {spec.kind!r} can't be made again: {error}") from error
 
 
 def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[str] | None = None) -> LocalWorkspace:
