@@ -410,3 +410,23 @@ async def test_a_version_that_does_not_know_assessments_must_not_continue_the_lo
     (event,) = [each for each in (await read_log(store, "c")).events if isinstance(each, ActionAssessed)]
     newer = event.model_dump(mode="json") | {"kind": "action_assessed_2"}
     assert UnknownEvent.model_validate(newer).critical
+
+
+async def test_a_secret_in_changed_arguments_is_masked_in_the_log_and_comes_back_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    def log_in(action: ActionEvent, context: CheckContext) -> Opinion:
+        return Assessment(verdict="ask", arguments={"name": "user:hunter2!"}, reason="hunter2! is needed")
+
+    store, agent = FileStore(tmp_path / "logs"), agent_with(call("delete", name="x"), say("done"))
+    secrets = {"PASSWORD": "hunter2!"}
+    async with Conversation(
+        agent, tmp_path, store=store, id="c", confirm=Rule(log_in), secrets=secrets
+    ) as conversation:
+        assert (await conversation.run("go")).status is WAITING
+        assert assessed(conversation)[0].arguments == {"name": "user:<secret:PASSWORD>"}
+    assert "hunter2" not in (tmp_path / "logs" / "c" / "events.jsonl").read_text()
+    async with Conversation(agent, tmp_path, store=store, id="c", secrets=secrets) as conversation:
+        await conversation.approve()
+        assert (await conversation.run()).text == "done"
+    assert ran == ["user:hunter2!"]

@@ -40,7 +40,7 @@ class Elsewhere:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self._inner.__aexit__(*exc)
+        await self._inner.__aexit__(None, None, None)
 
 
 class Recorded(Elsewhere):

@@ -22,7 +22,7 @@ def test_a_declared_kind_is_made_by_its_factory(tmp_path: Path, monkeypatch: pyt
     install(
         tmp_path, "friendly", "friendly.here = agentcore.workspace:LocalWorkspace", "friendly.gone = nowhere:at_all"
     )
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     registry = WorkspaceRegistry()
 
     made = registry.resolve(WorkspaceSpec(kind="friendly.here", params={"path": str(tmp_path)}))
@@ -37,7 +37,7 @@ def test_a_declared_kind_is_made_by_its_factory(tmp_path: Path, monkeypatch: pyt
 def test_a_kind_that_two_distributions_declare_is_nobodys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path, "friendly_a", "friendly.twice = agentcore.workspace:LocalWorkspace")
     install(tmp_path, "friendly_b", "friendly.twice = elsewhere:Workspace")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     with pytest.raises(WorkspaceError, match=r"agentcore\.workspace:LocalWorkspace, elsewhere:Workspace"):
         WorkspaceRegistry().resolve(WorkspaceSpec(kind="friendly.twice"))
     assert "elsewhere" not in sys.modules

@@ -155,14 +155,16 @@ class _Case:
         """Ask the tool for the risk. One that can't tell does not fail the step: not to know is an answer."""
         tool = self.call.tool
         try:
-            part = Assessment(risk=tool.risk_of(self.call.action), by="tool")
+            risk = tool.risk_of(self.call.action)
+            if risk is SecurityRisk.UNKNOWN:
+                return
+            part = Assessment(risk=risk, by="tool")
         except Exception as error:
             told = masked_repr(self._core.secrets, error)
             _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=told)
             return
-        if part.risk is not SecurityRisk.UNKNOWN:
-            self.parts.append(part)
-            self._has_opinion = self._has_opinion or tool.risk is not None
+        self.parts.append(part)
+        self._has_opinion = self._has_opinion or tool.risk is not None
 
 
 class _Round:

@@ -77,6 +77,11 @@ class NeverConfirm(_Policy):
 
     name: Literal["never_confirm"] = "never_confirm"
 
+    def assess(self, action: ActionEvent, context: CheckContext) -> Opinion | Awaitable[Opinion]:
+        """Have no opinion."""
+        # At once, as this is asked about most calls there are; a subclass may need confirmation all the same.
+        return None if type(self) is NeverConfirm else super().assess(action, context)
+
     def needs_confirmation(self, action: RatedAction) -> bool:
         """Return False."""
         del action
