@@ -216,7 +216,7 @@ class NotRecorded(ConversationError):
 
 
 class WorkspaceNotRestored(ConversationError):
-    """The workspace that a conversation worked in is gone, or can't be made again: pass one."""
+    """The workspace that a conversation worked in is gone, or cannot be made again: pass one."""
 
 
 class ModelError(AgentcoreError):

@@ -97,7 +97,7 @@ async def test_a_folder_that_is_gone_is_named_and_so_is_the_way_on(project: Path
         pass
     project.rmdir()
     with pytest.raises(
-        WorkspaceNotRestored, match=rf"'c' can't go back .*{project}.* Pass workspace=\.\.\. "
+        WorkspaceNotRestored, match=rf"'c' cannot go back .*{project}.* Pass workspace=\.\.\. "
     ) as caught:
         async with Conversation(agent(), store=store, id="c"):
             pass
@@ -170,7 +170,7 @@ async def test_a_recorded_root_that_is_no_folder_s_name_is_refused(project: Path
     log = await EventLog.create(store, "c")
     await log.append([[WorkspaceOpened(workspace="local", spec={"root": str(project), "shell": "zsh"})]])
     await log.close()
-    with pytest.raises(WorkspaceNotRestored, match=r"the kind 'local' can't be made again: .*shell"):
+    with pytest.raises(WorkspaceNotRestored, match=r"the kind 'local' cannot be made again: .*shell"):
         async with Conversation(agent(), store=store, id="c"):
             pass
 

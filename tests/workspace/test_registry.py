@@ -29,7 +29,7 @@ def test_a_declared_kind_is_made_by_its_factory(tmp_path: Path, monkeypatch: pyt
 
     assert isinstance(made, LocalWorkspace)
     with pytest.raises(
-        WorkspaceError, match=r"'nowhere:at_all', which makes the kind 'friendly.gone', can't be imported"
+        WorkspaceError, match=r"'nowhere:at_all', which makes the kind 'friendly.gone', cannot be imported"
     ):
         registry.resolve(WorkspaceSpec(kind="friendly.gone"))
 

@@ -264,7 +264,7 @@ async def _restore(conversation_id: str, opened: WorkspaceOpened) -> Workspace:
 
 def _not_restored(conversation_id: str, error: WorkspaceError) -> WorkspaceNotRestored:
     return WorkspaceNotRestored(
-        f"Conversation {conversation_id!r} can't go back to where it worked: {str(error).rstrip('.')}. "
+        f"Conversation {conversation_id!r} cannot go back to where it worked: {str(error).rstrip('.')}. "
         "Pass workspace=... (a folder, or a workspace) to go on in another one."
     )
 

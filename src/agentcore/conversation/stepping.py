@@ -6,7 +6,7 @@ from collections import Counter
 
 import anyio
 
-from agentcore.agent import StepOutcome, take_step
+from agentcore.agent import Call, StepOutcome, take_step
 from agentcore.context import system_prompt
 from agentcore.conversation.assess import assess_reply
 from agentcore.conversation.core import Core, Turn
@@ -175,51 +175,56 @@ class Stepper:
                 voice.say("tool_call", delta.arguments, delta.name)
 
     async def _record_calls(self, outcome: StepOutcome) -> None:
-        """Keep the reply's actions and what it used, assess them, then run them or leave them waiting.
+        """Keep the reply's actions and what it used, assess them, then run them or leave them waiting."""
+        core = self._core
+        self._nudges.clear()
+        for call in outcome.calls:
+            core.arguments[call.event.id] = call.event.arguments
+            core.scope_of(call.event.id)
+        try:
+            calls, started = await self._assess_calls(outcome)
+        except BaseException:
+            for call in outcome.calls:
+                core.forget_call(call.event.id)
+            raise
+        if calls:
+            await execute_calls(core, calls, started)
+
+    async def _assess_calls(self, outcome: StepOutcome) -> tuple[list[Call], set[str]]:
+        """Record the reply and what the checks say of it; give the calls to run, and which of them have started.
 
         It is one group where all checks answer at once. Else the reply is kept first, and what the checks said before
         anything starts.
         """
         core = self._core
-        self._nudges.clear()
         reply: list[Event] = [*outcome.said, outcome.usage, *outcome.answers]
-        for call in outcome.calls:
-            core.arguments[call.event.id] = call.event.arguments
-            core.scope_of(call.event.id)
 
         async def keep_reply() -> None:
             await core.journal.keep(*reply)
             reply.clear()
             self._voice = None
 
-        try:
-            assessed = await assess_reply(core, core.checks, outcome.calls, keep_reply)
-        except BaseException:
-            for call in outcome.calls:
-                core.forget_call(call.event.id)
-            raise
-        denials = [denial for each in assessed if (denial := each.denial) is not None]
-        denied = {denial.cause for denial in denials}
-        calls = [each.call for each in assessed if each.call.event.id not in denied]
+        assessed = await assess_reply(core, core.checks, outcome.calls, keep_reply)
+        denials = {each.call.event.id: each.denial for each in assessed if each.denial is not None}
         waits = any(each.waits for each in assessed)
-        started: set[str] = set() if waits else starts_at_once(core, calls)
-        for call in outcome.calls if waits else ():
-            core.calls.pop(call.event.id, None)
-        for each in assessed:
-            core.arguments[each.call.event.id] = each.call.event.arguments
-            if each.call.event.id in denied:
-                core.forget_call(each.call.event.id)
+        calls = [each.call for each in assessed if not waits and each.call.event.id not in denials]
+        started = starts_at_once(core, calls)
+        for event in (each.call.event for each in assessed):
+            core.arguments[event.id] = event.arguments
+            if waits:
+                core.calls.pop(event.id, None)
+            if event.id in denials:
+                core.forget_call(event.id)
         # Kept even if an interrupt came meanwhile: the reply was paid for.
         write = core.journal.keep if reply else core.journal.write
         await write(
             *reply,
             *(each.event for each in assessed if each.event is not None),
-            *denials,
+            *denials.values(),
             *(ActionStarted(cause=call.event.id) for call in calls if call.event.id in started),
         )
         self._voice = None
-        if not waits:
-            await execute_calls(core, calls, started)
+        return calls, started
 
     async def _record_words(self, outcome: StepOutcome) -> bool:
         core = self._core

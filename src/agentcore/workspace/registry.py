@@ -52,7 +52,7 @@ class WorkspaceRegistry:
         try:
             return factory(**spec.params)
         except (TypeError, ValueError, AgentcoreError) as error:
-            raise WorkspaceError(f"a workspace of the kind {spec.kind!r} can't be made again: {error}") from error
+            raise WorkspaceError(f"a workspace of the kind {spec.kind!r} cannot be made again: {error}") from error
 
 
 def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[str] | None = None) -> LocalWorkspace:
@@ -78,7 +78,7 @@ def _declared(kind: str) -> WorkspaceFactory:
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
-        raise WorkspaceError(f"{point.value!r}, which makes the kind {kind!r}, can't be imported: {error}") from error
+        raise WorkspaceError(f"{point.value!r}, which makes the kind {kind!r}, cannot be imported: {error}") from error
 
 
 # The one registry of the process, for programs that need no second one.
