@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
+from enum import Enum
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from hypothesis import strategies as st
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
+from agentcore.assessment import Verdict
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentConfigured,
@@ -22,11 +26,13 @@ from agentcore.events import (
     ConversationStateUpdateEvent,
     ConversationStatus,
     Event,
+    EventBase,
     Fact,
     Forked,
     HeadMoved,
     HookEvent,
     InterruptEvent,
+    KnownEvent,
     LimitsSet,
     MessageEvent,
     ObservationEvent,
@@ -43,6 +49,7 @@ from agentcore.events import (
     UnknownFact,
     UsageEvent,
     UserRejectObservation,
+    WorkspaceOpened,
 )
 from agentcore.messages import (
     Block,
@@ -59,7 +66,6 @@ from agentcore.messages import (
     ToolSchema,
     UnknownBlock,
 )
-from agentcore.risk import SecurityRisk
 from agentcore.usage import Limits, Usage
 
 __all__ = ["blocks", "events", "groups", "json_values", "logs", "messages"]
@@ -140,59 +146,58 @@ _facts: st.SearchStrategy[Fact] = st.one_of(
 )
 _errors = st.sampled_from(["failed", "interrupted", "not_run", "unknown"])
 
-_FIELDS: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
-    SystemPromptEvent: {"prompt": _words, "tools": st.lists(_tools, max_size=2).map(tuple)},
-    MessageEvent: {"message": messages, "reply_id": _maybe_words, "code": _maybe_words},
-    ActionEvent: {
-        "reply_id": _words,
-        "tool_name": _words,
-        "arguments": _objects,
-        "malformed": _maybe_words,
-        "call_id": _words,
-        "before": _some_blocks,
-        "after": _some_blocks,
-        "risk": st.sampled_from(SecurityRisk),
-        "confirm": st.booleans(),
-    },
-    CondensationSummaryEvent: {"summary": _words},
-    ObservationEvent: {
-        "tool_name": _words,
-        "call_id": _words,
-        "content": st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
-        "data": _objects,
-        "is_error": st.booleans(),
-    },
-    UserRejectObservation: {"tool_name": _words, "call_id": _words, "reason": _words, "by": _maybe_words},
-    AgentErrorEvent: {
-        "tool_name": _words,
-        "call_id": _words,
-        "error": _words,
-        "outcome": _errors,
-        "code": _maybe_words,
-    },
-    AgentConfigured: {"agent": _objects, "missing": st.lists(_words, max_size=2).map(tuple)},
-    ActionStarted: {},
-    ActionApproved: {"by": _maybe_words, "arguments": st.none() | _objects},
-    ConversationStateUpdateEvent: {"update": _facts},
-    CondensationRequest: {},
-    Condensation: {"forgotten": st.lists(_words, max_size=2).map(tuple), "summary": _maybe_words},
-    PauseEvent: {},
-    InterruptEvent: {"partial_text": _maybe_words, "reason": _maybe_words},
-    HeadMoved: {"to": _count},
-    RetryEvent: {"attempt": _count, "error": _words, "delay": st.floats(0, 1e6)},
-    ConversationErrorEvent: {"code": _words, "detail": _words},
-    HookEvent: {"hook": _words, "outcome": _words, "output": _maybe_words},
-    UsageEvent: {
-        "reply_id": _maybe_words,
-        "purpose": st.sampled_from(["step", "ask"]),
-        "model": st.sampled_from(["small", "large"]),
-        "usage": _usages,
-        "view_seq": st.none() | _count,
-        "stop_reason": _maybe_words,
-        "seconds": _seconds,
-    },
-    UnknownEvent: {"kind": st.sampled_from(["dream", "reflection"]), "critical": st.booleans()},
+_SPECIAL: dict[tuple[type[Any], str], st.SearchStrategy[Any]] = {
+    (ConversationStateUpdateEvent, "update"): _facts,
+    (MessageEvent, "message"): messages,
+    (ActionEvent, "before"): _some_blocks,
+    (ActionEvent, "after"): _some_blocks,
+    (ObservationEvent, "content"): st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
+    (SystemPromptEvent, "tools"): st.lists(_tools, max_size=2).map(tuple),
+    (HeadMoved, "to"): _count,
+    (RetryEvent, "attempt"): _count,
+    (RetryEvent, "delay"): st.floats(0, 1e6),
+    (UsageEvent, "purpose"): st.sampled_from(["step", "ask"]),
+    (UsageEvent, "model"): st.sampled_from(["small", "large"]),
+    (UsageEvent, "usage"): _usages,
+    (UnknownEvent, "kind"): st.sampled_from(["dream", "reflection"]),
 }
+"""Fields whose type says too little, or too much."""
+
+
+def _of(annotation: Any) -> st.SearchStrategy[Any]:
+    """Values of a field's type."""
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _of(arguments[0])
+    if origin is Literal:
+        return st.sampled_from(arguments)
+    if origin in (Union, UnionType):
+        return st.one_of([_of(argument) for argument in arguments])
+    if origin is tuple:
+        return st.lists(_of(arguments[0]), max_size=2).map(tuple)
+    if origin is dict:
+        return _objects
+    if annotation in _PLAIN_TYPES:
+        return _PLAIN_TYPES[annotation]
+    if issubclass(annotation, Enum):
+        return st.sampled_from(annotation)
+    return _values(annotation, **_fields(annotation))
+
+
+_PLAIN_TYPES: dict[Any, st.SearchStrategy[Any]] = {
+    str: _words,
+    bool: st.booleans(),
+    int: _count,
+    float: st.floats(0.001, 1e6),
+    type(None): st.none(),
+}
+
+
+def _fields(cls: type[BaseModel]) -> dict[str, st.SearchStrategy[Any]]:
+    own = {name: field.annotation for name, field in cls.model_fields.items() if name not in EventBase.model_fields}
+    return {name: _SPECIAL[cls, name] if (cls, name) in _SPECIAL else _of(type_) for name, type_ in own.items()}
+
+
 _COMMON: dict[str, st.SearchStrategy[Any]] = {
     "timestamp": _times,
     "source": st.sampled_from(["user", "agent", "environment"]),
@@ -202,10 +207,11 @@ _COMMON: dict[str, st.SearchStrategy[Any]] = {
 
 def events_of(cls: type[Any]) -> st.SearchStrategy[Any]:
     """Events of one class, its fields filled at random."""
-    return _values(cls, **{**_COMMON, **_FIELDS[cls]})
+    fields = {name: strategy for name, strategy in _fields(cls).items() if name != "kind" or cls is UnknownEvent}
+    return _values(cls, **{**_COMMON, **fields})
 
 
-events: st.SearchStrategy[Event] = st.one_of([events_of(cls) for cls in _FIELDS])
+events: st.SearchStrategy[Event] = st.one_of([events_of(cls) for cls in (*get_args(KnownEvent), UnknownEvent)])
 """Any event, of an unknown kind too, its fields filled at random."""
 
 groups: st.SearchStrategy[list[list[Event]]] = st.lists(st.lists(events, min_size=1, max_size=3), max_size=5)
@@ -249,7 +255,7 @@ _FACTS: Sequence[Fact] = (
     UnknownFact(fact="mood"),
 )
 _PLAIN: dict[str, Callable[[int], Event]] = {
-    "action": lambda n: ActionEvent(reply_id=f"r{n}", tool_name="t", call_id=f"c{n}", arguments={}, confirm=n % 3 == 0),
+    "action": lambda n: ActionEvent(reply_id=f"r{n}", tool_name="t", call_id=f"c{n}", arguments={}),
     "user": lambda n: MessageEvent(source="user", message=Message.user(f"m{n}")),
     "agent": lambda n: MessageEvent(source="agent", message=Message.assistant(f"m{n}")),
     "fact": lambda n: ConversationStateUpdateEvent(update=_FACTS[n % len(_FACTS)]),
@@ -266,10 +272,11 @@ _PLAIN: dict[str, Callable[[int], Event]] = {
     "error": lambda n: ConversationErrorEvent(code="steps", detail=f"e{n}"),
     "retry": lambda n: RetryEvent(attempt=n, error="x", delay=1),
     "hook": lambda _: HookEvent(hook="h", outcome="ok"),
+    "workspace": lambda n: WorkspaceOpened(workspace="local", spec={"root": f"/{n}"}),
     "configured": lambda n: AgentConfigured(agent={"n": n}),
     "unknown": lambda n: UnknownEvent(kind="dream", critical=n % 5 == 0),
 }
-_KINDS = (*_PLAIN, *["action", "answer"] * 6, *["start", "approve", "user", "agent", "fact", "move"] * 2)
+_KINDS = (*_PLAIN, *["action", "answer"] * 6, *["start", "assess", "approve", "user", "agent", "fact", "move"] * 2)
 
 
 def _plain(kind: str, number: int) -> Event:
@@ -281,6 +288,9 @@ def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
     match kind:
         case "start":
             return ActionStarted(cause=action.id)
+        case "assess":
+            verdict: Verdict = ("allow", "ask", "deny")[number % 3]
+            return ActionAssessed(cause=action.id, verdict=verdict, arguments={"n": number} if number % 2 else None)
         case "approve":
             return ActionApproved(cause=action.id, arguments={"edited": number} if number % 2 else None)
         case "answer" if number % 3 == 0:

@@ -16,12 +16,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from agentcore.agent import Agent as Agent
+    from agentcore.assessment import Assessment as Assessment
     from agentcore.context import AgentContext as AgentContext
     from agentcore.conversation import Conversation as Conversation
     from agentcore.conversation import Host as Host
     from agentcore.conversation import RunResult as RunResult
     from agentcore.conversation import RunStream as RunStream
     from agentcore.events import ActionApproved as ActionApproved
+    from agentcore.events import ActionAssessed as ActionAssessed
     from agentcore.events import ActionEvent as ActionEvent
     from agentcore.events import ActionStarted as ActionStarted
     from agentcore.events import AgentConfigured as AgentConfigured
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from agentcore.events import SystemPromptEvent as SystemPromptEvent
     from agentcore.events import UsageEvent as UsageEvent
     from agentcore.events import UserRejectObservation as UserRejectObservation
+    from agentcore.events import WorkspaceOpened as WorkspaceOpened
     from agentcore.llm import LLM as LLM
     from agentcore.llm import Model as Model
     from agentcore.llm import Reply as Reply
@@ -70,6 +73,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Action": "agentcore.tools",
     "ActionApproved": "agentcore.events",
+    "ActionAssessed": "agentcore.events",
     "ActionEvent": "agentcore.events",
     "ActionStarted": "agentcore.events",
     "Agent": "agentcore.agent",
@@ -77,6 +81,7 @@ _HOMES = {
     "AgentContext": "agentcore.context",
     "AgentErrorEvent": "agentcore.events",
     "AlwaysConfirm": "agentcore.security",
+    "Assessment": "agentcore.assessment",
     "CommandResult": "agentcore.workspace",
     "Condensation": "agentcore.events",
     "CondensationRequest": "agentcore.events",
@@ -117,6 +122,7 @@ _HOMES = {
     "UsageEvent": "agentcore.events",
     "UserRejectObservation": "agentcore.events",
     "Workspace": "agentcore.workspace",
+    "WorkspaceOpened": "agentcore.events",
     "read_media": "agentcore.messages",
     "tool": "agentcore.tools",
 }
@@ -125,6 +131,7 @@ __all__ = [
     "LLM",
     "Action",
     "ActionApproved",
+    "ActionAssessed",
     "ActionEvent",
     "ActionStarted",
     "Agent",
@@ -132,6 +139,7 @@ __all__ = [
     "AgentContext",
     "AgentErrorEvent",
     "AlwaysConfirm",
+    "Assessment",
     "CommandResult",
     "Condensation",
     "CondensationRequest",
@@ -171,6 +179,7 @@ __all__ = [
     "UsageEvent",
     "UserRejectObservation",
     "Workspace",
+    "WorkspaceOpened",
     "read_media",
     "tool",
 ]

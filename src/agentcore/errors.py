@@ -15,7 +15,8 @@ AgentcoreError
 │   ├── InsideConversation         run() or close() from a tool, hook or callback: it would wait for itself
 │   ├── NothingPending             approve() or reject() with no such action waiting
 │   ├── RewindRefused              that seq is not a settled point
-│   └── NotRecorded                resuming needs a part that could not be recorded
+│   ├── NotRecorded                resuming needs a part that could not be recorded
+│   └── WorkspaceNotRestored       resuming with workspace=None: the recorded one is gone, or can't be made again
 ├── ModelError                     what a model call can end in, `.retryable` or not
 │   ├── AuthenticationError, RateLimited, ContextWindowExceeded, ContentPolicy, BadRequest,
 │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
@@ -83,6 +84,7 @@ __all__ = [
     "UnsupportedPlatform",
     "WorkspaceError",
     "WorkspaceNotOpen",
+    "WorkspaceNotRestored",
 ]
 
 _SHOWN = 2_000
@@ -211,6 +213,10 @@ class NotRecorded(ConversationError):
             "recorded. Pass the agent that it was started with."
         )
         self.missing = tuple(missing)
+
+
+class WorkspaceNotRestored(ConversationError):
+    """The workspace that a conversation worked in is gone, or cannot be made again: pass one."""
 
 
 class ModelError(AgentcoreError):

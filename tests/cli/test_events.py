@@ -18,7 +18,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "message": [{"source": source, "message": MESSAGE, "code": EVIL} for source in ("user", "agent", "environment")],
     "action": [
         {"id": "ev_a", "reply_id": "r", "tool_name": "terminal", "call_id": "c", "arguments": {"command": f"x{EVIL}"}},
-        {"reply_id": "r", "tool_name": "t", "call_id": "c", "arguments": {}, "malformed": f"{{{EVIL}", "confirm": True},
+        {"reply_id": "r", "tool_name": "t", "call_id": "c", "arguments": {}, "malformed": f"{{{EVIL}"},
         {
             "reply_id": "r",
             "tool_name": "t",
@@ -39,6 +39,17 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "agent_configured": [
         {"agent": {"llm": {"model": f"a/b{EVIL}"}, "tools": [{"name": "terminal"}]}},
         {"agent": {"tools": [{"name": "function", "params": {"import": "m:weather"}}]}, "missing": [f"the {EVIL}"]},
+    ],
+    "workspace_opened": [{"workspace": f"lo{EVIL}", "spec": {"root": f"/a{EVIL}"}}],
+    "action_assessed": [
+        {
+            "cause": "ev_a",
+            "verdict": "ask",
+            "risk": "high",
+            "parts": [{"by": f"b{EVIL}", "verdict": "ask", "reason": EVIL}],
+        },
+        {"cause": "ev_a", "verdict": "deny", "arguments": {"command": f"y{EVIL}"}},
+        {"cause": "nobody", "verdict": "allow"},
     ],
     "action_started": [{"cause": "ev_a"}, {"cause": "nobody"}],
     "action_approved": [{"cause": "ev_a", "by": f"me{EVIL}"}, {"cause": "ev_a", "arguments": {"command": f"y{EVIL}"}}],
@@ -107,3 +118,18 @@ def test_an_answer_names_the_call_that_it_is_about() -> None:
     told = teller.tell(parse_event(json.dumps({"kind": "observation", "seq": 9, **SAMPLES["observation"][0]})))
     assert (told.line.plain, told.about) == ("exit code 1", "terminal #7")
     assert told.said.plain == "exit code 1 (terminal #7)"
+
+
+def test_an_assessment_is_told_with_its_verdict_its_risk_and_who_said_so() -> None:
+    teller = Teller()
+    teller.tell(parse_event(json.dumps({"kind": "action", "seq": 7, **SAMPLES["action"][0]})))
+    parts = [{"by": "tool", "risk": "high"}, {"by": "rules", "verdict": "ask", "reason": "It deletes."}]
+    said = {"kind": "action_assessed", "cause": "ev_a", "verdict": "ask", "risk": "high", "parts": parts}
+    told = teller.tell(parse_event(json.dumps(said)))
+    assert (told.label.plain, told.said.plain) == ("asks", "risk: high; rules: It deletes. (terminal #7)")
+
+
+def test_a_workspace_is_told_with_its_folder() -> None:
+    opened = {"kind": "workspace_opened", "workspace": "local", "spec": {"root": "/srv/project"}}
+    told = Teller().tell(parse_event(json.dumps(opened)))
+    assert (told.label.plain, told.said.plain) == ("workspace", "local /srv/project")

@@ -64,9 +64,18 @@ def started(id: str) -> ActionStarted:  # noqa: A002
     return ActionStarted(cause=id)
 
 
-def answer(id: str, text: str, *, is_error: bool = False, **data: Any) -> ObservationEvent:  # noqa: A002
+def answer(
+    id: str,  # noqa: A002
+    text: str,
+    *,
+    is_error: bool = False,
+    finished: bool = False,
+    **data: Any,
+) -> ObservationEvent:
     content = (TextBlock(text=text),)
-    return ObservationEvent(cause=id, tool_name="t", call_id=id, content=content, data=data, is_error=is_error)
+    return ObservationEvent(
+        cause=id, tool_name="t", call_id=id, content=content, data=data, is_error=is_error, finished=finished
+    )
 
 
 def progress(id: str, text: str) -> StreamDelta:  # noqa: A002

@@ -12,10 +12,13 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore import (
+    ActionAssessed,
+    ActionEvent,
     ActionStarted,
     Agent,
     AgentErrorEvent,
     AlwaysConfirm,
+    Assessment,
     Conversation,
     ConversationStatus,
     Host,
@@ -28,6 +31,7 @@ from agentcore import (
 )
 from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.record import read_log
+from agentcore.security import CheckContext
 from agentcore.testing import Kept, ScriptedLLM, call, calls, cancel_everywhere, crash_everywhere, say
 from agentcore.tools import tool
 
@@ -105,6 +109,49 @@ async def test_a_conversation_that_is_cancelled_anywhere_is_whole_and_goes_on(tm
                     await check_log(store)
                 except ConversationNotFound:
                     continue
+                await go_on(store, workspace)
+
+
+class Slow:
+    """Denies one call, changes another, and takes its time about each."""
+
+    name = "slow"
+    timeout = 20.0
+
+    async def assess(self, action: ActionEvent, context: CheckContext) -> Assessment | None:
+        await checkpoint()
+        match action.arguments.get("n"):
+            case 2:
+                return Assessment(verdict="deny", reason="not 2")
+            case 3:
+                return Assessment(arguments={"n": 30})
+            case _:
+                return None
+
+
+async def test_assessing_that_is_cancelled_anywhere_starts_nothing_that_was_not_assessed(tmp_path: Path) -> None:
+    async with place(tmp_path) as workspace:
+        for attempt in cancel_everywhere():
+            store = MemoryStore()
+
+            async def work(store: MemoryStore) -> None:
+                async with Conversation(worker(), workspace, store=store, id="a", confirm=Slow()) as conversation:
+                    await conversation.run("go")
+
+            with anyio.fail_after(20):
+                await attempt(work, store)
+                try:
+                    await check_log(store)
+                except ConversationNotFound:
+                    continue
+                state = await read_log(store, "a")
+                replies = {event.id: event for event in state.events if isinstance(event, ActionEvent)}
+                assessed = {event.cause: event for event in state.events if isinstance(event, ActionAssessed)}
+                started = [event for event in state.events if isinstance(event, ActionStarted)]
+                for event in started:
+                    n = replies[event.cause or ""].arguments.get("n")
+                    assert n != 2
+                    assert n != 3 or assessed[event.cause].seq < event.seq
                 await go_on(store, workspace)
 
 

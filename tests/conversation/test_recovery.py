@@ -9,6 +9,7 @@ import pytest
 from agentcore import (
     Action,
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     Agent,
@@ -82,6 +83,10 @@ def action(tool_name: str, **changes: object) -> ActionEvent:
     )
 
 
+def asks(event: ActionEvent) -> ActionAssessed:
+    return ActionAssessed(cause=event.id, verdict="ask")
+
+
 async def crash_with(*events: Event) -> MemoryStore:
     """Leave a log as a process would that died just then."""
     store = MemoryStore()
@@ -146,8 +151,8 @@ async def test_a_tool_is_asked_what_became_of_its_action(tmp_path: Path, amount:
 async def test_what_was_approved_and_never_started_is_started_by_the_next_run_and_not_by_opening(
     tmp_path: Path,
 ) -> None:
-    waiting = action("change", confirm=True)
-    store = await crash_with(waiting, ActionApproved(cause=waiting.id))
+    waiting = action("change")
+    store = await crash_with(waiting, asks(waiting), ActionApproved(cause=waiting.id))
     async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
         assert not outcomes(conversation)
         assert not ran
@@ -156,8 +161,10 @@ async def test_what_was_approved_and_never_started_is_started_by_the_next_run_an
 
 
 async def test_what_waits_for_a_person_still_waits(tmp_path: Path) -> None:
-    waiting, begun = action("change", confirm=True), action("change", confirm=True, call_id="d")
-    store = await crash_with(waiting, begun, ActionApproved(cause=begun.id), ActionStarted(cause=begun.id))
+    waiting, begun = action("change"), action("change", call_id="d")
+    store = await crash_with(
+        waiting, begun, asks(waiting), asks(begun), ActionApproved(cause=begun.id), ActionStarted(cause=begun.id)
+    )
     async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
         assert [event.id for event in conversation.state.pending] == [waiting.id]
         assert outcomes(conversation) == ["unknown"]

@@ -11,7 +11,15 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import JsonValue
 
-from agentcore import ActionEvent, Agent, AgentErrorEvent, Conversation, ConversationStatus, Message, SecurityRisk
+from agentcore import (
+    ActionAssessed,
+    ActionEvent,
+    Agent,
+    AgentErrorEvent,
+    Conversation,
+    ConversationStatus,
+    Message,
+)
 from agentcore.context import build_messages
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
@@ -102,8 +110,7 @@ async def test_a_reply_is_paid_for_and_done_though_the_tool_can_not_say_how_risk
         result = await conversation.run("go")
         assert (result.status, result.text) == (ConversationStatus.FINISHED, "done")
         assert result.usage.known_cost == PAID.known_cost
-        (action,) = (event for event in conversation.state.events if isinstance(event, ActionEvent))
-        assert action.risk is SecurityRisk.UNKNOWN
+        assert not any(isinstance(event, ActionAssessed) for event in conversation.state.events)
 
 
 async def test_what_a_policy_can_not_decide_on_a_person_decides(tmp_path: Path) -> None:

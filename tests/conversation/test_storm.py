@@ -31,7 +31,7 @@ from agentcore import (
 from agentcore.conversation.core import Core
 from agentcore.errors import AgentcoreError
 from agentcore.record import ConversationState, read_log
-from agentcore.security import record_policy
+from agentcore.security import record_checks
 from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
 from agentcore.tools import tool
 
@@ -151,7 +151,7 @@ def check(core: Core) -> None:
     state = core.state
     assert state.is_working == (core.turn is not None)
     if state.policy is not None:
-        assert record_policy(core.policy) == state.policy
+        assert record_checks(core.checks) == state.policy
     waits = state.status is ConversationStatus.WAITING_FOR_CONFIRMATION
     assert not waits or state.pending, "it waits for nobody"
     on_branch = {event.id for event in state.branch_events()}

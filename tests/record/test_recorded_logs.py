@@ -39,6 +39,7 @@ def whole(state: ConversationState) -> dict[str, Any]:
         "settled": [seq for seq in range(state.head + 1) if state.is_settled(seq)],
         "shown": [event.seq for event in state.shown],
         "open": sorted(state.open_actions),
+        "workspace": None if state.workspace is None else state.workspace.spec,
         "status": str(state.status),
         "status_code": state.status_code,
         "usage": json.loads(state.usage.model_dump_json()),

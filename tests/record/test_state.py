@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentErrorEvent,
@@ -38,9 +39,11 @@ from agentcore.events import (
     UnknownEvent,
     UsageEvent,
     UserRejectObservation,
+    WorkspaceOpened,
 )
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, FileStore, MemoryStore, Store, read_log
+from agentcore.risk import SecurityRisk
 from agentcore.usage import Limits, Usage
 from strategies import groups, logs
 
@@ -67,13 +70,14 @@ def agent(text: str = "done") -> MessageEvent:
     return MessageEvent(source="agent", message=Message.assistant(text))
 
 
-def action(*, confirm: bool = False, call_id: str = "c") -> ActionEvent:
-    return ActionEvent(reply_id="r", tool_name="t", call_id=call_id, arguments={"n": 1}, confirm=confirm)
+def action(*, call_id: str = "c") -> ActionEvent:
+    return ActionEvent(reply_id="r", tool_name="t", call_id=call_id, arguments={"n": 1})
 
 
-def answer(to: ActionEvent, **data: str | bool) -> ObservationEvent:
+def answer(to: ActionEvent, *, finished: bool = False, **data: str | bool) -> ObservationEvent:
+    text = TextBlock(text="ok")
     return ObservationEvent(
-        cause=to.id, tool_name="t", call_id=to.call_id, content=(TextBlock(text="ok"),), data=dict(data)
+        cause=to.id, tool_name="t", call_id=to.call_id, content=(text,), data=dict(data), finished=finished
     )
 
 
@@ -141,7 +145,18 @@ def test_the_nearest_settled_point_is_settled_and_none_is_nearer(log: list[list[
 def test_what_is_of_the_whole_log_is_not_rewound(log: list[list[Event]]) -> None:
     state = fold(*log)
     moved = fold(*log, HeadMoved(to=0))
-    for name in ("usage", "limits", "policy", "secret_names", "title", "tags", "agent", "forked_from", "read_only"):
+    for name in (
+        "usage",
+        "limits",
+        "policy",
+        "secret_names",
+        "title",
+        "tags",
+        "agent",
+        "workspace",
+        "forked_from",
+        "read_only",
+    ):
         assert getattr(moved, name) == getattr(state, name)
     assert dict(moved.usage_by_model) == dict(state.usage_by_model)
     assert (list(moved.shown), dict(moved.open_actions)) == ([], {})
@@ -197,8 +212,17 @@ def test_an_action_is_open_until_its_first_answer() -> None:
 
 
 def test_an_action_waits_until_somebody_says_yes_or_it_starts() -> None:
-    asked, free = action(confirm=True), action()
+    asked, free = action(), action()
     state = fold([asked, free])
+    assert state.pending == ()
+    assessed = ActionAssessed(cause=asked.id, verdict="ask", risk=SecurityRisk.HIGH)
+    fold(
+        assessed,
+        ActionAssessed(cause=free.id, verdict="allow"),
+        ActionAssessed(cause="ev_no", verdict="ask"),
+        state=state,
+    )
+    assert [open_.risk for open_ in state.open_actions.values()] == [SecurityRisk.HIGH, SecurityRisk.UNKNOWN]
     assert [event.id for event in state.pending] == [asked.id]
     assert state.open_actions[asked.id].arguments == {"n": 1}
     fold(ActionApproved(cause=asked.id, arguments={"n": 2}), state=state)
@@ -208,6 +232,24 @@ def test_an_action_waits_until_somebody_says_yes_or_it_starts() -> None:
         ActionStarted(cause=asked.id), ActionStarted(cause="ev_nobody"), ActionApproved(cause="ev_nobody"), state=state
     )
     assert [open_.started for open_ in state.open_actions.values()] == [True, False]
+
+
+def test_an_action_starts_with_what_a_check_made_of_its_arguments_unless_a_person_changed_them() -> None:
+    changed = action()
+    state = fold([changed, ActionAssessed(cause=changed.id, verdict="ask", arguments={"n": 3})])
+    assert state.open_actions[changed.id].arguments == {"n": 3}
+    fold(ActionApproved(cause=changed.id), state=state)
+    assert state.open_actions[changed.id].arguments == {"n": 3}
+    fold(ActionApproved(cause=changed.id, arguments={"n": 4}), state=state)
+    assert state.open_actions[changed.id].arguments == {"n": 4}
+
+
+def test_the_workspace_is_the_newest_one_whatever_the_branch() -> None:
+    state = fold(user(), WorkspaceOpened(workspace="local", spec={"root": "/a"}), HeadMoved(to=1))
+    assert state.workspace is not None
+    assert state.workspace.spec == {"root": "/a"}
+    fold(WorkspaceOpened(workspace="box"), state=state)
+    assert state.workspace.workspace == "box"
 
 
 def test_a_rewind_takes_back_what_the_branch_says() -> None:

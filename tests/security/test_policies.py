@@ -3,15 +3,14 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentcore.events import ActionEvent
 from agentcore.risk import SecurityRisk
-from agentcore.security import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, NeverConfirm
+from agentcore.security import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, NeverConfirm, RatedAction
 
 UNKNOWN, LOW, MEDIUM, HIGH = SecurityRisk
 
 
-def action(risk: SecurityRisk, tool: str = "terminal") -> ActionEvent:
-    return ActionEvent(reply_id="r", tool_name=tool, arguments={}, call_id="c", risk=risk)
+def action(risk: SecurityRisk, tool: str = "terminal") -> RatedAction:
+    return RatedAction(reply_id="r", tool_name=tool, arguments={}, call_id="c", risk=risk)
 
 
 def asked_about(policy: ConfirmationPolicy) -> set[SecurityRisk]:
@@ -43,7 +42,7 @@ def test_an_unknown_risk_is_no_threshold() -> None:
 
 def test_a_class_of_the_program_s_own_is_a_policy() -> None:
     class AskAboutShells:
-        def needs_confirmation(self, action: ActionEvent) -> bool:
+        def needs_confirmation(self, action: RatedAction) -> bool:
             return action.tool_name == "terminal"
 
     policy: ConfirmationPolicy = AskAboutShells()

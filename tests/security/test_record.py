@@ -11,11 +11,10 @@ from agentcore.events import ActionEvent, ConversationStateUpdateEvent, PolicySe
 from agentcore.risk import SecurityRisk
 from agentcore.security import (
     AlwaysConfirm,
-    ConfirmationPolicy,
     ConfirmRisky,
     NeverConfirm,
-    read_policy,
-    record_policy,
+    read_checks,
+    record_checks,
 )
 
 levels = st.sampled_from([SecurityRisk.LOW, SecurityRisk.MEDIUM, SecurityRisk.HIGH])
@@ -27,20 +26,20 @@ policies = st.one_of(
 
 
 @given(policy=policies)
-def test_a_policy_comes_back_from_a_log_as_it_was(policy: ConfirmationPolicy) -> None:
-    event = ConversationStateUpdateEvent(update=PolicySet(policy=record_policy(policy)))
+def test_a_policy_comes_back_from_a_log_as_it_was(policy: NeverConfirm | AlwaysConfirm | ConfirmRisky) -> None:
+    event = ConversationStateUpdateEvent(update=PolicySet(policy=record_checks(policy)))
 
     kept = parse_event(event.model_dump_json())
 
     assert isinstance(kept, ConversationStateUpdateEvent)
     assert isinstance(kept.update, PolicySet)
-    assert read_policy(kept.update.policy) == policy
+    assert read_checks(kept.update.policy) == policy
 
 
 def test_the_record_is_a_name_and_parameters() -> None:
-    assert record_policy(NeverConfirm()) == {"name": "never_confirm"}
-    assert record_policy(AlwaysConfirm()) == {"name": "always_confirm"}
-    assert json.dumps(record_policy(ConfirmRisky(threshold=SecurityRisk.LOW))) == (
+    assert record_checks(NeverConfirm()) == {"name": "never_confirm"}
+    assert record_checks(AlwaysConfirm()) == {"name": "always_confirm"}
+    assert json.dumps(record_checks(ConfirmRisky(threshold=SecurityRisk.LOW))) == (
         '{"name": "confirm_risky", "threshold": "low", "confirm_unknown": true}'
     )
 
@@ -50,11 +49,11 @@ def test_a_policy_of_the_program_s_own_does_not_come_back() -> None:
         def needs_confirmation(self, action: ActionEvent) -> bool:
             return action.tool_name == "terminal"
 
-    recorded = record_policy(AskAboutShells())
+    recorded = record_checks(AskAboutShells())
 
     assert recorded["name"] == "custom"
     assert "AskAboutShells" in str(recorded["class"])
-    assert read_policy(recorded) is None
+    assert read_checks(recorded) is None
 
 
 def test_a_stricter_subclass_does_not_come_back_as_what_it_was_made_from() -> None:
@@ -62,7 +61,12 @@ def test_a_stricter_subclass_does_not_come_back_as_what_it_was_made_from() -> No
         def needs_confirmation(self, action: ActionEvent) -> bool:
             return action.tool_name == "terminal"
 
-    assert read_policy(record_policy(NeverButForShells())) is None
+    assert read_checks(record_checks(NeverButForShells())) is None
+
+
+def test_one_policy_in_a_list_is_recorded_as_itself_and_several_are_the_program_s_own() -> None:
+    assert record_checks([AlwaysConfirm()]) == record_checks(AlwaysConfirm())
+    assert read_checks(record_checks([NeverConfirm(), AlwaysConfirm()])) is None
 
 
 @pytest.mark.parametrize(
@@ -76,4 +80,4 @@ def test_a_stricter_subclass_does_not_come_back_as_what_it_was_made_from() -> No
     ],
 )
 def test_what_this_version_can_t_read_exactly_is_no_policy(recorded: dict[str, Any]) -> None:
-    assert read_policy(recorded) is None
+    assert read_checks(recorded) is None

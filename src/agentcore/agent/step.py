@@ -11,14 +11,10 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
-from agentcore.logs import get_logger
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
-from agentcore.risk import SecurityRisk
 from agentcore.tools import AnyTool, read_call
 
 __all__ = ["Call", "StepOutcome", "take_step"]
-
-_log = get_logger(__name__)
 
 _Given = TypeVar("_Given")
 
@@ -151,22 +147,11 @@ def _read_calls(
                 )
             )
         else:
-            if (risk := _risk_of(read.tool, read.action)) is not event.risk:
-                event = event.model_copy(update={"risk": risk})
             events.append(event)
             calls.append(Call(event, read.tool, read.action))
             if read.tool.finishes:
                 finish = read.tool.name
     return tuple(events), tuple(answers), tuple(calls)
-
-
-def _risk_of(tool: AnyTool, action: Any) -> SecurityRisk:
-    """Ask the tool. A tool that can't tell does not fail the step: the reply was paid for, and not to know is an answer."""
-    try:
-        return tool.risk_of(action)
-    except Exception as error:
-        _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=type(error).__name__)
-        return SecurityRisk.UNKNOWN
 
 
 def _not_run(event: ActionEvent, finish: str) -> AgentErrorEvent:

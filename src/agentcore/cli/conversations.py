@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agentcore.cli.amounts import age, cost
 from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, say, styled
-from agentcore.cli.home import WORKSPACE_TAG, is_at_work, open_store
+from agentcore.cli.home import folder_of, is_at_work, open_store
 from agentcore.cli.json_lines import write_json
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
@@ -162,7 +162,7 @@ def _as_json(row: _Row) -> dict[str, object]:
         **known,
         "events": state.head,
         "pending": len(state.pending),
-        "workspace": state.tags.get(WORKSPACE_TAG),
+        "workspace": folder_of(state),
         "tokens": usage.total_tokens,
         "cost": None if usage.cost is None else str(usage.cost),
     }

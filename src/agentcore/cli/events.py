@@ -15,6 +15,7 @@ from agentcore.cli.facts import say_fact
 from agentcore.cli.printable import one_line, printable
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentErrorEvent,
@@ -89,6 +90,8 @@ class Teller:
                 told = Told(Text("error", BAD), outcome, self._error(event), self._of(event.cause))
             case ActionStarted():
                 told = Told(Text("started", DIM), Text(""), about=self._of(event.cause))
+            case ActionAssessed():
+                told = self._assessment(event)
             case ActionApproved():
                 told = self._approval(event)
             case SystemPromptEvent():
@@ -117,7 +120,7 @@ class Teller:
 
     def _action(self, event: ActionEvent) -> Told:
         said = say_call(event, root=self.root, whole=self.whole)
-        label = Text("asks", WARN) if event.confirm else Text("call", NAME)
+        label = Text("call", NAME)
         thoughts = thinking_in(event.before) if self.whole else []
         after = "\n".join(block.text for block in event.after if isinstance(block, TextBlock))
         words = [*thoughts, *_lines(event.thought), *_lines(after)]
@@ -138,14 +141,22 @@ class Teller:
     def _error(self, event: AgentErrorEvent) -> list[Text]:
         return [Text(line) for line in error_lines(event, whole=self.whole)]
 
+    def _assessment(self, event: ActionAssessed) -> Told:
+        label = _VERDICTS.get(event.verdict) or Text("assessed", DIM)
+        said = [f"risk: {event.risk}"] if event.risk is not None else []
+        said += [f"{part.by}: {part.reason}" for part in event.parts if part.verdict == event.verdict]
+        return Told(label, Text(one_line("; ".join(said))), self._changed(event), self._of(event.cause))
+
     def _approval(self, event: ActionApproved) -> Told:
-        action = self._actions.get(event.cause or "")
         line = Text(f"by {one_line(event.by)}" if event.by else "")
-        body: Iterable[Text] = ()
-        if event.arguments is not None and action is not None:
-            said = say_call(action, event.arguments, root=self.root, whole=True)
-            body = [styled("changed to: ", WARN).append(said.title), *said.body]
-        return Told(Text("approved", GOOD), line, list(body), self._of(event.cause))
+        return Told(Text("approved", GOOD), line, self._changed(event), self._of(event.cause))
+
+    def _changed(self, event: ActionAssessed | ActionApproved) -> list[Text]:
+        action = self._actions.get(event.cause or "")
+        if event.arguments is None or action is None:
+            return []
+        said = say_call(action, event.arguments, root=self.root, whole=True)
+        return [styled("changed to: ", WARN).append(said.title), *said.body]
 
     def _of(self, cause: str | None) -> str:
         """Say which action it is about."""
@@ -153,8 +164,10 @@ class Teller:
         return "" if action is None else f"{one_line(action.tool_name)} #{action.seq}"
 
 
+_VERDICTS = {"ask": Text("asks", WARN), "deny": Text("denied", BAD)}
 _LABELS = {
     "agent_configured": "agent",
+    "workspace_opened": "workspace",
     "conversation_state_update": "state",
     "conversation_error": "error",
     "condensation_request": "condense",

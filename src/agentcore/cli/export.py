@@ -16,7 +16,7 @@ from agentcore.cli.amounts import count, spent
 from agentcore.cli.console import make_console, say
 from agentcore.cli.events import Teller
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
+from agentcore.cli.home import find_conversation, folder_of, open_store
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
 from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent
@@ -72,7 +72,7 @@ def _write(lines: Iterable[str], output: str | None, force: bool) -> None:
 def _markdown(state: ConversationState) -> Iterator[str]:
     yield f"# {_title(state)}"
     yield ""
-    where = state.tags.get(WORKSPACE_TAG)
+    where = folder_of(state)
     status = f"{str(state.status).replace('_', ' ')}, {count(state.head, 'event')}, {spent(state.usage)}"
     yield f"Conversation `{state.conversation_id}`{f' in {_code(one_line(where))}' if where else ''}: {status}."
     teller = Teller(root=where, whole=True)

@@ -28,6 +28,7 @@ from agentcore.events import (
     TagsSet,
     TitleSet,
     UsageEvent,
+    WorkspaceOpened,
 )
 
 __all__ = ["model_of", "say_fact", "tools_of"]
@@ -38,6 +39,9 @@ def say_fact(event: Event) -> Text:
     match event:
         case AgentConfigured():
             said = Text(one_line(_agent(event)))
+        case WorkspaceOpened():
+            where = event.spec.get("root", "")
+            said = Text(one_line(f"{event.workspace} {where}"))
         case UsageEvent():
             said = Text(_usage(event), DIM)
         case RetryEvent():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import Final
 
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
@@ -11,10 +10,7 @@ from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.events import ConversationStatus
 from agentcore.record import ConversationState, FileStore, Store
 
-__all__ = ["WORKSPACE_TAG", "find_conversation", "is_at_work", "is_there", "open_store"]
-
-WORKSPACE_TAG: Final = "workspace"
-"""The tag that says in which folder a conversation works, so that it can be gone on with from anywhere."""
+__all__ = ["find_conversation", "folder_of", "is_at_work", "is_there", "open_store"]
 
 _LISTED = 10
 
@@ -66,6 +62,13 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
             else ""
         )
     )
+
+
+def folder_of(state: ConversationState) -> str | None:
+    """Return the folder of this machine that a conversation works in, so that it can be resumed from anywhere."""
+    opened = state.workspace
+    root = opened.spec.get("root") if opened is not None and opened.workspace == "local" else None
+    return root if isinstance(root, str) else None
 
 
 async def is_at_work(store: Store, state: ConversationState) -> bool:

@@ -19,8 +19,7 @@ from agentcore.cli.edit import edit_arguments
 from agentcore.cli.printable import one_line, printable
 from agentcore.cli.settings import Settings
 from agentcore.cli.signals import Interrupts
-from agentcore.events import ActionEvent
-from agentcore.risk import SecurityRisk
+from agentcore.events import ActionAssessed, ActionEvent
 from agentcore.security import Approve, Reject
 
 __all__ = ["Person", "can_ask", "show_call"]
@@ -42,9 +41,10 @@ def show_call(
     which: str = "",
     root: str,
     arguments: Mapping[str, JsonValue] | None = None,
+    assessment: ActionAssessed | None = None,
 ) -> None:
     """Show all of a call that somebody decides about."""
-    risk = "" if event.risk is SecurityRisk.UNKNOWN else f"risk: {event.risk}"
+    risk = "" if assessment is None or assessment.risk is None else f"risk: {assessment.risk}"
     about = ", ".join(part for part in (which, risk) if part)
     say(console, Text(f"{question} ({about})" if about else question, WARN))
     said = say_call(event, arguments, root=root, whole=True)
@@ -63,10 +63,13 @@ class Person:
         self._interrupts = interrupts
         self._root = root
 
-    async def decide(self, event: ActionEvent, which: str) -> Approve | Reject | None:
+    async def decide(
+        self, event: ActionEvent, which: str, assessment: ActionAssessed | None = None
+    ) -> Approve | Reject | None:
         """Ask about an action until there is an answer; None to leave it waiting."""
         arguments: dict[str, JsonValue] | None = None
-        self._show(event, arguments, which)
+        proposed = event.arguments if assessment is None or assessment.arguments is None else assessment.arguments
+        self._show(event, None if proposed is event.arguments else proposed, which, assessment)
         while True:
             answer = await self.line(_CHOICES)
             word, _, rest = ("later" if answer is None else answer).strip().partition(" ")
@@ -81,10 +84,10 @@ class Person:
                     editor = self._settings.editor
                     # Ctrl-C is the editor's while there is one.
                     with nullcontext() if editor is None else self._interrupts.muted():
-                        edited = await edit_arguments(arguments or event.arguments, editor, self._console, self.line)
+                        edited = await edit_arguments(arguments or proposed, editor, self._console, self.line)
                     if edited is not None:
                         arguments = edited
-                        self._show(event, arguments, "changed")
+                        self._show(event, arguments, "changed", assessment)
                 case "l" | "later":
                     return None
                 case _:
@@ -109,8 +112,22 @@ class Person:
             typed += piece
         return typed.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
 
-    def _show(self, event: ActionEvent, arguments: Mapping[str, JsonValue] | None, which: str) -> None:
-        show_call(self._console, event, "May it do this?", which=which, root=self._root, arguments=arguments)
+    def _show(
+        self,
+        event: ActionEvent,
+        arguments: Mapping[str, JsonValue] | None,
+        which: str,
+        assessment: ActionAssessed | None,
+    ) -> None:
+        show_call(
+            self._console,
+            event,
+            "May it do this?",
+            which=which,
+            root=self._root,
+            arguments=arguments,
+            assessment=assessment,
+        )
 
     def tell(self, text: str) -> None:
         """Say something to the person."""

@@ -8,7 +8,7 @@ from agentcore.cli.amounts import count
 from agentcore.cli.bounds import Dollars, Steps
 from agentcore.cli.console import DIM, make_console, say, say_words
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import WORKSPACE_TAG, find_conversation, open_store
+from agentcore.cli.home import find_conversation, folder_of, open_store
 from agentcore.cli.json_lines import JsonLines
 from agentcore.cli.models import agent_of, changes_of_environment, check_model
 from agentcore.cli.run import policy_of, read_message, with_limits
@@ -51,7 +51,7 @@ async def resume_conversation(
             f"Nothing was said in {conversation_id!r} yet. "
             f"Say what to do: {settings.command(f'resume {conversation_id}')} 'your task'"
         )
-    where = workspace or state.tags.get(WORKSPACE_TAG)
+    where = workspace or folder_of(state)
     if where is None:
         raise UsageError(f"The log of {conversation_id!r} does not say where it worked. Name the folder: --workspace")
     if workspace is None and not await anyio.Path(where).is_dir():

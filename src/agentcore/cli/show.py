@@ -13,7 +13,7 @@ from agentcore.cli.amounts import spent
 from agentcore.cli.console import DIM, STRONG, Glyphs, fold, make_console, say, say_below, styled
 from agentcore.cli.events import Teller, Told
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import WORKSPACE_TAG, find_conversation, is_at_work, open_store
+from agentcore.cli.home import find_conversation, folder_of, is_at_work, open_store
 from agentcore.cli.printable import one_line
 from agentcore.cli.settings import Settings
 from agentcore.events import KNOWN_KINDS, ActionStarted, ConversationStatus, Event
@@ -40,7 +40,7 @@ async def show_log(
     state = reader.state
     _check_kinds(kinds, state)
     console = make_console()
-    page = _Page(console, Teller(root=state.tags.get(WORKSPACE_TAG), whole=whole), after, frozenset(kinds))
+    page = _Page(console, Teller(root=folder_of(state), whole=whole), after, frozenset(kinds))
     if not after and not kinds:
         _say_head(console, state)
     page.show(events)
@@ -110,7 +110,7 @@ class _Page:
 
 
 def _say_head(console: Console, state: ConversationState) -> None:
-    where = state.tags.get(WORKSPACE_TAG)
+    where = folder_of(state)
     say(console, styled(state.conversation_id, STRONG).append(f" in {one_line(where)}" if where else "", DIM))
     if state.title:
         say(console, one_line(state.title))

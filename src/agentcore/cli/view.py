@@ -29,6 +29,7 @@ from agentcore.cli.words import Words
 from agentcore.conversation import StreamDelta
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentErrorEvent,
@@ -65,7 +66,7 @@ class _Call:
         self.output = Output(whole=whole)
         self.announced = False
         self.arguments: dict[str, JsonValue] | None = None
-        """Those that a person put in place of the model's."""
+        """Those that a check or a person put in place of the model's."""
         self.number = 0
         """Its place among the calls of its reply, where there are several."""
         self.started: datetime | None = None
@@ -117,9 +118,9 @@ class View:
                 self._action(event)
             case ActionStarted():
                 self._started(event)
-            case ActionApproved():
+            case ActionAssessed() | ActionApproved():
                 if (call := self._calls.get(event.cause or "")) is not None:
-                    call.arguments = event.arguments
+                    call.arguments = event.arguments or call.arguments
                 self._aside(event)
             case ObservationEvent() | UserRejectObservation() | AgentErrorEvent():
                 self._answered(event)
@@ -270,7 +271,7 @@ class View:
         call = self._calls.pop(event.cause or "", None)
         if call is None:
             return
-        finished = isinstance(event, ObservationEvent) and event.data.get("finished") is True
+        finished = isinstance(event, ObservationEvent) and event.finished
         if not finished:
             self._announce(call)
         self._finish_output(call)

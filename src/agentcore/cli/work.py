@@ -13,7 +13,7 @@ import anyio
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, make_console, say, say_words
 from agentcore.cli.failures import OutputRefused, explain, of_the_output
-from agentcore.cli.home import WORKSPACE_TAG, is_there
+from agentcore.cli.home import is_there
 from agentcore.cli.json_lines import JsonLines
 from agentcore.cli.outcome import exit_code, say_outcome
 from agentcore.cli.prompt import Person, can_ask, show_call
@@ -23,7 +23,7 @@ from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
 from agentcore.conversation import Conversation, RunFailure, RunResult
 from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
-from agentcore.events import ActionEvent, ConversationStatus
+from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus
 from agentcore.llm import LLM
 from agentcore.record import ConversationState, Store
 from agentcore.security import Approve, ConfirmationPolicy, Reject
@@ -153,8 +153,14 @@ class _Work:
         root = self._conversation.workspace.root
         for number, event in enumerate(pending, 1):
             which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
-            show_call(self._console, event, "This waits for a yes or no.", which=which, root=root)
+            question = "This waits for a yes or no."
+            assessment = self._assessment_of(event)
+            show_call(self._console, event, question, which=which, root=root, assessment=assessment)
         say(self._console, "")
+
+    def _assessment_of(self, event: ActionEvent) -> ActionAssessed | None:
+        action = self._conversation.state.open_actions.get(event.id)
+        return None if action is None else action.assessment
 
     def _other_address(self, failure: AgentcoreError) -> str:
         """Say how to go elsewhere, where nobody answers at an address that came from the log."""
@@ -175,8 +181,6 @@ class _Work:
         conversation, job = self._conversation, self._job
         with self._interrupts.told(self._interrupt):
             root = conversation.workspace.root
-            if conversation.state.tags.get(WORKSPACE_TAG) != root:
-                await conversation.set_tags({**conversation.state.tags, WORKSPACE_TAG: root})
             if job.decision is not None and conversation.state.pending:
                 await self._apply([(event, job.decision) for event in conversation.state.pending])
             result = await conversation.run(job.message)
@@ -210,7 +214,8 @@ class _Work:
             with self._interrupts.told(stop):
                 self._view.end()
                 for number, event in enumerate(pending, 1):
-                    answer = await person.decide(event, f"{number} of {len(pending)}" if len(pending) > 1 else "")
+                    which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
+                    answer = await person.decide(event, which, self._assessment_of(event))
                     self._view.seen(event)
                     if answer is not None:
                         decisions.append((event, answer))

@@ -31,7 +31,7 @@ from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
-from agentcore.security import AlwaysConfirm, Confirm, ConfirmationPolicy, read_policy
+from agentcore.security import AlwaysConfirm, Check, Confirm, as_checks, read_checks
 from agentcore.workspace import Workspace
 
 __all__ = ["Core", "Lifecycle"]
@@ -72,8 +72,8 @@ class Core:
     bell: Bell
     deltas: DeltaHub
     secrets: SecretRegistry
-    policy: ConfirmationPolicy
-    """The one in force: changed when the event that records it is folded."""
+    checks: tuple[Check, ...]
+    """Those in force: changed when the event that records them is folded."""
     confirm: Confirm | None
     """The program's callback, where that decides in place of a policy."""
     bench: ToolBench
@@ -144,8 +144,8 @@ class Core:
             case Reject() | Rewind():
                 self.calls.forget_answered(self.state.open_actions)
             case SetPolicy(policy=recorded) if self.state.policy == recorded:
-                # A policy of the program's own that is not here: until it is given again, ask about everything.
-                self.policy = decision.attachment.policy or read_policy(recorded) or AlwaysConfirm()
+                # Checks of the program's own that are not here: until they are given again, ask about everything.
+                self.checks = decision.attachment.checks or as_checks(read_checks(recorded) or AlwaysConfirm())
                 self.confirm = None
             case SetLimits():
                 if self.turn is not None and self.turn.timer is not None:

@@ -64,6 +64,11 @@ class CallBatch:
         for call in self._calls:
             call.started = call.started or call.id in action_ids
 
+    def discard(self) -> None:
+        """Forget the calls: their reply could not be kept."""
+        for call in self._calls:
+            self._end(call)
+
     async def run(self) -> None:
         """Run the calls and log each answer when it is there. Returns when all are answered.
 
@@ -232,8 +237,10 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
     event = call.event
     content: list[ResultBlock] = []
     open_action = core.state.open_actions.get(event.id)
-    if open_action is not None and open_action.approval is not None and open_action.approval.arguments is not None:
-        content.append(TextBlock(text=f"The user changed the arguments before it ran, to: {open_action.arguments}"))
+    if open_action is not None and open_action.arguments is not open_action.event.arguments:
+        by_user = open_action.approval is not None and open_action.approval.arguments is not None
+        who = "The user" if by_user else "A check"
+        content.append(TextBlock(text=f"{who} changed the arguments before it ran, to: {open_action.arguments}"))
     for number, piece in enumerate(observation.to_content()):
         block = TextBlock(text=piece) if isinstance(piece, str) else piece
         if isinstance(block, TextBlock) and len(block.text) > OUTPUT_LIMIT:
@@ -242,7 +249,6 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
         content.append(block)
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:
-        data["finished"] = True
         core.output.set(event.id, getattr(call.action, "result", None))
     return ObservationEvent(
         cause=event.id,
@@ -251,6 +257,7 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
         content=tuple(content),
         data=data,
         is_error=observation.is_error,
+        finished=call.tool.finishes,
     )
 
 

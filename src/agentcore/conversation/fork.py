@@ -47,6 +47,10 @@ def _copy_branch(state: ConversationState, at: int) -> list[Event]:
     copied: list[Event] = [event for event in state.branch_events(at) if not isinstance(event, HeadMoved)]
     if state.agent is not None and state.agent not in copied:
         copied.append(state.agent)  # a rewind to before it was recorded does not forget it
+    if state.workspace is not None and state.workspace not in copied:
+        copied.append(state.workspace)
+    if state.workspace is not None and state.workspace not in copied:
+        copied.append(state.workspace)
     facts: list[Fact] = [LimitsSet(limits=state.limits)]
     if state.secret_names:
         facts.append(SecretsRegistered(names=state.secret_names))

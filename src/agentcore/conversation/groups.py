@@ -44,7 +44,7 @@ def leaves_of(error: BaseException, own: Collection[BaseException] = ()) -> list
     while left:
         each = left.pop()
         if any(each is one for one in own) or not isinstance(each, BaseExceptionGroup):
-            leaves.append(cast("BaseException", each))
+            leaves.append(each)
         else:
             left.extend(reversed(cast("BaseExceptionGroup[BaseException]", each).exceptions))
     return leaves

@@ -44,7 +44,7 @@ from agentcore.errors import ConversationClosed, ConversationError, NothingPendi
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
-from agentcore.security import Confirm, ConfirmationPolicy, record_policy
+from agentcore.security import Checks, Confirm, as_checks, record_checks
 from agentcore.tools import read_call
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
@@ -63,27 +63,29 @@ class Conversation(AsyncContextManagerMixin):
 
     Args:
         agent: Who works. None goes on with the recorded agent of a conversation that the store knows.
-        workspace: Where it works: a folder, or a workspace. One that is not entered yet is entered and left here.
+        workspace: Where it works: a folder, or a workspace. One that is not entered yet is entered and left here. None
+            is where a conversation that the store knows worked last; for a new one, the current folder.
         id: A conversation's id. One that the store knows is gone on with; another one begins with this id.
         store: Where the log is kept; by default in memory, for as long as the process lives.
-        confirm: Which actions wait for a person: a policy, or an async callback that is asked about each action (except
-            `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
+        confirm: Which actions wait for a person: a policy, a check or a list of those, or an async callback that is
+            asked about each action (except `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
         limits: Budgets and deadlines; by default the recorded ones, or `Limits()`.
         secrets: Values by name that tools may use and that nobody sees: text, or functions that give it.
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
         NotRecorded: on entering: `agent` is None, and a part of the recorded one has to be passed again.
+        WorkspaceNotRestored: on entering: `workspace` is None, and the recorded one is gone or can't be made again.
     """
 
     def __init__(
         self,
         agent: Agent | None,
-        workspace: Workspace | str | PathLike[str] = ".",
+        workspace: Workspace | str | PathLike[str] | None = None,
         *,
         id: str | None = None,  # noqa: A002 the name users expect
         store: Store | None = None,
-        confirm: ConfirmationPolicy | Confirm | None = None,
+        confirm: Checks | Confirm | None = None,
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
     ) -> None:
@@ -296,10 +298,10 @@ class Conversation(AsyncContextManagerMixin):
         core = await self._live()
         await self._execute(core, SetLimits(limits=_checked_limits(limits)))
 
-    async def set_policy(self, policy: ConfirmationPolicy) -> None:
-        """Let this policy decide which actions wait, from the next reply on."""
+    async def set_policy(self, policy: Checks) -> None:
+        """Let this policy, or these checks, decide which actions wait, from the next reply on."""
         core = await self._live()
-        await self._execute(core, SetPolicy(policy=record_policy(policy)), Attachment(policy=policy))
+        await self._execute(core, SetPolicy(policy=record_checks(policy)), Attachment(checks=as_checks(policy)))
 
     async def set_title(self, title: str) -> None:
         """Give the conversation a title."""

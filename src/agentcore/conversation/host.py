@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from os import PathLike
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 import anyio
 from anyio import AsyncContextManagerMixin
@@ -22,7 +22,7 @@ from agentcore.errors import ConversationClosed, ConversationError
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.secrets import SecretSource
-from agentcore.security import Confirm, ConfirmationPolicy
+from agentcore.security import Checks, Confirm, as_checks, is_checks
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
 
@@ -61,11 +61,11 @@ class Host(AsyncContextManagerMixin):
     async def open(
         self,
         agent: Agent | None,
-        workspace: Workspace | str | PathLike[str] = ".",
+        workspace: Workspace | str | PathLike[str] | None = None,
         *,
         id: str | None = None,  # noqa: A002 the name users expect
         store: Store | None = None,
-        confirm: ConfirmationPolicy | Confirm | None = None,
+        confirm: Checks | Confirm | None = None,
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
     ) -> Conversation:
@@ -157,19 +157,25 @@ def _key_of(core: Core) -> tuple[int, str]:
     return _key(core.store, core.state.conversation_id)
 
 
+def _is_in_force(core: Core, confirm: Checks | Confirm) -> bool:
+    if core.confirm is not None:
+        return confirm == core.confirm
+    return is_checks(confirm) and as_checks(cast("Checks", confirm)) == core.checks
+
+
 def _refuse_other(core: Core, setup: Setup) -> None:
     """Refuse to open a conversation once more with something else than what it is open with.
 
     Raises:
         ConversationError: It names what differs.
     """
-    confirm = core.policy if core.confirm is None else core.confirm
-    asked = (
-        ("agent", setup.agent, core.agent),
-        ("limits", setup.limits, core.state.limits),
-        ("confirm", setup.confirm, confirm),
-    )
-    other = [name for name, given, in_force in asked if given is not None and given != in_force]
+    other: list[str] = []
+    if setup.agent is not None and setup.agent != core.agent:
+        other.append("agent")
+    if setup.limits is not None and setup.limits != core.state.limits:
+        other.append("limits")
+    if setup.confirm is not None and not _is_in_force(core, setup.confirm):
+        other.append("confirm")
     other.extend(f"the secret {name!r}" for name in setup.secrets or () if name not in core.secrets.names)
     if other:
         raise ConversationError(

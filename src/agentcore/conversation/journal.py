@@ -24,7 +24,7 @@ from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import Event
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
-from agentcore.security import ConfirmationPolicy
+from agentcore.security import Check
 
 __all__ = ["Attachment", "Compose", "Condition", "Decision", "Draft", "Intake", "Journal"]
 
@@ -41,7 +41,7 @@ class Attachment:
 
     context: Context | None = None
     """Of the caller: a turn that the command begins runs in it."""
-    policy: ConfirmationPolicy | None = None
+    checks: tuple[Check, ...] = ()
     arguments: Mapping[str, JsonValue] | None = None
     """Edited arguments as they were given: the log has them masked."""
     tail: Compose | None = None

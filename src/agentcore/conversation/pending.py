@@ -15,8 +15,9 @@ from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
 from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
 from agentcore.record import ASKING, ConversationState, OpenAction
+from agentcore.risk import SecurityRisk
 from agentcore.secrets import unmask
-from agentcore.security import Approve, Confirm, Reject, read_answer
+from agentcore.security import Approve, Confirm, Reject, rated, read_answer
 from agentcore.tools import read_call
 
 __all__ = ["approved_calls", "ask_for_approval", "prepare"]
@@ -106,8 +107,9 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Re
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(withdraw)
+        risk = action.risk if (action := core.state.open_actions.get(event.id)) is not None else SecurityRisk.UNKNOWN
         with enter_inside(core.state.conversation_id):
-            answer = read_answer(await confirm(event), event)
+            answer = read_answer(await confirm(rated(event, risk)), event)
         tasks.cancel_scope.cancel()
     return answer
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from os import PathLike
 from pathlib import PurePath
 from typing import NamedTuple
@@ -34,7 +34,15 @@ from agentcore.conversation.stuck import StuckTracker
 from agentcore.conversation.tools import ToolBench
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import Bell
-from agentcore.errors import ConversationClosed, ConversationError, ConversationNotFound, NotRecorded, StoreError
+from agentcore.errors import (
+    ConversationClosed,
+    ConversationError,
+    ConversationNotFound,
+    NotRecorded,
+    StoreError,
+    WorkspaceError,
+    WorkspaceNotRestored,
+)
 from agentcore.events import (
     AgentConfigured,
     ConversationStateUpdateEvent,
@@ -42,14 +50,25 @@ from agentcore.events import (
     LimitsSet,
     PolicySet,
     SecretsRegistered,
+    WorkspaceOpened,
 )
 from agentcore.ids import new_conversation_id
 from agentcore.logs import bind_conversation, get_logger
 from agentcore.record import ConversationState, EventLog, MemoryStore, Store
 from agentcore.secrets import SecretRegistry, SecretSource
-from agentcore.security import AlwaysConfirm, Confirm, ConfirmationPolicy, NeverConfirm, read_policy, record_policy
+from agentcore.security import (
+    AlwaysConfirm,
+    Check,
+    Checks,
+    Confirm,
+    NeverConfirm,
+    as_checks,
+    is_checks,
+    read_checks,
+    record_checks,
+)
 from agentcore.usage import Limits
-from agentcore.workspace import LocalWorkspace, Workspace
+from agentcore.workspace import LocalWorkspace, Workspace, WorkspaceSpec, record_workspace, resolve_workspace
 
 __all__ = ["Setup", "serve_conversation"]
 
@@ -62,10 +81,10 @@ class Setup(NamedTuple):
     """What a conversation is opened with."""
 
     agent: Agent | None
-    workspace: Workspace | str | PathLike[str]
+    workspace: Workspace | str | PathLike[str] | None
     id: str | None
     store: Store | None
-    confirm: ConfirmationPolicy | Confirm | None
+    confirm: Checks | Confirm | None
     limits: Limits | None
     secrets: Mapping[str, SecretSource] | None
 
@@ -83,11 +102,10 @@ class Setup(NamedTuple):
             raise TypeError(f"store is a store, as FileStore('conversations') or MemoryStore(), not {store!r}.")
         if confirm is None:
             return
-        decides = hasattr(confirm, "needs_confirmation") or callable(confirm)
-        if isinstance(confirm, type) or not decides:
+        if isinstance(confirm, type) or not (is_checks(confirm) or callable(confirm)):
             raise TypeError(
-                "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), or an async function that is asked about each "
-                f"call, not {confirm!r}."
+                "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), a check or a list of those, or an async function "
+                f"that is asked about each call, not {confirm!r}."
             )
 
 
@@ -173,8 +191,8 @@ async def _serve(
 ) -> None:
     state = recording.log.state
     turns_in, turns_out = anyio.create_memory_object_stream[Turn](math.inf)
-    policy, confirm = _choose_policy(setup.confirm, state)
-    async with turns_in, turns_out, _enter(setup.workspace) as workspace:
+    checks, confirm = _choose_checks(setup.confirm, state)
+    async with turns_in, turns_out, _enter(setup.workspace, state) as workspace:
         try:
             async with open_group() as tasks:
                 core = recording.core = Core(
@@ -186,7 +204,7 @@ async def _serve(
                     bell=recording.bell,
                     deltas=DeltaHub(recording.home),
                     secrets=recording.secrets,
-                    policy=policy,
+                    checks=checks,
                     confirm=confirm,
                     bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
                     call_tasks=call_tasks,
@@ -259,15 +277,39 @@ def _stop_turn(core: Core) -> None:
 
 
 @asynccontextmanager
-async def _enter(workspace: Workspace | str | PathLike[str]) -> AsyncGenerator[Workspace]:
-    """Enter a workspace unless somebody else has."""
-    if isinstance(workspace, str | PathLike):
-        workspace = LocalWorkspace(workspace)
+async def _enter(given: Workspace | str | PathLike[str] | None, state: ConversationState) -> AsyncGenerator[Workspace]:
+    """Enter a workspace unless somebody else has; without one, that in which the conversation worked."""
+    if given is None and state.workspace is not None:
+        workspace = await _restore(state.conversation_id, state.workspace)
+    else:
+        workspace = given if given is not None else "."
+        workspace = LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
     if workspace.is_open:
         yield workspace
         return
-    async with workspace:
+    async with AsyncExitStack() as stack:
+        try:
+            await stack.enter_async_context(workspace)
+        except WorkspaceError as error:
+            if given is not None or state.workspace is None:
+                raise
+            raise _not_restored(state.conversation_id, error) from error
         yield workspace
+
+
+async def _restore(conversation_id: str, opened: WorkspaceOpened) -> Workspace:
+    try:
+        # It may read files and import modules.
+        return await run_sync(resolve_workspace, WorkspaceSpec(kind=opened.workspace, params=opened.spec))
+    except WorkspaceError as error:
+        raise _not_restored(conversation_id, error) from error
+
+
+def _not_restored(conversation_id: str, error: WorkspaceError) -> WorkspaceNotRestored:
+    return WorkspaceNotRestored(
+        f"Conversation {conversation_id!r} cannot go back to where it worked: {str(error).rstrip('.')}. "
+        "Pass workspace=... (a folder, or a workspace) to go on in another one."
+    )
 
 
 async def _open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
@@ -305,19 +347,19 @@ async def _choose_agent(agent: Agent | object | None, state: ConversationState) 
     return await run_sync(restore_agent, state.agent.agent)
 
 
-def _choose_policy(
-    given: ConfirmationPolicy | Confirm | None, state: ConversationState
-) -> tuple[ConfirmationPolicy, Confirm | None]:
+def _choose_checks(
+    given: Checks | Confirm | None, state: ConversationState
+) -> tuple[tuple[Check, ...], Confirm | None]:
     if given is None:
         if state.policy is None:
-            return NeverConfirm(), None
-        # A policy of the program's own could not be recorded: until it is given again, ask about everything.
-        return read_policy(state.policy) or AlwaysConfirm(), None
-    return (given, None) if _is_policy(given) else (AlwaysConfirm(), given)
+            return (NeverConfirm(),), None
+        # Checks of the program's own could not be recorded: until they are given again, ask about everything.
+        return (read_checks(state.policy) or AlwaysConfirm(),), None
+    return (as_checks(given), None) if _is_checks(given) else ((AlwaysConfirm(),), given)
 
 
-def _is_policy(confirm: ConfirmationPolicy | Confirm) -> TypeIs[ConfirmationPolicy]:
-    return hasattr(confirm, "needs_confirmation")
+def _is_checks(confirm: Checks | Confirm) -> TypeIs[Checks]:
+    return is_checks(confirm)
 
 
 async def _configure(core: Core, setup: Setup) -> None:
@@ -329,10 +371,14 @@ async def _configure(core: Core, setup: Setup) -> None:
         setup.agent is not None and (state.agent.agent, state.agent.missing) != (recorded, missing)
     ):
         events.append(AgentConfigured(agent=recorded, missing=missing))
+    spec = record_workspace(core.workspace)
+    opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params)
+    if state.workspace is None or (state.workspace.workspace, state.workspace.spec) != (opened.workspace, opened.spec):
+        events.append(opened)
     if setup.limits is not None and setup.limits != state.limits:
         events.append(ConversationStateUpdateEvent(update=LimitsSet(limits=setup.limits)))
     if setup.confirm is not None:
-        policy: dict[str, JsonValue] = record_policy(core.policy) if core.confirm is None else {"name": "custom"}
+        policy: dict[str, JsonValue] = {"name": "custom"} if core.confirm else record_checks(core.checks)
         if policy != state.policy:
             events.append(ConversationStateUpdateEvent(update=PolicySet(policy=policy)))
     if names := tuple(name for name in core.secrets.names if name not in state.secret_names):

@@ -6,16 +6,15 @@ from collections import Counter
 
 import anyio
 
-from agentcore.agent import Call, StepOutcome, take_step
+from agentcore.agent import StepOutcome, take_step
+from agentcore.conversation.assess import assess_reply
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.journal import Condition
-from agentcore.conversation.telling import masked_repr
 from agentcore.conversation.turn import Turn
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
 from agentcore.events import (
-    ActionEvent,
     CondensationRequest,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -27,13 +26,9 @@ from agentcore.events import (
 )
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
-from agentcore.logs import get_logger
 from agentcore.messages import Message
-from agentcore.tools import FinishAction, ThinkAction
 
 __all__ = ["Stepper", "settle", "status_event"]
-
-_log = get_logger(__name__)
 
 _NUDGES = {
     "empty_reply": "Your reply was empty. Call a tool, or call `finish` if the task is done.",
@@ -167,24 +162,50 @@ class Stepper:
                 voice.say("tool_call", delta.arguments, delta.name)
 
     async def _record_calls(self, outcome: StepOutcome) -> None:
-        """Keep the reply's actions and what it used as one group, then run them or leave them waiting."""
-        core = self._core
+        """Keep the reply's actions and what it used, assess them, then run them or leave them waiting."""
         self._nudges.clear()
-        said = [event for event in outcome.said if isinstance(event, ActionEvent)]
-        asked = {call.event.id for call in outcome.calls if _must_ask(core, call)}
-        if asked:
-            # One that waits makes the whole reply wait: the model meant its calls to be done together.
-            asked = {call.event.id for call in outcome.calls}
-            said = [event.model_copy(update={"confirm": event.id in asked}) for event in said]
-        # What can be stopped is there before its action can be seen.
-        batch = CallBatch(core, [] if asked else outcome.calls)
-        for call in outcome.calls:
-            core.calls.keep_arguments(call.event.id, call.event.arguments)
-        # Kept even if an interrupt came meanwhile: the reply was paid for.
-        await core.journal.write_shielded(*said, outcome.usage, *outcome.answers, *batch.start_first())
-        self._voice = None
-        if not asked:
+        batch = await self._assess_calls(outcome)
+        if batch is not None:
             await batch.run()
+
+    async def _assess_calls(self, outcome: StepOutcome) -> CallBatch | None:
+        """Record the reply and what the checks say of it; give the calls to run, None where they wait.
+
+        It is one group where all checks answer at once. Else the reply is kept first, and what the checks said before
+        anything starts.
+        """
+        core = self._core
+        reply: list[Event] = [*outcome.said, outcome.usage, *outcome.answers]
+
+        async def keep_reply() -> None:
+            await core.journal.write_shielded(*reply)
+            reply.clear()
+            self._voice = None
+
+        assessed = await assess_reply(core, core.checks, outcome.calls, keep_reply)
+        denials = {each.call.event.id: each.denial for each in assessed if each.denial is not None}
+        waits = any(each.waits for each in assessed)
+        # What can be stopped is there before its action can be seen.
+        calls = [each.call for each in assessed if not waits and each.call.event.id not in denials]
+        batch = CallBatch(core, calls) if calls else None
+        for each in assessed:
+            if each.call.event.id not in denials:
+                core.calls.keep_arguments(each.call.event.id, each.call.event.arguments)
+        # Kept even if an interrupt came meanwhile: the reply was paid for.
+        write = core.journal.write_shielded if reply else core.journal.write
+        try:
+            await write(
+                *reply,
+                *(each.event for each in assessed if each.event is not None),
+                *denials.values(),
+                *(() if batch is None else batch.start_first()),
+            )
+        except BaseException:
+            if batch is not None:
+                batch.discard()
+            raise
+        self._voice = None
+        return batch
 
     async def _record_words(self, outcome: StepOutcome) -> None:
         """Keep the reply's message and what it used, and in the same group that the run has finished, where it has."""
@@ -251,17 +272,3 @@ def status_event(
 ) -> ConversationStateUpdateEvent:
     """Make the event of a status change."""
     return ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code, detail=detail))
-
-
-def _must_ask(core: Core, call: Call) -> bool:
-    # To finish or to think harms nobody: asking would only wear people out.
-    if issubclass(call.tool.action, FinishAction | ThinkAction):
-        return False
-    try:
-        return core.policy.needs_confirmation(call.event)
-    except Exception as error:
-        # The reply was paid for, and has to be kept; what nobody could decide on, a person decides.
-        _log.warning(
-            "a person is asked: the policy raised", tool=call.tool.name, error=masked_repr(core.secrets, error)
-        )
-        return True

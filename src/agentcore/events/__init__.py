@@ -9,8 +9,10 @@ from agentcore.events.base import CommandedEvent as CommandedEvent
 from agentcore.events.base import EventBase as EventBase
 from agentcore.events.base import Source as Source
 from agentcore.events.bookkeeping import ActionApproved as ActionApproved
+from agentcore.events.bookkeeping import ActionAssessed as ActionAssessed
 from agentcore.events.bookkeeping import ActionStarted as ActionStarted
 from agentcore.events.bookkeeping import AgentConfigured as AgentConfigured
+from agentcore.events.bookkeeping import BookkeepingEvent as BookkeepingEvent
 from agentcore.events.bookkeeping import Condensation as Condensation
 from agentcore.events.bookkeeping import CondensationRequest as CondensationRequest
 from agentcore.events.bookkeeping import ConversationErrorEvent as ConversationErrorEvent
@@ -20,6 +22,7 @@ from agentcore.events.bookkeeping import InterruptEvent as InterruptEvent
 from agentcore.events.bookkeeping import PauseEvent as PauseEvent
 from agentcore.events.bookkeeping import RetryEvent as RetryEvent
 from agentcore.events.bookkeeping import UsageEvent as UsageEvent
+from agentcore.events.bookkeeping import WorkspaceOpened as WorkspaceOpened
 from agentcore.events.facts import ConversationStateUpdateEvent as ConversationStateUpdateEvent
 from agentcore.events.facts import ConversationStatus as ConversationStatus
 from agentcore.events.facts import Fact as Fact
@@ -34,6 +37,7 @@ from agentcore.events.facts import TitleSet as TitleSet
 from agentcore.events.facts import UnknownFact as UnknownFact
 from agentcore.events.shown import ActionEvent as ActionEvent
 from agentcore.events.shown import CondensationSummaryEvent as CondensationSummaryEvent
+from agentcore.events.shown import ContentEvent as ContentEvent
 from agentcore.events.shown import MessageEvent as MessageEvent
 from agentcore.events.shown import SystemPromptEvent as SystemPromptEvent
 from agentcore.events.union import KNOWN_KINDS as KNOWN_KINDS

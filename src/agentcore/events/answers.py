@@ -31,6 +31,8 @@ class ObservationEvent(EventBase):
     """The observation's fields, for programs: an exit code, a diff, a path."""
     is_error: bool = False
     """The tool worked, and what it found is an error (a command that exited with 1, say)."""
+    finished: bool = False
+    """The run ends with this answer: the tool is the one that finishes."""
 
     @property
     def text(self) -> str:
@@ -39,7 +41,7 @@ class ObservationEvent(EventBase):
 
 
 class UserRejectObservation(CommandedEvent):
-    """A person (or a policy in their name) said no."""
+    """A person said no. Where a check did, the answer is an `AgentErrorEvent` with the code "denied"."""
 
     kind: Annotated[Literal["user_reject"], VERBATIM] = "user_reject"
     tool_name: str
@@ -60,7 +62,8 @@ class AgentErrorEvent(EventBase):
     error: str
     outcome: Annotated[ErrorOutcome, VERBATIM] = "failed"
     code: Verbatim | None = None
-    """What went wrong, for programs: "unknown_tool", "bad_arguments", or the exception's class name."""
+    """What went wrong, for programs: "unknown_tool", "bad_arguments", "denied" (by a check), or the exception's class name."""
 
 
 AnswerEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent
+"""The events of this file. A new one is added here."""

@@ -7,13 +7,17 @@ from typing import Annotated, Literal
 from pydantic import FiniteFloat, JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
+from agentcore.assessment import Assessment, Verdict
 from agentcore.events.base import CommandedEvent, EventBase
+from agentcore.risk import SecurityRisk
 from agentcore.usage import Usage
 
 __all__ = [
     "ActionApproved",
+    "ActionAssessed",
     "ActionStarted",
     "AgentConfigured",
+    "BookkeepingEvent",
     "Condensation",
     "CondensationRequest",
     "ConversationErrorEvent",
@@ -23,6 +27,7 @@ __all__ = [
     "PauseEvent",
     "RetryEvent",
     "UsageEvent",
+    "WorkspaceOpened",
 ]
 
 
@@ -33,6 +38,35 @@ class AgentConfigured(CommandedEvent):
     agent: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
     """The parts that could not be recorded; resuming without them needs the agent passed again."""
+
+
+class WorkspaceOpened(EventBase):
+    """The workspace that the conversation works in from here on. Never holds a key, nor the value of a variable."""
+
+    kind: Annotated[Literal["workspace_opened"], VERBATIM] = "workspace_opened"
+    workspace: Verbatim
+    """The kind of workspace: "local", a name that a package declares, or "custom" where it could not be recorded."""
+    spec: dict[str, JsonValue] = {}
+    """The parameters that the workspace is made from again: of a local one, its absolute folder as `root`."""
+
+
+class ActionAssessed(EventBase):
+    """The checks agreed whether an action may start. `cause` is the action.
+
+    There is none where no check had an opinion and the tool declares no risk: such an action may start.
+    """
+
+    kind: Annotated[Literal["action_assessed"], VERBATIM] = "action_assessed"
+    verdict: Annotated[Verdict, VERBATIM]
+    """The strictest verdict of the parts: "deny" (answered in the same group), "ask" (waits for a person), "allow"."""
+    risk: Annotated[SecurityRisk | None, VERBATIM] = None
+    """The highest risk of the parts, or None where nobody knows."""
+    parts: tuple[Assessment, ...] = ()
+    """The opinion of each check that had one, and of the tool."""
+    arguments: dict[str, JsonValue] | None = None
+    """The arguments to start with where a check changed them, or None."""
+    critical: Literal[True] = True
+    """A version that does not know this event must not continue the log: it would start what waits or is denied."""
 
 
 class ActionStarted(EventBase):
@@ -132,3 +166,22 @@ class UsageEvent(EventBase):
     """The head that the request of a step saw: the request can be rebuilt from the log up to there."""
     stop_reason: Verbatim | None = None
     seconds: FiniteFloat | None = None
+
+
+BookkeepingEvent = (
+    AgentConfigured
+    | WorkspaceOpened
+    | ActionAssessed
+    | ActionStarted
+    | ActionApproved
+    | CondensationRequest
+    | Condensation
+    | PauseEvent
+    | InterruptEvent
+    | HeadMoved
+    | RetryEvent
+    | ConversationErrorEvent
+    | HookEvent
+    | UsageEvent
+)
+"""The events of this file. A new one is added here."""

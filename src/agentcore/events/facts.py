@@ -72,7 +72,7 @@ class LimitsSet(Recorded):
 
 
 class PolicySet(Recorded):
-    """This confirmation policy holds from here on."""
+    """These checks hold from here on: a policy, or checks of the program's own."""
 
     fact: Annotated[Literal["policy"], VERBATIM] = "policy"
     policy: Annotated[dict[str, JsonValue], VERBATIM]

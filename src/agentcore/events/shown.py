@@ -9,9 +9,8 @@ from pydantic import JsonValue
 from agentcore._value import VERBATIM, Verbatim
 from agentcore.events.base import CommandedEvent, EventBase, Source
 from agentcore.messages import Block, Message, TextBlock, ToolSchema
-from agentcore.risk import SecurityRisk
 
-__all__ = ["ActionEvent", "CondensationSummaryEvent", "MessageEvent", "SystemPromptEvent"]
+__all__ = ["ActionEvent", "CondensationSummaryEvent", "ContentEvent", "MessageEvent", "SystemPromptEvent"]
 
 
 class SystemPromptEvent(EventBase):
@@ -57,9 +56,6 @@ class ActionEvent(EventBase):
     """What the reply said before this call: words, thinking, reasoning items, in order."""
     after: tuple[Block, ...] = ()
     """What the reply said after its last call."""
-    risk: Annotated[SecurityRisk, VERBATIM] = SecurityRisk.UNKNOWN
-    confirm: bool = False
-    """Whether a person must say yes before it starts."""
 
     @property
     def thought(self) -> str:
@@ -72,3 +68,7 @@ class CondensationSummaryEvent(EventBase):
 
     kind: Annotated[Literal["condensation_summary"], VERBATIM] = "condensation_summary"
     summary: str
+
+
+ContentEvent = SystemPromptEvent | MessageEvent | ActionEvent | CondensationSummaryEvent
+"""The events of this file. A new one is added here."""

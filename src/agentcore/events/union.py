@@ -9,49 +9,16 @@ from typing import Annotated, Any, cast
 from pydantic import Field, TypeAdapter, ValidationError, field_validator
 
 from agentcore._value import Verbatim
-from agentcore.events.answers import AgentErrorEvent, ObservationEvent, UserRejectObservation
+from agentcore.events.answers import AnswerEvent
 from agentcore.events.base import EventBase
-from agentcore.events.bookkeeping import (
-    ActionApproved,
-    ActionStarted,
-    AgentConfigured,
-    Condensation,
-    CondensationRequest,
-    ConversationErrorEvent,
-    HeadMoved,
-    HookEvent,
-    InterruptEvent,
-    PauseEvent,
-    RetryEvent,
-    UsageEvent,
-)
+from agentcore.events.bookkeeping import BookkeepingEvent
 from agentcore.events.facts import ConversationStateUpdateEvent
-from agentcore.events.shown import ActionEvent, CondensationSummaryEvent, MessageEvent, SystemPromptEvent
+from agentcore.events.shown import ContentEvent
 
 __all__ = ["KNOWN_KINDS", "Event", "KnownEvent", "UnknownEvent", "parse_event"]
 
-KnownEvent = (
-    SystemPromptEvent
-    | MessageEvent
-    | ActionEvent
-    | CondensationSummaryEvent
-    | ObservationEvent
-    | UserRejectObservation
-    | AgentErrorEvent
-    | AgentConfigured
-    | ActionStarted
-    | ActionApproved
-    | ConversationStateUpdateEvent
-    | CondensationRequest
-    | Condensation
-    | PauseEvent
-    | InterruptEvent
-    | HeadMoved
-    | RetryEvent
-    | ConversationErrorEvent
-    | HookEvent
-    | UsageEvent
-)
+KnownEvent = ContentEvent | AnswerEvent | BookkeepingEvent | ConversationStateUpdateEvent
+"""Any event that this version knows. Each file writes out its own kinds, beside their classes."""
 
 _CLASSES: tuple[type[EventBase], ...] = KnownEvent.__args__
 

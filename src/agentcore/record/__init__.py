@@ -12,9 +12,9 @@ from agentcore.record.log import EventLog as EventLog
 from agentcore.record.log import LogReader as LogReader
 from agentcore.record.log import read_log as read_log
 from agentcore.record.memory import MemoryStore as MemoryStore
+from agentcore.record.open_action import OpenAction as OpenAction
 from agentcore.record.state import ASKING as ASKING
 from agentcore.record.state import ConversationState as ConversationState
-from agentcore.record.state import OpenAction as OpenAction
 from agentcore.record.state import ShownEvent as ShownEvent
 from agentcore.record.status import TRANSITIONS as TRANSITIONS
 from agentcore.record.status import Trigger as Trigger

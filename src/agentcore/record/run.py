@@ -34,7 +34,7 @@ class RunTally:
                 self.steps += event.purpose == "step"
             case MessageEvent(source="agent"):
                 self.text = event.text or self.text
-            case ObservationEvent() if event.data.get("finished") is True:
+            case ObservationEvent(finished=True):
                 self.text = str(event.data.get("message") or event.text)
             case _:
                 pass

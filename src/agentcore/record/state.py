@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, ClassVar, Final, Self
@@ -18,6 +17,7 @@ from pydantic import JsonValue
 from agentcore.commands import Receipt
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentConfigured,
@@ -46,15 +46,17 @@ from agentcore.events import (
     UnknownEvent,
     UsageEvent,
     UserRejectObservation,
+    WorkspaceOpened,
 )
 from agentcore.record.branch import events_of_branch
+from agentcore.record.open_action import OpenAction
 from agentcore.record.receipts import Receipts
 from agentcore.record.run import RunTally
 from agentcore.record.status import next_status
 from agentcore.record.tally import Tally
 from agentcore.usage import Limits, Usage
 
-__all__ = ["ASKING", "ConversationState", "OpenAction", "ShownEvent"]
+__all__ = ["ASKING", "ConversationState", "ShownEvent"]
 
 ShownEvent = (
     SystemPromptEvent
@@ -72,32 +74,6 @@ ASKING: Final = "asking"
 """The code of the status "waiting for confirmation" while the program's callback is asked: the run goes on."""
 
 _TALLIES: Final = ("_usage", "_usage_by_model", "_receipts", "run")
-
-
-@dataclass(slots=True)
-class OpenAction:
-    """An action without an answer."""
-
-    event: ActionEvent
-    approval: ActionApproved | None = None
-    started: bool = False
-
-    @property
-    def waits(self) -> bool:
-        """Whether it waits for a person's yes or no."""
-        return self.event.confirm and self.approval is None and not self.started
-
-    @property
-    def runs_next(self) -> bool:
-        """Whether it was approved, and the next turn starts it."""
-        return self.approval is not None and not self.started
-
-    @property
-    def arguments(self) -> dict[str, JsonValue]:
-        """The arguments as approved: a person may have changed them."""
-        if self.approval is not None and self.approval.arguments is not None:
-            return self.approval.arguments
-        return self.event.arguments
 
 
 class _Branch:
@@ -140,6 +116,10 @@ class _Branch:
         self.open_actions[event.id] = OpenAction(event)
         self.finished_by = None
 
+    def assess(self, event: ActionAssessed) -> None:
+        if (action := self.open_actions.get(event.cause or "")) is not None:
+            action.assessment = event
+
     def approve(self, event: ActionApproved) -> None:
         if (action := self.open_actions.get(event.cause or "")) is not None:
             action.approval = event
@@ -152,7 +132,7 @@ class _Branch:
         self.shown.append(event)
         # A log with two answers to one action is read as its first one: never raise on odd history.
         self.open_actions.pop(event.cause or "", None)
-        if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+        if isinstance(event, ObservationEvent) and event.finished:
             self.finished_by = event.cause
 
     def count(self, event: UsageEvent) -> None:
@@ -163,6 +143,7 @@ class _Branch:
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
         MessageEvent: say,
         ActionEvent: ask_for,
+        ActionAssessed: assess,
         ActionStarted: start,
         ActionApproved: approve,
         ObservationEvent: answer,
@@ -189,6 +170,8 @@ class ConversationState:
         self.secret_names: tuple[str, ...] = ()
         self.title: str | None = None
         self.agent: AgentConfigured | None = None
+        self.workspace: WorkspaceOpened | None = None
+        """Where it works, or worked last."""
         self.forked_from: Forked | None = None
         self.pause_requested = False
         self.run = RunTally()
@@ -293,7 +276,7 @@ class ConversationState:
     def answer(self) -> str | None:
         """The agent's last words on the active branch: what it finished with, or its last message."""
         for event in reversed(self._branch.shown):
-            if isinstance(event, ObservationEvent) and event.data.get("finished") is True:
+            if isinstance(event, ObservationEvent) and event.finished:
                 return str(event.data.get("message") or event.text)
             if isinstance(event, MessageEvent) and event.source == "agent":
                 return event.text
@@ -336,7 +319,7 @@ class ConversationState:
             "run": self.run.values(),
             "receipts": self._receipts.values(),
             "shown": list(branch.shown),
-            "open": {key: (a.event, a.approval, a.started) for key, a in branch.open_actions.items()},
+            "open": {key: (a.event, a.assessment, a.approval, a.started) for key, a in branch.open_actions.items()},
             "prompt": branch.prompt,
             "last_user_seq": branch.last_user_seq,
             "seen_by_finish": self.seen_by_finish,
@@ -354,6 +337,9 @@ class ConversationState:
 
     def _fold_agent(self, event: AgentConfigured) -> None:
         self.agent = event
+
+    def _fold_workspace(self, event: WorkspaceOpened) -> None:
+        self.workspace = event
 
     def _fold_unknown(self, event: UnknownEvent) -> None:
         if event.critical:
@@ -424,6 +410,7 @@ class ConversationState:
         UsageEvent: _fold_usage,
         ConversationStateUpdateEvent: _fold_fact,
         AgentConfigured: _fold_agent,
+        WorkspaceOpened: _fold_workspace,
         PauseEvent: _fold_pause,
         InterruptEvent: _fold_interrupt,
         ConversationErrorEvent: _fold_error,

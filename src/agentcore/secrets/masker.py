@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar, final
 
 from pydantic import BaseModel
 
-from agentcore.events import ActionApproved, ActionEvent, EventBase
+from agentcore.events import ActionApproved, ActionAssessed, ActionEvent, EventBase
 from agentcore.messages import DocumentBlock, ImageBlock, ReasoningBlock, ThinkingBlock
 from agentcore.secrets.forms import check_value, encoded_forms
 from agentcore.secrets.leaves import LeafMap, text_fields
@@ -105,7 +105,7 @@ class Masker:
         changes: dict[str, Any] = {}
         for name in text_fields(type(model)):
             value = getattr(model, name)
-            if isinstance(model, (ActionEvent, ActionApproved)) and name == "arguments":
+            if isinstance(model, (ActionEvent, ActionAssessed, ActionApproved)) and name == "arguments":
                 # An action that waits through a restart gets its values back by name, so that here a name has to
                 # stand for exactly what it replaced.
                 masked = self._restorable(value)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from agentcore.events import ActionEvent
+from agentcore.security.check import RatedAction
 
 __all__ = ["Approve", "Confirm", "Reject", "read_answer"]
 
@@ -33,7 +34,7 @@ class Reject:
     """Who says so."""
 
 
-Confirm: TypeAlias = Callable[[ActionEvent], Awaitable[bool | Approve | Reject]]
+Confirm: TypeAlias = Callable[[RatedAction], Awaitable[bool | Approve | Reject]]
 """An async function of the program that is asked about each action that needs confirmation. True is `Approve()`, False is
 `Reject()`."""
 

@@ -5,6 +5,13 @@ from agentcore.workspace.local import LocalWorkspace as LocalWorkspace
 from agentcore.workspace.protocol import Command as Command
 from agentcore.workspace.protocol import Process as Process
 from agentcore.workspace.protocol import Workspace as Workspace
+from agentcore.workspace.registry import WorkspaceFactory as WorkspaceFactory
+from agentcore.workspace.registry import WorkspaceRegistry as WorkspaceRegistry
+from agentcore.workspace.registry import register_workspace as register_workspace
+from agentcore.workspace.registry import resolve_workspace as resolve_workspace
+from agentcore.workspace.spec import RecordableWorkspace as RecordableWorkspace
+from agentcore.workspace.spec import WorkspaceSpec as WorkspaceSpec
+from agentcore.workspace.spec import record_workspace as record_workspace
 from agentcore.workspace.values import ChangeStatus as ChangeStatus
 from agentcore.workspace.values import CommandResult as CommandResult
 from agentcore.workspace.values import Entry as Entry

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self, final
 
 import anyio
+from pydantic import JsonValue
 
 from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
 from agentcore.workspace.capture import run_to_end
@@ -26,6 +27,7 @@ from agentcore.workspace.guard import GUARD
 from agentcore.workspace.private import make_private_folder, remove_private_folder
 from agentcore.workspace.process import LocalProcess, open_local_process
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
+from agentcore.workspace.spec import WorkspaceSpec
 from agentcore.workspace.starting import Order
 from agentcore.workspace.threads import FILES, STARTS
 from agentcore.workspace.values import CommandResult, Entry, GitChange
@@ -82,6 +84,15 @@ class LocalWorkspace:
     @property
     def is_open(self) -> bool:
         return self._open
+
+    def record(self) -> WorkspaceSpec:
+        """Return the absolute folder; of variables that were given, the names alone."""
+        params: dict[str, JsonValue] = {"root": self.root}
+        if self._inherit is not True:
+            params["inherit_env"] = False if self._inherit is False else list(self._inherit)
+        if self._env:
+            params["env"] = list(self._env)
+        return WorkspaceSpec(kind="local", params=params)
 
     async def __aenter__(self) -> Self:
         if self._open:

@@ -17,8 +17,10 @@ from typing import Any
 
 import anyio
 
+from agentcore.assessment import Assessment
 from agentcore.events import (
     ActionApproved,
+    ActionAssessed,
     ActionEvent,
     ActionStarted,
     AgentConfigured,
@@ -50,6 +52,7 @@ from agentcore.events import (
     UnknownFact,
     UsageEvent,
     UserRejectObservation,
+    WorkspaceOpened,
 )
 from agentcore.messages import (
     ImageBlock,
@@ -96,20 +99,25 @@ def groups() -> list[list[Event]]:
         "call_1",  # some providers use an id twice
         arguments={"command": "rm -r build", "n": [1, 2.5, None, True, {"deep": "żółw 🐢"}]},
         after=(TextBlock(text="And then."),),
-        risk=SecurityRisk.HIGH,
-        confirm=True,
+    )
+    parts = (
+        Assessment(by="tool", risk=SecurityRisk.HIGH),
+        Assessment(by="house rules", verdict="ask", reason="It deletes."),
+    )
+    assessed = ActionAssessed(
+        cause="ev_second", verdict="ask", risk=SecurityRisk.HIGH, parts=parts, arguments={"command": "rm -r build/"}
     )
     third = action("ev_third", "call_3", arguments={}, malformed="{command: ls")
     schema = ToolSchema(name="terminal", description="Runs a command.", parameters={"type": "object"})
     return [
-        [AgentConfigured(agent={"llm": {"model": "scripted"}}, missing=("tools.custom",))],
+        [AgentConfigured(agent={"llm": {"model": "scripted"}}, missing=("tools.custom",)), WorkspaceOpened(workspace="local", spec={"root": "/srv/project"})],
         [SystemPromptEvent(prompt="You are careful.", tools=(schema,))],
         [fact(LimitsSet(limits=Limits(steps=50, cost=Decimal("2.50")))), fact(PolicySet(policy={"name": "always"}))],
         [fact(SecretsRegistered(names=("TOKEN",))), fact(TitleSet(title="A title")), fact(TagsSet(tags={"team": "a"}))],
         [MessageEvent(id="ev_task", source="user", message=Message.user("Do it. \u2028", ImageBlock(url="https://example.org/a.png")))],
         [status(ConversationStatus.RUNNING, "run")],
         [RetryEvent(attempt=1, error="overloaded", delay=0.5)],
-        [first, second, third, UsageEvent(model="scripted", reply_id="reply_1", view_seq=8, usage=Usage(requests=1, input_tokens=100, output_tokens=20, known_cost=Decimal("0.0125")), stop_reason="tool_calls", seconds=1.25), ActionStarted(cause="ev_first")],
+        [first, second, third, UsageEvent(model="scripted", reply_id="reply_1", view_seq=9, usage=Usage(requests=1, input_tokens=100, output_tokens=20, known_cost=Decimal("0.0125")), stop_reason="tool_calls", seconds=1.25), assessed, ActionStarted(cause="ev_first")],
         [ObservationEvent(cause="ev_first", tool_name="terminal", call_id="call_1", content=(TextBlock(text=LARGE), ImageBlock(data="aGk=", media_type="image/png")), data={"exit_code": 0})],
         [AgentErrorEvent(cause="ev_third", tool_name="terminal", call_id="call_3", error="That is no JSON.", code="bad_arguments")],
         [status(ConversationStatus.WAITING_FOR_CONFIRMATION)],
@@ -121,7 +129,7 @@ def groups() -> list[list[Event]]:
         [CondensationRequest(), Condensation(forgotten=("ev_first",), summary="It looked."), CondensationSummaryEvent(summary="It looked.")],
         [PauseEvent(source="user"), status(ConversationStatus.PAUSED)],
         [status(ConversationStatus.RUNNING, "run"), InterruptEvent(source="user", partial_text="I was ab", reason="too slow")],
-        [HeadMoved(source="user", to=15), fact(Forked(conversation_id="another", at=3))],
+        [HeadMoved(source="user", to=17), fact(Forked(conversation_id="another", at=3))],
         [ConversationErrorEvent(code="steps", detail="50 steps were taken.")],
         [UnknownEvent.model_validate({"kind": "dream", "about": {"sheep": 3}}), fact(UnknownFact.model_validate({"fact": "mood", "mood": "good"}))],
         [MessageEvent(source="user", message=Message.user("blob:sha256:is how this message begins")).model_copy(update={"later": 1})],
@@ -153,6 +161,7 @@ async def main(folder: str) -> None:
         "settled": [seq for seq in range(state.head + 1) if state.is_settled(seq)],
         "shown": [event.seq for event in state.shown],
         "open": sorted(state.open_actions),
+        "workspace": None if state.workspace is None else state.workspace.spec,
         "status": state.status,
         "status_code": state.status_code,
         "usage": json.loads(state.usage.model_dump_json()),

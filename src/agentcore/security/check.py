@@ -1,0 +1,101 @@
+"""Checks: what has a say in whether an action may start.
+
+Above: the conversation, which asks the checks about the calls of each reply, combines what they say and records it. A
+policy is a check; so is whatever else analyzes, allows, asks or denies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, TypeAlias
+
+from agentcore.assessment import Assessment
+from agentcore.events import ActionEvent
+from agentcore.record import ConversationState
+from agentcore.risk import SecurityRisk
+
+__all__ = ["CHECK_SECONDS", "Analyzer", "Check", "CheckContext", "Opinion", "RatedAction", "ToolHints", "rated"]
+
+CHECK_SECONDS: Final = 60.0
+"""How long a policy may take that answers later."""
+
+
+class RatedAction(ActionEvent):
+    """An action with the risk that is known of it: what policies and confirmation callbacks are asked about."""
+
+    risk: SecurityRisk = SecurityRisk.UNKNOWN
+
+
+def rated(action: ActionEvent, risk: SecurityRisk) -> RatedAction:
+    """Add the risk to an action."""
+    return RatedAction.model_construct(_fields_set=None, **{**dict(action), "risk": risk})
+
+
+class ToolHints(Protocol):
+    """The tool's own word about what it does; `agentcore.tools.ToolAnnotations` has it."""
+
+    @property
+    def read_only(self) -> bool:
+        """It changes nothing."""
+        ...
+
+    @property
+    def destructive(self) -> bool:
+        """It may overwrite or delete."""
+        ...
+
+    @property
+    def idempotent(self) -> bool:
+        """Doing it twice is doing it once."""
+        ...
+
+    @property
+    def open_world(self) -> bool:
+        """It reaches beyond the workspace."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckContext:
+    """What a check may look at besides the action."""
+
+    risk: SecurityRisk = SecurityRisk.UNKNOWN
+    """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
+    tool: ToolHints
+    """What the tool says of itself: `read_only`, `destructive`, `idempotent`, `open_world`."""
+    workspace_root: str
+    """The folder of the workspace."""
+    state: ConversationState
+    """The conversation up to the request of this reply: to be read, and not to be changed."""
+
+
+Opinion: TypeAlias = Assessment | None
+"""What a check answers; None is no opinion."""
+
+
+class Check(Protocol):
+    """Has a say in whether an action may start. A class of your own meets it by having these three members."""
+
+    @property
+    def name(self) -> str:
+        """The name under which the log has its opinions."""
+        ...
+
+    @property
+    def timeout(self) -> float:
+        """How many seconds it may take where it is async. A late one counts as one that failed."""
+        ...
+
+    def assess(self, action: ActionEvent, context: CheckContext) -> Opinion | Awaitable[Opinion]:
+        """Give an opinion about the action, or None: `def`, which must answer at once, or `async def`."""
+        ...
+
+
+class Analyzer(Check, Protocol):
+    """A check that finds out the risk. Analyzers are asked first, and the others read what they found."""
+
+    @property
+    def is_analyzer(self) -> Literal[True]:
+        """Marks it as one. Where an analyzer fails, or is late, the risk is high and a person is asked."""
+        ...

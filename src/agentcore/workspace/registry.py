@@ -1,0 +1,88 @@
+"""Which recorded workspaces can be made again here.
+
+A log may come from anywhere, so a kind in it never decides what is imported. A workspace is made again only if a factory
+is registered under its kind: by this program (`register_workspace`) or by an installed distribution (an entry point in
+the group "agentcore.workspaces", as in `docker = "agentcore_sandbox.docker:restore"`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from agentcore.errors import AgentcoreError, WorkspaceError
+from agentcore.workspace.local import LocalWorkspace
+from agentcore.workspace.protocol import Workspace
+from agentcore.workspace.spec import WorkspaceSpec
+
+__all__ = ["ENTRY_POINTS", "WorkspaceFactory", "WorkspaceRegistry", "register_workspace", "resolve_workspace"]
+
+ENTRY_POINTS: Final = "agentcore.workspaces"
+"""The entry point group in which an installed distribution declares its kinds of workspaces."""
+
+WorkspaceFactory: TypeAlias = Callable[..., Workspace]
+"""Makes a workspace of its recorded parameters. It does not open it."""
+
+
+class WorkspaceRegistry:
+    """Factories of workspaces by kind. "local" is always among them."""
+
+    def __init__(self) -> None:
+        self._factories: dict[str, WorkspaceFactory] = {"local": _restore_local}
+
+    def register(self, kind: str, factory: WorkspaceFactory) -> None:
+        """Make workspaces recorded as this kind with this factory.
+
+        Raises:
+            ValueError: the kind has another factory, or is "custom".
+        """
+        if kind == "custom" or self._factories.setdefault(kind, factory) is not factory:
+            raise ValueError(f"The kind {kind!r} belongs to another workspace factory. Choose another name.")
+
+    def resolve(self, spec: WorkspaceSpec) -> Workspace:
+        """Make a recorded workspace again. It may import modules: call it in a worker thread where that must not block.
+
+        Raises:
+            WorkspaceError: its kind is not registered, or its factory refused the parameters.
+        """
+        if spec.kind == "custom":
+            of_class = spec.params.get("class", "the program's own")
+            raise WorkspaceError(f"its workspace (class {of_class}) has no record() from which it could be made again")
+        factory = self._factories.get(spec.kind) or _declared(spec.kind)
+        try:
+            return factory(**spec.params)
+        except (TypeError, ValueError, AgentcoreError) as error:
+            raise WorkspaceError(f"a workspace of the kind {spec.kind!r} cannot be made again: {error}") from error
+
+
+def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[str] | None = None) -> LocalWorkspace:
+    if env:
+        names = ", ".join(env)
+        raise WorkspaceError(f"the values of its variables ({names}) are not recorded; the folder was {root}")
+    return LocalWorkspace(root, inherit_env=tuple(inherit_env) if isinstance(inherit_env, list) else inherit_env)
+
+
+def _declared(kind: str) -> WorkspaceFactory:
+    """Load the factory that an installed distribution declares for the kind."""
+    # Here because importing it takes a fifth as long as importing pydantic, and few programs need it.
+    from importlib.metadata import entry_points  # noqa: PLC0415
+
+    points = {point.value: point for point in entry_points(group=ENTRY_POINTS, name=kind)}
+    if not points:
+        raise WorkspaceError(
+            f"no factory makes workspaces of the kind {kind!r}; install the package it is from, or use `register_workspace`"
+        )
+    if len(points) > 1:
+        raise WorkspaceError(f"several installed packages declare the kind {kind!r}: {', '.join(sorted(points))}")
+    (point,) = points.values()
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        raise WorkspaceError(f"{point.value!r}, which makes the kind {kind!r}, cannot be imported: {error}") from error
+
+
+# The one registry of the process, for programs that need no second one.
+_REGISTRY: Final = WorkspaceRegistry()
+
+register_workspace = _REGISTRY.register
+resolve_workspace = _REGISTRY.resolve
