@@ -8,6 +8,8 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from agentcore.llm.catalog import model_info
+from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
@@ -73,8 +75,12 @@ class LLM(LLMSettings):
     def _retried(self) -> RetryingModel:
         return RetryingModel(RoutedModel(self), self.retry_policy)
 
+    async def get_features(self) -> Features:
+        """Return what the model can do, as far as the list of models and the setting `features` say."""
+        return (await model_info(self)).features
+
     def record(self) -> dict[str, JsonValue]:
-        """Write it down, without keys: `LLM.model_validate` of it reads the key from the environment."""
+        """Write it down, without keys. `restore_model` makes it again, with the key of the environment."""
         return self.model_dump(mode="json")
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

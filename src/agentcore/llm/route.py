@@ -14,6 +14,8 @@ from importlib import import_module
 import anyio
 import anyio.to_thread
 
+from agentcore.llm.catalog import model_info
+from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext, DeltaStream, Model
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
@@ -51,6 +53,13 @@ class RoutedModel:
         choose = _choose or await _load()
         async with choose(self.settings).stream(messages, tools, context=context) as deltas:
             yield deltas
+
+    async def get_features(self) -> Features:
+        """Return what the model can do, as far as the list of models and the setting `features` say."""
+        return (await model_info(self.settings)).features
+
+    def record(self) -> None:
+        """Return None: an `LLM` is what is written down."""
 
 
 async def held_to_schemas(settings: LLMSettings) -> bool:
