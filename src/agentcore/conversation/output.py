@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
 from agentcore.conversation.core import Core
 from agentcore.events import ActionEvent, ObservationEvent
+from agentcore.tools import read_output
 
 __all__ = ["recorded_output"]
 
@@ -25,7 +24,7 @@ def recorded_output(core: Core) -> Any:
             finished = event.cause
         elif isinstance(event, ActionEvent) and event.id == finished:
             try:
-                return core.agent.output.model_validate(event.arguments.get("result"))
-            except ValidationError:
+                return read_output(core.agent.output, event.arguments.get("result"))
+            except ValueError:
                 return None
     return None
