@@ -194,9 +194,7 @@ async def test_an_address_that_only_the_log_names_is_refused_with_the_flag(llm: 
 async def test_a_bare_name_does_not_take_the_key_to_the_address_of_the_log(tmp_path: Path) -> None:
     state = await state_of(ELSEWHERE, coding_tools(), tmp_path)
     with pytest.raises(UsageError, match="--base-url"):
-        agent_of(
-            state, settings(AGENTCORE_MODEL="other", AGENTCORE_API_KEY="k"), model="other", base_url=None, retries=1
-        )
+        agent_of(state, OTHER, model="other", base_url=None, retries=1)
 
 
 async def test_the_key_goes_to_a_server_on_this_machine_only_where_a_flag_names_it(tmp_path: Path) -> None:
