@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
 from agentcore import Agent, Conversation, FileStore, Store
 from agentcore.agent import record_agent, restore_agent
@@ -29,8 +30,8 @@ class Facts(BaseModel):
     lines: list[Line]
 
 
-RIGHT = {"title": "a", "lines": [{"text": "b", "number": 1}, {"text": "c"}]}
-WRONG = {"title": "a", "lines": [{"number": 1}]}
+RIGHT: dict[str, JsonValue] = {"title": "a", "lines": [{"text": "b", "number": 1}, {"text": "c"}]}
+WRONG: dict[str, JsonValue] = {"title": "a", "lines": [{"number": 1}]}
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ async def edit_recorded_agent(store: Store, conversation_id: str, **changes: obj
 async def test_an_output_type_comes_back_as_its_schema_and_the_output_as_checked_data(
     tmp_path: Path, store: Store
 ) -> None:
-    lines: list[ScriptLine] = [
+    lines: Sequence[ScriptLine] = [
         call("finish", message="one", result=RIGHT),
         call("finish", message="two", result=WRONG),
         call("finish", message="two", result=RIGHT),
@@ -90,7 +91,7 @@ async def test_a_log_does_not_decide_what_is_imported(
         "from pydantic import BaseModel\n"
         "class X(BaseModel):\n    a: int\n"
     )
-    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     async with Conversation(Agent(llm=LLM(model="openai/gpt-5")), tmp_path, store=store, id="a"):
         pass
     await edit_recorded_agent(store, "a", output="module_of_a_stranger:X")

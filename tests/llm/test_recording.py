@@ -119,7 +119,7 @@ SCRIPTED = ScriptedLLM(["Hi."])
         (FallbackLLM(OWN, on=[OwnError]), "OwnError in `on` of FallbackLLM 'openai/qwen3'"),
         (RouterLLM({"a": OWN}, lambda request: "a"), "the selector of RouterLLM 'openai/qwen3'"),
         (RouterLLM({"a": SCRIPTED}, at_random("a")), "ScriptedLLM 'scripted'"),
-        (RateLimitedModel(OWN, estimate=lambda *_: 1), "the estimate of RateLimitedModel 'openai/qwen3'"),
+        (RateLimitedModel(OWN, estimate=lambda messages, tools: 1), "the estimate of RateLimitedModel 'openai/qwen3'"),
     ],
 )
 def test_what_can_not_be_written_down_of_a_model_is_named(model: Model, reason: str) -> None:
