@@ -8,13 +8,12 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from agentcore.llm.catalog import model_info
 from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel
-from agentcore.llm.route import RoutedModel, held_to_schemas
+from agentcore.llm.route import RoutedModel, held_to_schemas, look_up_features
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -77,7 +76,7 @@ class LLM(LLMSettings):
 
     async def get_features(self) -> Features:
         """Return what the model can do, as far as the list of models and the setting `features` say."""
-        return (await model_info(self)).features
+        return await look_up_features(self)
 
     def record(self) -> dict[str, JsonValue]:
         """Write it down, without keys. `restore_model` makes it again, with the key of the environment."""
