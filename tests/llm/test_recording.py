@@ -11,6 +11,7 @@ import pytest
 from pydantic import JsonValue
 
 from agentcore.agent import Agent, record_agent
+from agentcore.conversation import Conversation
 from agentcore.errors import ContentPolicy
 from agentcore.llm import (
     LLM,
@@ -35,7 +36,8 @@ from agentcore.llm import (
     restore_model,
 )
 from agentcore.llm.text_calls import TextToolCalls
-from agentcore.testing import ScriptedLLM
+from agentcore.testing import ScriptedLLM, call
+from agentcore.tools import ToolContext, tool
 
 CLAUDE = LLM(model="anthropic/claude-sonnet-4-5", api_key="sk-secret", temperature=0)
 OWN = LLM(model="qwen3", base_url="http://localhost:1/v1")
@@ -263,3 +265,18 @@ READS = LLM(model="openai/reads", features=Features(vision=False, context_window
 )
 async def test_a_wrapper_says_what_the_models_inside_can_do(model: Model, features: Features | None) -> None:
     assert await model_features(model) == features
+
+
+async def test_a_tool_is_told_through_a_wrapper_what_the_model_can_look_at() -> None:
+    told: list[bool | None] = []
+
+    @tool
+    async def look(ctx: ToolContext) -> str:
+        """Look."""
+        told.extend([await ctx.takes("image"), await ctx.takes("pdf")])
+        return "seen"
+
+    scripted = ScriptedLLM([call("look"), "Done."], features=Features(vision=True))
+    async with Conversation(Agent(llm=LimitedModel(scripted, AdaptiveLimiter()), tools=[look])) as conversation:
+        await conversation.run("Go.")
+    assert told == [True, None]
