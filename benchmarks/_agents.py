@@ -70,6 +70,13 @@ class QuickModel:
             await anyio.sleep(self._latency)
         yield _Stream(self._reply(self._asked))
 
+    async def get_features(self) -> None:
+        """Return None: it reads nothing."""
+        await anyio.lowlevel.checkpoint()
+
+    def record(self) -> None:
+        """Return None: it can't be written down."""
+
     def _reply(self, number: int) -> Reply:
         usage = Usage(requests=1, input_tokens=1000 + 300 * number, output_tokens=60, unpriced_requests=1)
         if number > self._steps:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -28,6 +28,7 @@ from agentcore.llm import (
     LLM,
     CallContext,
     Delta,
+    Model,
     ReasoningDelta,
     Reply,
     ResetDelta,
@@ -43,7 +44,19 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.testing import ChatProvider, Gate, ScriptLine, broken_off, call, calls, hang, say, serve_provider
+from agentcore.testing import (
+    ChatProvider,
+    Gate,
+    ModelContract,
+    Request,
+    ScriptLine,
+    broken_off,
+    call,
+    calls,
+    hang,
+    say,
+    serve_provider,
+)
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from agentcore.usage import Usage
 
@@ -114,8 +127,15 @@ class Route:
                 assert not [task for task in anyio.get_running_tasks() if task.name == "agentcore model call"]
 
 
-class RouteContract(Route):
-    """Replies, streams, errors and connections."""
+class RouteContract(Route, ModelContract):
+    """Replies, streams, errors and connections: what all models share, and what a route to a provider has besides."""
+
+    @asynccontextmanager
+    async def playing(
+        self, lines: Iterable[ScriptLine] | Callable[[Request], ScriptLine], *, repeat: bool = False
+    ) -> AsyncGenerator[Model]:
+        async with serve_provider(lines, api_key=KEY, repeat=repeat) as provider:
+            yield self.model_at(provider.base_url)
 
     async def test_a_reply_comes_whole_with_what_it_used_and_cost(self) -> None:
         line = calls(call("read", path="x"), text="Looking.", thinking="hm", usage=USED)
@@ -133,21 +153,6 @@ class RouteContract(Route):
         # 60 read at 0.15, 40 from the cache at 0.075, 9 written at 0.60 dollars a million.
         assert reply.usage == COUNTED.model_copy(update={"known_cost": Decimal("0.0000174")})
         assert reply.usage.cost == Decimal("0.0000174")
-
-    async def test_a_stream_says_the_same_in_pieces(self) -> None:
-        line = calls(call("read", path="x y"), call("stop"), text="Let me see.", thinking="a file", usage=USED)
-        async with self.asked(line, line) as (model, _):
-            whole = await model.complete(ASK)
-            deltas, reply = await read(model)
-        assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "Let me see."
-        assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == "a file"
-        assert [delta.index for delta in deltas if isinstance(delta, ToolCallDelta) and delta.name] == [0, 1]
-        assert len(deltas) > 5
-        assert reply.message.text == whole.message.text
-        assert [made.arguments for made in reply.message.tool_calls] == [
-            made.arguments for made in whole.message.tool_calls
-        ]
-        assert (reply.usage, reply.stop_reason, reply.model) == (whole.usage, whole.stop_reason, whole.model)
 
     async def test_a_server_that_cannot_stream_is_not_asked_to(self) -> None:
         line = calls(call("read", path="x"), text="Looking.", thinking="hm")
@@ -328,28 +333,6 @@ class RouteContract(Route):
                     tasks.cancel_scope.cancel()
                 await gate.left()
                 await provider.idle()
-
-    @pytest.mark.parametrize("streamed", [False, True])
-    async def test_cancelling_at_any_moment_leaves_nothing_behind(self, streamed: bool) -> None:
-        async with self.asked("one two three", repeat=True) as (model, provider):
-            await model.complete(ASK)
-            for moment in range(40):
-                with anyio.move_on_after(moment / 2_000):
-                    await (read(model) if streamed else model.complete(ASK))
-            assert (await model.complete(ASK)).message.text == "one two three"
-            assert provider.connections <= 2
-
-    async def test_many_calls_at_once_are_answered_each_its_own(self) -> None:
-        async with self.asked(lambda request: request.last.text, repeat=True) as (model, _):
-            replies: dict[int, str] = {}
-
-            async def ask(number: int) -> None:
-                replies[number] = (await model.complete([Message.user(f"number {number}")])).message.text
-
-            async with anyio.create_task_group() as tasks:
-                for number in range(50):
-                    tasks.start_soon(ask, number)
-        assert replies == {number: f"number {number}" for number in range(50)}
 
     async def test_connections_are_closed_with_the_event_loop_that_opened_them(self) -> None:
         async def ask() -> None:

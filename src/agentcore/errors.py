@@ -22,6 +22,7 @@ AgentcoreError
 │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
 │   ├── StructuredOutputError      what the model answered does not fit the type that was asked for
 │   └── ScriptExhausted            a scripted model was asked more often than it has replies
+├── AddressNotAllowed              a log names an address that nobody here named: no key is sent there
 ├── MediaError                     (also a ValueError) a file is nothing that models are shown, or too large
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
@@ -323,12 +324,28 @@ class StructuredOutputError(ModelError):
         """The `Usage` of both calls."""
 
 
+class AddressNotAllowed(AgentcoreError):
+    """A model from a log is at an address that neither its provider, nor the environment, nor the program names.
+
+    Not `AuthenticationError`, which says that a key was refused: here nothing was sent.
+    """
+
+    def __init__(self, model: str, address: str, variable: str) -> None:
+        super().__init__(
+            f"{model}: the log says that it is at {address}, which nobody here has named, so nothing is sent there. If the "
+            f"address is right, allow it with agentcore.llm.allow_base_url({address!r}), set {variable}, or pass the agent."
+        )
+        self.model = model
+        self.address = address
+        """Where the log says that the model is."""
+
+
 class MediaError(AgentcoreError, ValueError):
     """A file is no picture and no document that models are shown, or it is too large."""
 
 
 class SchemaError(AgentcoreError, TypeError):
-    """A function's signature, or a model, can't be described to a language model."""
+    """A signature or a model can't be described to a language model, or a JSON Schema can't be used to check data."""
 
 
 class ToolError(AgentcoreError):

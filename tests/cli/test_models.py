@@ -31,6 +31,8 @@ KEYED = settings(AGENTCORE_API_KEY="sk-now")
 MINE = settings(AGENTCORE_MODEL="mine")
 MOVED = settings(AGENTCORE_BASE_URL="http://127.0.0.1:2")
 PLAIN = settings()
+OTHER = settings(AGENTCORE_MODEL="other", AGENTCORE_API_KEY="sk-now")
+KEYED_SERVER = settings(AGENTCORE_API_KEY="sk-now", AGENTCORE_BASE_URL="http://127.0.0.1:3/v1")
 OWN_SERVER = settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1")
 GEMINI = read_settings(home="/h", model="gemini/y", environment={"GEMINI_API_KEY": "k"})
 
@@ -176,3 +178,34 @@ async def test_tools_that_could_not_be_recorded_are_named(tmp_path: Path) -> Non
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), [local], tmp_path)
     with pytest.raises(UsageError, match="the tool 'local'"):
         agent_of(state, PLAIN, model=None, base_url=None, retries=None)
+
+
+ELSEWHERE = LLM(model="mine", base_url="https://gateway.example/v1")
+
+
+@pytest.mark.parametrize("llm", [ELSEWHERE, FallbackLLM(LLM(model="anthropic/x"), ELSEWHERE)], ids=["one", "several"])
+async def test_an_address_that_only_the_log_names_is_refused_with_the_flag(llm: Model, tmp_path: Path) -> None:
+    state = await state_of(llm, coding_tools(), tmp_path)
+    for told in (PLAIN, KEYED):
+        with pytest.raises(UsageError, match=r"--base-url https://gateway\.example/v1"):
+            agent_of(state, told, model=None, base_url=None, retries=None)
+
+
+async def test_a_bare_name_does_not_take_the_key_to_the_address_of_the_log(tmp_path: Path) -> None:
+    state = await state_of(ELSEWHERE, coding_tools(), tmp_path)
+    with pytest.raises(UsageError, match="--base-url"):
+        agent_of(state, OTHER, model="other", base_url=None, retries=1)
+
+
+async def test_the_key_goes_to_a_server_on_this_machine_only_where_a_flag_names_it(tmp_path: Path) -> None:
+    state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:3/v1"), coding_tools(), tmp_path)
+    quiet = llm_of(agent_of(state, KEYED, model=None, base_url=None, retries=None))
+    assert (quiet.base_url, quiet.revealed_key) == ("http://127.0.0.1:3/v1", "")
+    keyed = llm_of(agent_of(state, KEYED_SERVER, model=None, base_url="http://127.0.0.1:3/v1", retries=None))
+    assert (keyed.base_url, keyed.revealed_key) == ("http://127.0.0.1:3/v1", "sk-now")
+
+
+async def test_a_limit_on_the_cost_is_checked_for_models_that_are_wrapped() -> None:
+    mine = LLM(model="mine", base_url="http://127.0.0.1:1")
+    with pytest.raises(UsageError, match="'openai/mine' costs"):
+        await check_model(FallbackLLM(LLM(model="openrouter/a/b"), mine), Limits(cost=Decimal(1)))

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from agentcore.errors import SchemaError
 from agentcore.schema import plain_schema
 
 
@@ -230,3 +231,17 @@ def test_every_array_says_what_is_in_it() -> None:
         "same": {"type": "array", "prefixItems": [integer, integer], "maxItems": 2, "items": integer},
         "old": {"type": "array", "prefixItems": [integer], "items": integer},
     }
+
+
+def test_references_that_multiply_are_refused() -> None:
+    parts = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(60)}
+    with pytest.raises(SchemaError, match="too large"):
+        plain_schema({"$defs": parts | {"a60": {}}, "$ref": "#/$defs/a0"})
+
+
+def test_a_schema_that_is_nested_too_deeply_is_refused() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(3_000):
+        schema = {"properties": {"a": schema}}
+    with pytest.raises(SchemaError, match="too deeply"):
+        plain_schema(schema)

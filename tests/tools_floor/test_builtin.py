@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentcore.errors import ToolArgumentsError
+from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import TextBlock
 from agentcore.risk import SecurityRisk
 from agentcore.tools import (
     AnyTool,
     FinishObservation,
     Observation,
+    OutputSchema,
     ToolContext,
     ToolSpec,
     finish_tool,
@@ -92,12 +93,25 @@ def test_the_message_is_found_under_its_other_names(arguments: dict[str, Any]) -
     assert (read.name, read.arguments, read.problem) == ("finish", {"message": "Done."}, None)
 
 
-def test_an_output_that_can_not_be_found_again_is_not_recorded() -> None:
+def test_an_output_is_recorded_as_its_schema_wherever_its_type_is() -> None:
     class Local(BaseModel):
         a: int
 
-    assert finish_tool(Local).spec is None
-    assert finish_tool(Report).spec == ToolSpec(name="finish", params={"output": f"{__name__}:Report"})
+    schema = Local.model_json_schema()
+    assert finish_tool(Local).spec == ToolSpec(name="finish", params={"output": {"name": "Local", "schema": schema}})
+
+
+def test_an_output_that_is_a_schema_is_checked_and_stays_plain_data() -> None:
+    finish = finish_tool(OutputSchema("Report", Report.model_json_schema()))
+    assert finish.schema == finish_tool(Report).schema
+    (name,) = Report.model_json_schema()["required"]
+    with pytest.raises(ToolArgumentsError, match=f"'{name}' is a required property"):
+        finish.parse({"message": "Done.", "result": {}})
+
+
+def test_a_schema_that_is_none_is_refused() -> None:
+    with pytest.raises(SchemaError, match="`type`"):
+        OutputSchema("x", {"type": "text"})
 
 
 async def test_a_tool_may_be_made_while_the_event_loop_runs() -> None:

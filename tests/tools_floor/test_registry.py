@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel, JsonValue
@@ -143,9 +144,10 @@ def test_a_log_can_name_nothing_but_tools(registry: ToolRegistry, path: str) -> 
         registry.resolve(function_spec(path))
 
 
-def test_a_log_can_name_nothing_but_a_model_as_output(registry: ToolRegistry) -> None:
-    with pytest.raises(ToolNotFound, match="no model"):
-        registry.resolve(ToolSpec(name="finish", params={"output": f"{__name__}:not_a_tool"}))
+@pytest.mark.parametrize("output", [f"{__name__}:Report", {"name": "x", "schema": {"type": "text"}}, {"name": "x"}])
+def test_an_output_that_is_no_schema_is_refused(registry: ToolRegistry, output: Any) -> None:
+    with pytest.raises(ToolNotFound, match="refused its parameters"):
+        registry.resolve(ToolSpec(name="finish", params={"output": output}))
 
 
 @pytest.fixture

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
 from agentcore.context import AgentContext, Condenser
-from agentcore.llm import Model, record_model, restore_model
+from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
 from agentcore.stuck import StuckThresholds
-from agentcore.tools import AnyTool, Tool, ToolSpec, finish_tool, resolve_tool, think_tool
+from agentcore.tools import (
+    AnyTool,
+    OutputSchema,
+    Tool,
+    ToolSpec,
+    finish_tool,
+    output_schema_of,
+    resolve_tool,
+    think_tool,
+)
 
 __all__ = ["Agent", "record_agent", "restore_agent"]
 
@@ -35,8 +43,9 @@ class Agent:
     """What it is told beyond its prompt."""
     condenser: Condenser | None = None
     """Makes the history shorter when it decides to; None keeps all of it."""
-    output: type[BaseModel] | None = None
-    """The type of `RunResult.output`: the agent then has to finish with a value of it."""
+    output: type[BaseModel] | OutputSchema | None = None
+    """The type of `RunResult.output`: the agent then has to finish with a value of it. A conversation that is resumed
+    without the agent has the type's JSON Schema here, and plain data that fits it as its output."""
     system_prompt: str | None = None
     """Replaces the prompt that agentcore brings."""
     max_parallel_calls: int = 8
@@ -80,7 +89,7 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     if (llm := record_model(agent.llm)) is not None:
         recorded["llm"] = llm
     else:
-        missing.append(f"the model ({type(agent.llm).__name__} {agent.llm.name!r})")
+        missing.append(f"the model ({describe_unrecorded(agent.llm)})")
     tools: list[JsonValue] = []
     for tool in agent.tools:
         if tool.spec is None:
@@ -93,39 +102,41 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     if agent.condenser is not None:
         missing.append(f"the condenser ({type(agent.condenser).__name__})")
     if agent.output is not None:
-        recorded["output"] = f"{agent.output.__module__}:{agent.output.__qualname__}"
-        if "<locals>" in agent.output.__qualname__ or agent.output.__module__ == "__main__":
-            missing.append(f"the output type {agent.output.__qualname__!r}")
+        recorded["output"] = output_schema_of(agent.output)
     recorded["system_prompt"] = agent.system_prompt
     recorded["stuck"] = None if agent.stuck is None else agent.stuck.model_dump(mode="json")
     return recorded, tuple(missing)
 
 
-def restore_agent(recorded: dict[str, Any]) -> Agent:
+def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agent:
     """Make the agent again that `record_agent` wrote down with nothing missing.
 
+    Nothing is imported that only the record names. It may take a while: call it in a worker thread.
+
+    Args:
+        recorded: What `record_agent` gave.
+        llm: The model to work with, in place of the recorded one.
+
     Raises:
-        AgentcoreError: a tool is not registered here.
+        AgentcoreError: a tool is not registered here, or the model is at an address that nobody here named.
         ValueError: it does not describe an agent.
-        TypeError: what it names as the output is not a pydantic model.
     """
-    output = recorded.get("output")
     return Agent(
-        llm=restore_model(recorded["llm"]),
+        llm=restore_model(recorded["llm"]) if llm is None else llm,
         tools=tuple(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
         context=None if recorded.get("context") is None else AgentContext.model_validate(recorded["context"]),
-        output=None if output is None else _find_output(output),
+        output=_restore_output(recorded.get("output")),
         system_prompt=recorded.get("system_prompt"),
         max_parallel_calls=recorded["max_parallel_calls"],
         stuck=None if recorded.get("stuck") is None else StuckThresholds.model_validate(recorded["stuck"]),
     )
 
 
-def _find_output(address: str) -> type[BaseModel]:
-    module, _, qualname = address.partition(":")
-    found: Any = import_module(module)
-    for name in qualname.split("."):
-        found = getattr(found, name)
-    if not (isinstance(found, type) and issubclass(found, BaseModel)):
-        raise TypeError(f"{address!r} is not a pydantic model: it can't be the agent's output.")
-    return found
+def _restore_output(recorded: Any) -> OutputSchema | None:
+    if recorded is None:
+        return None
+    match recorded:
+        case {"name": str(name), "schema": {**schema}}:
+            return OutputSchema(name, schema)
+        case _:
+            raise ValueError(f"The recorded output {recorded!r} is not a name and a JSON Schema. Pass the agent.")

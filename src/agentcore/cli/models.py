@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
+from typing import Any, cast
 
 from pydantic import ValidationError
 
 from agentcore.agent import Agent, restore_agent
 from agentcore.cli.failures import UsageError, with_flags
 from agentcore.cli.settings import Settings
-from agentcore.errors import MissingExtra
-from agentcore.llm import LLM, Model
+from agentcore.errors import AddressNotAllowed, MissingExtra
+from agentcore.llm import LLM, Model, allow_base_url, record_model, restore_model
 from agentcore.llm.catalog import model_info
 from agentcore.llm.names import KEY_VARIABLES, PROVIDERS
 from agentcore.llm.native.hosts import goes_native
@@ -54,7 +55,7 @@ def agent_of(
         retries: How often a failed model call is tried again, as a flag said it.
 
     Raises:
-        UsageError: The model was not recorded and none was named.
+        UsageError: The model was not recorded and none was named, or only the log names its address.
         AgentcoreError: A tool that it had is not there.
     """
     if state.agent is None:
@@ -69,6 +70,8 @@ def agent_of(
             f"Conversation {state.conversation_id!r} worked with {', '.join(programs_own)}, which could not be recorded. "
             "Go on with it in the program that began it."
         )
+    if settings.base_url is not None:
+        allow_base_url(settings.base_url)
     several = _is_of_several(recorded.get("llm"))
     if several and model is None:
         if base_url is not None:
@@ -76,7 +79,7 @@ def agent_of(
                 f"Conversation {state.conversation_id!r} works with several models, each at an address of its own. "
                 "Name the one to go on with too: --model"
             )
-        return restore_agent(recorded)
+        return restore_agent(recorded, llm=_restored(cast("Mapping[str, Any]", recorded["llm"])))
     if "llm" not in recorded:
         if settings.model is None:
             raise UsageError(
@@ -89,16 +92,43 @@ def agent_of(
     else:
         before = LLM.model_validate(recorded["llm"])
         named = None if settings.model is None else _named(settings, server=before.base_url)
-        if named is None or named.model == before.model:
-            llm = _checked(before, settings, base_url=settings.base_url, retries=retries)
-        else:
-            llm = _checked(named, settings, base_url=None, retries=retries)
-    return replace(restore_agent({**recorded, "llm": llm.record()}), llm=llm)
+        llm = before if named is None or named.model == before.model else named
+        at = settings.base_url or llm.base_url
+        # Without a flag or a variable that names it, the address is the log's alone.
+        llm = cast("LLM", _restored({**llm.record(), "base_url": at}))
+        llm = _checked(llm, settings, retries=retries)
+    return restore_agent(recorded, llm=llm)
+
+
+def _restored(recorded: Mapping[str, Any]) -> Model:
+    try:
+        return restore_model(recorded)
+    except ValidationError as error:
+        raise UsageError(_first_problem(error)) from None
+    except AddressNotAllowed as error:
+        raise UsageError(
+            f"The log says that {error.model} is at {error.address}, which nobody here has named, so nothing is sent there. "
+            f"If the address is right, name it: --base-url {error.address}"
+        ) from None
 
 
 def _is_of_several(recorded: object) -> bool:
     """Say whether a recorded model is one that is made of others."""
     return isinstance(recorded, dict) and "kind" in recorded
+
+
+def _each_llm(recorded: Any) -> Iterator[LLM]:
+    """Give each `LLM` that a recorded model is made of."""
+    if isinstance(recorded, Mapping):
+        parts = cast("Mapping[str, Any]", recorded)
+        if "kind" not in parts and "model" in parts:
+            yield LLM.model_validate(parts)
+        else:
+            for part in parts.values():
+                yield from _each_llm(part)
+    elif isinstance(recorded, list):
+        for part in cast("list[Any]", recorded):
+            yield from _each_llm(part)
 
 
 def _model(settings: Settings, retries: int | None) -> LLM:
@@ -107,7 +137,7 @@ def _model(settings: Settings, retries: int | None) -> LLM:
             "Which model? Name it with --model or in AGENTCORE_MODEL: the provider and the model, "
             "as in anthropic/claude-sonnet-4-5."
         )
-    return _checked(_named(settings), settings, base_url=None, retries=retries)
+    return _checked(_named(settings), settings, retries=retries)
 
 
 def _named(settings: Settings, *, server: str | None = None) -> LLM:
@@ -121,9 +151,11 @@ def _named(settings: Settings, *, server: str | None = None) -> LLM:
         raise UsageError(_first_problem(error)) from None
 
 
-def _checked(llm: LLM, settings: Settings, *, base_url: str | None, retries: int | None) -> LLM:
+def _checked(llm: LLM, settings: Settings, *, retries: int | None) -> LLM:
     """Add what is not recorded of a model, and refuse at once what could only fail later."""
-    changes: dict[str, object] = {"api_key": settings.api_key, "base_url": base_url, "num_retries": retries}
+    # An empty key says that none may be sent where it is.
+    key = settings.api_key if llm.api_key is None else None
+    changes: dict[str, object] = {"api_key": key, "num_retries": retries}
     try:
         llm = llm.model_copy(update={name: value for name, value in changes.items() if value is not None})
     except ValidationError as error:
@@ -166,16 +198,15 @@ async def check_model(model: Model, limits: Limits) -> None:
     Raises:
         UsageError: Nobody knows the provider, or there is a limit on the cost and nobody knows the price.
     """
-    if not isinstance(model, LLM):
-        return  # several, or a program's own
-    if model.provider not in PROVIDERS:
-        raise _no_such_provider(model)
-    known = model.input_cost_per_token is not None or model.provider == _TELLS_ITS_COST
-    if limits.cost is not None and not known and (await model_info(model)).prices is None:
-        raise UsageError(
-            f"A limit of ${limits.cost} can't be kept: nobody here knows what {model.model!r} costs. "
-            "Lift it with --max-cost none (--max-steps works with any model)."
-        )
+    for llm in _each_llm(record_model(model)):
+        if llm.provider not in PROVIDERS:
+            raise _no_such_provider(llm)
+        known = llm.input_cost_per_token is not None or llm.provider == _TELLS_ITS_COST
+        if limits.cost is not None and not known and (await model_info(llm)).prices is None:
+            raise UsageError(
+                f"A limit of ${limits.cost} can't be kept: nobody here knows what {llm.model!r} costs. "
+                "Lift it with --max-cost none (--max-steps works with any model)."
+            )
 
 
 def changes_of_environment(
@@ -190,9 +221,10 @@ def changes_of_environment(
         base_url: The address, if a flag named it.
     """
     recorded = state.agent.agent.get("llm") if state.agent is not None else None
-    if recorded is None or _is_of_several(recorded) or not isinstance(agent.llm, LLM):
+    new = record_model(agent.llm)
+    if recorded is None or new is None or _is_of_several(recorded) or _is_of_several(new):
         return None
-    was, now = LLM.model_validate(recorded), agent.llm
+    was, now = LLM.model_validate(recorded), LLM.model_validate(new)
     if model is None and now.model != was.model:
         at = f" at {now.base_url}" if now.base_url is not None else ""
         return f"AGENTCORE_MODEL: now with {now.model}{at} (before: {was.model})"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import ValidationError
-
 from agentcore.agent import Agent
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
+from agentcore.tools import read_output
 
 __all__ = ["RunOutput"]
 
@@ -37,7 +36,7 @@ class RunOutput:
         for event in reversed(state.shown):
             if isinstance(event, ActionEvent) and event.id == finished_by:
                 try:
-                    return agent.output.model_validate(event.arguments.get("result"))
-                except ValidationError:
+                    return read_output(agent.output, event.arguments.get("result"))
+                except ValueError:
                     return None
         return None

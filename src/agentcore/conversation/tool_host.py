@@ -12,8 +12,7 @@ from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
 from agentcore.conversation.spool import GrowingSpool, open_spool, spool
 from agentcore.events import ActionEvent, MessageEvent, ObservationEvent
-from agentcore.llm import LLM
-from agentcore.llm.catalog import model_info
+from agentcore.llm import model_features
 from agentcore.messages import Message
 from agentcore.tools import Medium, ToolContext
 
@@ -79,12 +78,8 @@ class CallHost:
 
     async def takes(self, medium: Medium) -> bool | None:
         """Say whether the agent's model can look at it, as far as that is known."""
-        model = self._core.agent.llm
-        if not isinstance(model, LLM):
-            await checkpoint()
-            return None
-        features = (await model_info(model)).features
-        return features.vision if medium == "image" else features.pdf
+        features = await model_features(self._core.agent.llm)
+        return features and (features.vision if medium == "image" else features.pdf)
 
     def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         """Give what the newest observation of a tool recorded, whether the model is still shown it or not."""

@@ -1,5 +1,6 @@
 """Models: the protocol they share, what they say, and `LLM`, which speaks to providers."""
 
+from agentcore.llm.addresses import allow_base_url as allow_base_url
 from agentcore.llm.concurrency import AdaptiveLimiter as AdaptiveLimiter
 from agentcore.llm.concurrency import LimitedModel as LimitedModel
 from agentcore.llm.deltas import Delta as Delta
@@ -18,19 +19,24 @@ from agentcore.llm.model import DeltaStream as DeltaStream
 from agentcore.llm.model import Model as Model
 from agentcore.llm.model import ResponseSchema as ResponseSchema
 from agentcore.llm.model import RetryReport as RetryReport
+from agentcore.llm.model import describe_unrecorded as describe_unrecorded
+from agentcore.llm.model import model_features as model_features
+from agentcore.llm.model import record_model as record_model
 from agentcore.llm.parsing import Parsed as Parsed
 from agentcore.llm.parsing import parse as parse
 from agentcore.llm.parsing import parse_reply as parse_reply
 from agentcore.llm.rate_limit import RateLimitedModel as RateLimitedModel
 from agentcore.llm.rate_limit import TokenBucket as TokenBucket
-from agentcore.llm.recording import record_model as record_model
+from agentcore.llm.recording import MODEL_ENTRY_POINTS as MODEL_ENTRY_POINTS
+from agentcore.llm.recording import ModelFactory as ModelFactory
+from agentcore.llm.recording import register_model as register_model
 from agentcore.llm.recording import restore_model as restore_model
 from agentcore.llm.reply import Reply as Reply
 from agentcore.llm.retry import RetryingModel as RetryingModel
 from agentcore.llm.retry import RetryPolicy as RetryPolicy
-from agentcore.llm.router import ModelRequest as ModelRequest
 from agentcore.llm.router import RouterLLM as RouterLLM
-from agentcore.llm.router import Selector as Selector
-from agentcore.llm.router import at_random as at_random
-from agentcore.llm.router import by_length as by_length
-from agentcore.llm.router import by_media as by_media
+from agentcore.llm.selectors import ModelRequest as ModelRequest
+from agentcore.llm.selectors import Selector as Selector
+from agentcore.llm.selectors import at_random as at_random
+from agentcore.llm.selectors import by_length as by_length
+from agentcore.llm.selectors import by_media as by_media

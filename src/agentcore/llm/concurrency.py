@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final, Self
 
 import anyio
+from pydantic import JsonValue
 
 from agentcore.errors import ModelError, RateLimited
-from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.features import Features
+from agentcore.llm.model import (
+    CallContext,
+    DeltaStream,
+    Model,
+    RetryReport,
+    describe_unrecorded,
+    model_features,
+    record_model,
+)
 from agentcore.llm.reply import Reply
 from agentcore.llm.turns import Turns
 from agentcore.llm.watched import WatchedStream
@@ -45,6 +55,7 @@ class AdaptiveLimiter:
             raise ValueError(f"lowest={lowest}, start={start} and highest={highest} are not in this order, from 1.")
         if not 0 < shrink < 1:
             raise ValueError(f"shrink={shrink} is not between 0 and 1: the limit would not shrink.")
+        self._start = start
         self._lowest = lowest
         self._highest = highest
         self._shrink = shrink
@@ -71,6 +82,10 @@ class AdaptiveLimiter:
     def waiting(self) -> int:
         """Calls that wait for a place."""
         return len(self._turns)
+
+    def record(self) -> dict[str, JsonValue]:
+        """Write down the numbers that it was made with, as its arguments are called."""
+        return {"start": self._start, "lowest": self._lowest, "highest": self._highest, "shrink": self._shrink}
 
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[_Place]:
@@ -143,7 +158,10 @@ def _is_overload(error: Exception) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LimitedModel:
-    """A model whose calls wait for a place at a limiter. A stream holds its place until it is left."""
+    """A model whose calls wait for a place at a limiter. A stream holds its place until it is left.
+
+    Made again from a log, it has a limiter of its own with the same numbers: to share one, pass the agent again.
+    """
 
     model: Model
     limiter: AdaptiveLimiter
@@ -180,3 +198,21 @@ class LimitedModel:
                 raise
             # Outside: what the caller raises in the meantime says nothing of this model.
             yield WatchedStream(deltas, ended=lambda _: place.went_well(), failed=place.failed)
+
+    async def get_features(self) -> Features | None:
+        """Return what the model inside can do."""
+        return await model_features(self.model)
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Write down the model inside and the limiter's numbers."""
+        inner = record_model(self.model)
+        return inner and {"kind": "limited", "model": inner, "limiter": self.limiter.record()}
+
+    def describe_unrecorded(self) -> str:
+        """Name what of the model inside can't be written down."""
+        return describe_unrecorded(self.model)
+
+    @classmethod
+    def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
+        """Make it again of what `record` gave."""
+        return cls(restore(recorded["model"]), AdaptiveLimiter(**recorded["limiter"]))

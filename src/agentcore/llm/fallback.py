@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Final
+from typing import Any, Final, Self, cast
 
+from pydantic import JsonValue
+
+from agentcore import errors
 from agentcore.errors import (
     AuthenticationError,
     ModelConnectionError,
@@ -15,7 +18,16 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.llm.attempts import Attempts
-from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.features import Features, common_features
+from agentcore.llm.model import (
+    CallContext,
+    DeltaStream,
+    Model,
+    RetryReport,
+    describe_unrecorded,
+    model_features,
+    record_model,
+)
 from agentcore.llm.reply import Reply
 from agentcore.messages import Message, ToolSchema
 
@@ -85,6 +97,38 @@ class FallbackLLM:
 
         async with Attempts(open_next, turns.move_on) as stream:
             yield stream
+
+    async def get_features(self) -> Features | None:
+        """Return what all of the models can do."""
+        return common_features([await model_features(model) for model in self.models])
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Write down the models, and the errors by name."""
+        models = [record_model(model) for model in self.models]
+        if None in models or self._own_errors():
+            return None
+        return {
+            "kind": "fallback",
+            "models": cast("list[JsonValue]", models),
+            "on": [error.__name__ for error in self.on],
+        }
+
+    def describe_unrecorded(self) -> str:
+        """Name what can't be written down: a model, or an error of the program's own."""
+        unrecorded = [describe_unrecorded(model) for model in self.models if record_model(model) is None]
+        own = [f"{error.__name__} in `on` of FallbackLLM {self.name!r}" for error in self._own_errors()]
+        return ", ".join(unrecorded + own)
+
+    def _own_errors(self) -> list[type[ModelError]]:
+        return [error for error in self.on if getattr(errors, error.__name__, None) is not error]
+
+    @classmethod
+    def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
+        """Make it again of what `record` gave."""
+        on = [getattr(errors, name, None) for name in recorded["on"]]
+        if not all(isinstance(error, type) and issubclass(error, ModelError) for error in on):
+            raise ValueError(f"Not all of {recorded['on']!r} are errors of a model.")
+        return cls(*map(restore, recorded["models"]), on=cast("list[type[ModelError]]", on))
 
 
 class _Turns:

@@ -2,13 +2,14 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from agentcore._value import Value
 
-__all__ = ["Features"]
+__all__ = ["Features", "common_features"]
 
 _Tokens = Annotated[int, Field(gt=0)] | None
 
@@ -34,3 +35,20 @@ class Features(Value):
     """Whether it can be held to a JSON Schema."""
     mode: Literal["chat", "responses"] | None = None
     """The interface that it is listed with: with "responses" it has no other."""
+
+
+def common_features(features: Sequence[Features | None]) -> Features | None:
+    """Return what all of several models can do; what is not known of one of them is not known of all."""
+    known = [each for each in features if each is not None]
+    if not known or len(known) < len(features):
+        return None
+    return Features(**{name: _common([getattr(each, name) for each in known]) for name in Features.model_fields})
+
+
+def _common(values: Sequence[Any]) -> Any:
+    if False in values:
+        return False
+    if None in values:
+        return None
+    # The least of numbers; of words only those that are the same.
+    return min(values) if isinstance(values[0], int) else values[0] if len(set(values)) == 1 else None

@@ -8,11 +8,12 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
+from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel
-from agentcore.llm.route import RoutedModel, held_to_schemas
+from agentcore.llm.route import RoutedModel, held_to_schemas, look_up_features
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -73,8 +74,12 @@ class LLM(LLMSettings):
     def _retried(self) -> RetryingModel:
         return RetryingModel(RoutedModel(self), self.retry_policy)
 
+    async def get_features(self) -> Features:
+        """Return what the model can do, as far as the list of models and the setting `features` say."""
+        return await look_up_features(self)
+
     def record(self) -> dict[str, JsonValue]:
-        """Write it down, without keys: `LLM.model_validate` of it reads the key from the environment."""
+        """Write it down, without keys. `restore_model` makes it again, with the key of the environment."""
         return self.model_dump(mode="json")
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:

@@ -11,13 +11,25 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, Self
 
+from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
 from agentcore.llm.deltas import Delta
+from agentcore.llm.features import Features
 from agentcore.llm.reply import Reply
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["UNFINISHED", "CallContext", "DeltaStream", "Model", "ResponseSchema", "RetryReport"]
+__all__ = [
+    "UNFINISHED",
+    "CallContext",
+    "DeltaStream",
+    "Model",
+    "ResponseSchema",
+    "RetryReport",
+    "describe_unrecorded",
+    "model_features",
+    "record_model",
+]
 
 UNFINISHED = "The stream has not ended yet: read all of its deltas before asking for the reply."
 """What `DeltaStream.reply` says when it is asked too early."""
@@ -83,7 +95,7 @@ class DeltaStream(Protocol):
 class Model(Protocol):
     """Anything that answers messages.
 
-    Both methods read `messages` only while they run, and take any sequence. A stream holds no cancel scope and no task
+    `complete` and `stream` read `messages` only while they run, and take any sequence. A stream holds no cancel scope and no task
     group between two deltas, so that a caller may put a deadline around any part of reading it; leaving it early ends
     the call at the provider.
     """
@@ -112,3 +124,36 @@ class Model(Protocol):
             ModelError: There is no reply; raised when the stream is entered or while it is read.
         """
         ...
+
+    async def get_features(self) -> Features | None:
+        """Return what the model can do and what it accepts; None where that is not known."""
+        ...
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Return the model as a log holds it, without keys; None where it can't be written down.
+
+        What `kind` names in it is made again by what `agentcore.llm.register_model` or an entry point has for that kind.
+        """
+        ...
+
+
+# A model that was written for one program need not have more than the two methods that answer.
+
+
+async def model_features(model: Model) -> Features | None:
+    """Return what a model can do; None where that is not known, as where it has no `get_features`."""
+    if not hasattr(model, "get_features"):
+        await checkpoint()
+        return None
+    return await model.get_features()
+
+
+def record_model(model: Model) -> dict[str, JsonValue] | None:
+    """Return a model as a log holds it, without keys; None where it can't be written down, as where it has no `record`."""
+    return model.record() if hasattr(model, "record") else None
+
+
+def describe_unrecorded(model: Model) -> str:
+    """Name the part of a model because of which it can't be written down; a wrapper names it by `describe_unrecorded()`."""
+    describe: Callable[[], str] | None = getattr(model, "describe_unrecorded", None)
+    return f"{type(model).__name__} {model.name!r}" if describe is None else describe()

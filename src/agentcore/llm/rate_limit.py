@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import anyio
+from pydantic import JsonValue
 
 from agentcore.llm.estimate import estimate_tokens
-from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.features import Features
+from agentcore.llm.model import (
+    CallContext,
+    DeltaStream,
+    Model,
+    RetryReport,
+    describe_unrecorded,
+    model_features,
+    record_model,
+)
 from agentcore.llm.reply import Reply
 from agentcore.llm.turns import Turns
 from agentcore.llm.watched import WatchedStream
@@ -60,6 +71,10 @@ class TokenBucket:
         rate = self._per_second * _MINUTE
         return f"TokenBucket({rate:g}, burst={self._burst:g}, level={self._level:g}, waiting={len(self._turns)})"
 
+    def record(self) -> dict[str, JsonValue]:
+        """Write down the numbers that it was made with, as its arguments are called."""
+        return {"per_minute": self._per_second * _MINUTE, "burst": self._burst}
+
     async def take(self, amount: float = 1.0) -> None:
         """Wait until so much is there, and take it.
 
@@ -91,7 +106,8 @@ class RateLimitedModel:
     """A model whose calls wait until a bucket of requests and one of tokens have what they need.
 
     How many tokens a call uses is estimated before it and corrected by `Reply.usage` after it. A call that fails keeps
-    what it took, as providers count it too; each attempt of the model's own retries counts as a call.
+    what it took, as providers count it too; each attempt of the model's own retries counts as a call. Made again from a log,
+    it has buckets of its own with the same numbers: to share them, pass the agent again.
     """
 
     model: Model
@@ -127,6 +143,35 @@ class RateLimitedModel:
         async with self.model.stream(messages, tools, context=self._watched(context, estimated)) as deltas:
             # One that is left early keeps its estimate: nobody says what it used.
             yield WatchedStream(deltas, ended=lambda reply: self.correct(reply, estimated))
+
+    async def get_features(self) -> Features | None:
+        """Return what the model inside can do."""
+        return await model_features(self.model)
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Write down the model inside and the numbers of the buckets."""
+        inner = record_model(self.model)
+        if inner is None or self.estimate is not estimate_tokens:
+            return None
+        return {
+            "kind": "rate_limited",
+            "model": inner,
+            "requests": None if self.requests is None else self.requests.record(),
+            "tokens": None if self.tokens is None else self.tokens.record(),
+        }
+
+    def describe_unrecorded(self) -> str:
+        """Name what can't be written down: the program's own estimate, or what it is of the model inside."""
+        own = self.estimate is not estimate_tokens
+        return f"the estimate of RateLimitedModel {self.name!r}" if own else describe_unrecorded(self.model)
+
+    @classmethod
+    def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
+        """Make it again of what `record` gave."""
+        requests, tokens = (
+            None if each is None else TokenBucket(**each) for each in (recorded["requests"], recorded["tokens"])
+        )
+        return cls(restore(recorded["model"]), requests, tokens)
 
     def correct(self, reply: Reply, estimated: float) -> None:
         """Put what was used in place of what was estimated, where the provider says it."""

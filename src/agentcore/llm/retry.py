@@ -3,18 +3,27 @@
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import random
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 import anyio
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from agentcore._value import Value
 from agentcore.errors import ModelConnectionError, ModelError
 from agentcore.llm.attempts import Attempts
-from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport
+from agentcore.llm.features import Features
+from agentcore.llm.model import (
+    CallContext,
+    DeltaStream,
+    Model,
+    RetryReport,
+    describe_unrecorded,
+    model_features,
+    record_model,
+)
 from agentcore.llm.reply import Reply
 from agentcore.messages import Message, ToolSchema
 
@@ -113,6 +122,24 @@ class RetryingModel:
 
         async with Attempts(open_next, failed) as stream:
             yield stream
+
+    async def get_features(self) -> Features | None:
+        """Return what the model inside can do."""
+        return await model_features(self.model)
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Write down the model inside and the policy."""
+        inner = record_model(self.model)
+        return inner and {"kind": "retrying", "model": inner, "policy": self.policy.model_dump(mode="json")}
+
+    def describe_unrecorded(self) -> str:
+        """Name what of the model inside can't be written down."""
+        return describe_unrecorded(self.model)
+
+    @classmethod
+    def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
+        """Make it again of what `record` gave."""
+        return cls(restore(recorded["model"]), RetryPolicy.model_validate(recorded["policy"]))
 
 
 async def _next_delay(policy: RetryPolicy, attempt: int, error: ModelError, context: CallContext | None) -> float:

@@ -10,19 +10,22 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext, DeltaStream, Model
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["RoutedModel", "held_to_schemas"]
+__all__ = ["RoutedModel", "held_to_schemas", "look_up_features"]
 
 _choose: Callable[[LLMSettings], Model] | None = None
 _holds: Callable[[LLMSettings], Awaitable[bool]] | None = None
+_look_up: Callable[[LLMSettings], Awaitable[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,13 @@ class RoutedModel:
         async with choose(self.settings).stream(messages, tools, context=context) as deltas:
             yield deltas
 
+    async def get_features(self) -> Features:
+        """Return what the model can do, as far as the list of models and the setting `features` say."""
+        return await look_up_features(self.settings)
+
+    def record(self) -> None:
+        """Return None: an `LLM` is what is written down."""
+
 
 async def held_to_schemas(settings: LLMSettings) -> bool:
     """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
@@ -60,10 +70,25 @@ async def held_to_schemas(settings: LLMSettings) -> bool:
     return await _holds(settings)
 
 
+async def look_up_features(settings: LLMSettings) -> Features:
+    """Return what a model can do, as far as the list of models and the settings say."""
+    look_up = _look_up or await _load_catalog()
+    return (await look_up(settings)).features
+
+
 async def _load() -> Callable[[LLMSettings], Model]:
     global _choose, _holds
-    module = await anyio.to_thread.run_sync(
-        import_module, "agentcore.llm.choose", abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1)
-    )
+    module = await _import("agentcore.llm.choose")
     _choose, _holds = module.choose_route, module.holds_to_schemas
     return module.choose_route
+
+
+async def _load_catalog() -> Callable[[LLMSettings], Awaitable[Any]]:
+    global _look_up  # noqa: PLW0603 imported once, when it is first needed
+    _look_up = (await _import("agentcore.llm.catalog")).model_info
+    assert _look_up is not None
+    return _look_up
+
+
+async def _import(name: str) -> Any:
+    return await anyio.to_thread.run_sync(import_module, name, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))

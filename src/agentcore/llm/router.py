@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, Self, cast
 
-from agentcore.llm.estimate import estimate_tokens
-from agentcore.llm.model import CallContext, DeltaStream, Model
+from pydantic import JsonValue
+
+from agentcore.llm.features import Features, common_features
+from agentcore.llm.model import CallContext, DeltaStream, Model, describe_unrecorded, model_features, record_model
 from agentcore.llm.reply import Reply
-from agentcore.messages import DocumentBlock, ImageBlock, Message, ToolResultBlock, ToolSchema
+from agentcore.llm.selectors import KnownSelector, ModelRequest, Selector, restore_selector
+from agentcore.messages import Message, ToolSchema
 
-__all__ = ["ModelRequest", "RouterLLM", "Selector", "at_random", "by_length", "by_media"]
-
-
-class ModelRequest(NamedTuple):
-    """What a selector chooses by: what the model is asked."""
-
-    messages: Sequence[Message]
-    tools: Sequence[ToolSchema] = ()
-    context: CallContext | None = None
-
-    @property
-    def estimated_tokens(self) -> int:
-        """About how many tokens the model would read."""
-        return estimate_tokens(self.messages, self.tools)
-
-    @property
-    def has_images(self) -> bool:
-        """Whether there is a picture in it, sent by a person or shown by a tool."""
-        return self._has(ImageBlock)
-
-    @property
-    def has_documents(self) -> bool:
-        """Whether there is a document in it, sent by a person or shown by a tool."""
-        return self._has(DocumentBlock)
-
-    def _has(self, kind: type[ImageBlock | DocumentBlock]) -> bool:
-        blocks = [block for message in self.messages for block in message.content]
-        results = [block for block in blocks if isinstance(block, ToolResultBlock)]
-        return any(isinstance(block, kind) for block in [*blocks, *(b for r in results for b in r.content)])
-
-
-Selector = Callable[[ModelRequest], str | Awaitable[str]]
-"""Gives the key of the model to ask; may be async."""
+__all__ = ["RouterLLM"]
 
 
 class RouterLLM:
@@ -103,6 +73,35 @@ class RouterLLM:
         async with model.stream(messages, tools, context=context) as deltas:
             yield deltas
 
+    async def get_features(self) -> Features | None:
+        """Return what can be asked of it: what the selector sends to a model that takes it, else what all of them can do."""
+        features = {key: await model_features(model) for key, model in self.models.items()}
+        common = common_features(list(features.values()))
+        return self.select.improve(common, features) if isinstance(self.select, KnownSelector) else common
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Write down the models, and the selector where it is one of ours."""
+        models = {key: record_model(model) for key, model in self.models.items()}
+        if None in models.values() or not isinstance(self.select, KnownSelector):
+            return None
+        return {
+            "kind": "router",
+            "models": cast("dict[str, JsonValue]", models),
+            "select": self.select.model_dump(mode="json"),
+        }
+
+    def describe_unrecorded(self) -> str:
+        """Name what can't be written down: a model, or a selector of the program's own."""
+        unrecorded = [describe_unrecorded(model) for model in self.models.values() if record_model(model) is None]
+        own = [] if isinstance(self.select, KnownSelector) else [f"the selector of RouterLLM {self.name!r}"]
+        return ", ".join(unrecorded + own)
+
+    @classmethod
+    def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
+        """Make it again of what `record` gave."""
+        models = {key: restore(model) for key, model in recorded["models"].items()}
+        return cls(models, restore_selector(recorded["select"]))
+
     async def _chosen(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
     ) -> Model:
@@ -113,35 +112,3 @@ class RouterLLM:
             there = ", ".join(map(repr, self.models))
             raise LookupError(f"The selector chose {key!r}, and there is no such model. The keys there are: {there}.")
         return self.models[key]
-
-
-def by_media(*, text: str, multimodal: str) -> Selector:
-    """Choose `multimodal` where there is a picture or a document in the request, else `text`."""
-    return lambda request: multimodal if request.has_images or request.has_documents else text
-
-
-def by_length(*, short: str, long: str, tokens: int) -> Selector:
-    """Choose `short` while the request is estimated at no more than so many tokens, then `long`."""
-    return lambda request: short if request.estimated_tokens <= tokens else long
-
-
-def at_random(*keys: str, seed: str = "") -> Selector:
-    """Choose one of the keys by lot: the same one throughout a conversation, and again when it is resumed.
-
-    Args:
-        keys: A key that is given twice is chosen twice as often.
-        seed: Another one deals the conversations out otherwise.
-
-    Raises:
-        ValueError: there is no key.
-    """
-    if not keys:
-        raise ValueError("at_random() has nothing to choose from: give it keys.")
-
-    def select(request: ModelRequest) -> str:
-        conversation = None if request.context is None else request.context.conversation_id
-        # A text seeds by its digest, which is the same in every process.
-        draw = random.random() if conversation is None else random.Random(f"{seed}/{conversation}").random()  # noqa: S311 - deals out load; nothing depends on it
-        return keys[int(draw * len(keys))]
-
-    return select

@@ -8,14 +8,19 @@ limits, enums) is all still there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any, Final, cast
 from urllib.parse import unquote
 
 from pydantic import JsonValue
 
+from agentcore.errors import SchemaError
+
 __all__ = ["plain_schema"]
 
 _Json = dict[str, Any]
+
+_MOST_PARTS: Final = 20_000
+"""The most parts that a schema may come to: parts that refer to each other multiply when they are spelled out."""
 
 # Keywords that hold a schema, a list of schemas, or schemas by name. Everything else is data and is left alone.
 _SCHEMA = frozenset(
@@ -33,20 +38,30 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, JsonValue]:
     """Give the schema in the plain dialect; the one that was given stays as it is.
 
     A recursive part is spelled out once, titled, and where it comes back it is named instead.
+
+    Raises:
+        SchemaError: it is nested too deeply, or too large once nothing in it is a reference.
     """
-    return _Walk(dict(schema)).plain()
+    try:
+        return _Walk(dict(schema)).plain()
+    except RecursionError:
+        raise SchemaError("The JSON Schema is nested too deeply to be told to a model.") from None
 
 
 class _Walk:
     def __init__(self, root: _Json) -> None:
         self._root = root
         self._recursive: dict[str, bool] = {}
+        self._parts = 0
 
     def plain(self) -> _Json:
         return self._visit(self._root, None)
 
     def _visit(self, node: _Json, shown: set[str] | None) -> _Json:
         """`shown` holds the recursive parts that are spelled out already, from where the first of them began."""
+        self._parts += 1
+        if self._parts > _MOST_PARTS:
+            raise SchemaError("The JSON Schema is too large to be told to a model once its references are spelled out.")
         reference = node.get("$ref")
         if isinstance(reference, str):
             return self._follow(reference, node, shown)

@@ -15,6 +15,7 @@ from agentcore.testing.disk_wrapper import DiskOperationName as DiskOperationNam
 from agentcore.testing.disk_wrapper import DiskWrapper as DiskWrapper
 from agentcore.testing.faulty_disk import FaultyDisk as FaultyDisk
 from agentcore.testing.faulty_disk import Hang as Hang
+from agentcore.testing.model_contract import ModelContract as ModelContract
 from agentcore.testing.provider import ChatProvider as ChatProvider
 from agentcore.testing.provider import serve_provider as serve_provider
 from agentcore.testing.recording_disk import RecordingDisk as RecordingDisk

@@ -8,7 +8,7 @@ from typing import Self
 
 import anyio.lowlevel
 
-from agentcore.llm import CallContext, Delta, DeltaStream, Reply
+from agentcore.llm import CallContext, Delta, DeltaStream, Features, Reply
 from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, ToolSchema
 from agentcore.testing.script import Performance, Request, Script, ScriptLine
@@ -30,6 +30,7 @@ class ScriptedLLM:
         name: str = "scripted",
         record: bool = True,
         repeat: bool = False,
+        features: Features | None = None,
     ) -> None:
         """Make a model of a script.
 
@@ -38,12 +39,14 @@ class ScriptedLLM:
             name: What the model calls itself.
             record: Whether to keep the requests; a long run would hold every request's messages.
             repeat: Whether the script starts over after its last line.
+            features: What the model says that it can do.
         """
         self.name = name
         self.requests: list[Request] = []
         """What it was asked, in order."""
         self._script = Script(replies, name=name, repeat=repeat)
         self._record = record
+        self._features = features
 
     def __repr__(self) -> str:
         return f"ScriptedLLM(name={self.name!r}, replies played: {self._script.played})"
@@ -65,6 +68,14 @@ class ScriptedLLM:
         """Answer, a word at a time."""
         await anyio.lowlevel.checkpoint()
         yield _ScriptedStream(await self._next(messages, tools, context))
+
+    async def get_features(self) -> Features | None:
+        """Return what it was told that it can do."""
+        await anyio.lowlevel.checkpoint()
+        return self._features
+
+    def record(self) -> None:
+        """Return None: a script can't be written down."""
 
     async def _next(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None

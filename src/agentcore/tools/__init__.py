@@ -25,6 +25,9 @@ from agentcore.tools.observation import ContentObservation as ContentObservation
 from agentcore.tools.observation import JsonObservation as JsonObservation
 from agentcore.tools.observation import Observation as Observation
 from agentcore.tools.observation import TextObservation as TextObservation
+from agentcore.tools.output import OutputSchema as OutputSchema
+from agentcore.tools.output import output_schema_of as output_schema_of
+from agentcore.tools.output import read_output as read_output
 from agentcore.tools.registry import ToolFactory as ToolFactory
 from agentcore.tools.registry import ToolRegistry as ToolRegistry
 from agentcore.tools.registry import allow_imports as allow_imports

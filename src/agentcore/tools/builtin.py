@@ -3,17 +3,20 @@
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections.abc import Sequence
-from typing import Any, Final, cast
+from functools import partial
+from typing import Annotated, Any, Final, cast
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, create_model
+from pydantic_core import PydanticCustomError
 
 from agentcore.messages import ResultBlock
+from agentcore.schema import plain_schema
 from agentcore.tools.action import Action
 from agentcore.tools.annotations import ToolAnnotations
 from agentcore.tools.context import ToolContext
 from agentcore.tools.definition import Arguments, Tool
-from agentcore.tools.importing import import_path, look_up
 from agentcore.tools.observation import Observation, TextObservation
+from agentcore.tools.output import OutputSchema, output_schema_of, read_output
 from agentcore.tools.spec import ToolSpec
 
 __all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "think_tool"]
@@ -53,10 +56,13 @@ _HARMLESS: Final = {"read_only": True, "destructive": False, "idempotent": True,
 _OTHER_NAMES: Final = ("text", "summary", "answer", "final_answer", "response", "content", "task_completed")
 
 
-def finish_tool(output: type[BaseModel] | None = None) -> Tool[FinishAction, FinishObservation]:
+def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[FinishAction, FinishObservation]:
     """Make the tool with which the agent says that it is done.
 
-    With a model, the agent gives its output too: the action has it as `result`, checked and typed.
+    With an output, the agent gives that too: the action has it as `result`, checked, and typed where there is a type.
+
+    Raises:
+        SchemaError: the output's schema can't be told to a model.
     """
     action = FinishAction if output is None else _action_with(output)
     described = "Say that the work is done, or that it can't be done and why. Nothing happens after it."
@@ -72,7 +78,7 @@ def finish_tool(output: type[BaseModel] | None = None) -> Tool[FinishAction, Fin
         aliases=("submit", "done", "complete", "attempt_completion"),
         mend=_mend_finish,
         finishes=True,
-        spec=_finish_spec(output),
+        spec=ToolSpec(name="finish", params={} if output is None else {"output": output_schema_of(output)}),
     )
 
 
@@ -92,20 +98,25 @@ def think_tool() -> Tool[ThinkAction, TextObservation]:
     )
 
 
-def _action_with(output: type[BaseModel]) -> type[FinishAction]:
+def _action_with(output: type[BaseModel] | OutputSchema) -> type[FinishAction]:
     class FinishWith(FinishAction):
         # There is no source to look for attribute docstrings in, and looking would read files.
         model_config = ConfigDict(use_attribute_docstrings=False)
 
-    fields: dict[str, Any] = {"result": (output, Field(description="The result of the work."))}
+    result: Any = output
+    if isinstance(output, OutputSchema):
+        told = WithJsonSchema(plain_schema(output.schema))
+        result = Annotated[JsonValue, AfterValidator(partial(_checked, output)), told]
+    fields: dict[str, Any] = {"result": (result, Field(description="The result of the work."))}
     return create_model("FinishAction", __base__=FinishWith, __module__=__name__, **fields)
 
 
-def _finish_spec(output: type[BaseModel] | None) -> ToolSpec | None:
-    if output is None:
-        return ToolSpec(name="finish")
-    path = import_path(output)
-    return ToolSpec(name="finish", params={"output": path}) if path is not None and look_up(path) is output else None
+def _checked(output: OutputSchema, data: JsonValue) -> JsonValue:
+    try:
+        return read_output(output, data)
+    except ValueError as error:
+        # Not the error itself: pydantic would write "Value error, " before its words, and more behind them.
+        raise PydanticCustomError("output", "{words}", {"words": str(error).removesuffix(".")}) from error
 
 
 def _mend_finish(arguments: Arguments) -> Arguments:

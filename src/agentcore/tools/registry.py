@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from agentcore.errors import AgentcoreError, ToolNotFound
 from agentcore.tools.builtin import finish_tool, think_tool
 from agentcore.tools.definition import AnyTool, Tool
 from agentcore.tools.function import FUNCTION_SPEC
 from agentcore.tools.importing import look_up
+from agentcore.tools.output import OutputSchema
 from agentcore.tools.spec import ToolSpec
 
 if TYPE_CHECKING:
@@ -90,13 +91,8 @@ class ToolRegistry:
             )
         return cast("AnyTool", found)
 
-    def _finish(self, output: str | None = None) -> AnyTool:
-        if output is None:
-            return finish_tool()
-        model = self._load("finish", output)
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            raise ToolNotFound("finish", f"there is no model at {output!r} for its output.")
-        return finish_tool(model)
+    def _finish(self, output: Mapping[str, Any] | None = None) -> AnyTool:
+        return finish_tool(None if output is None else OutputSchema(**output))
 
     def _load(self, tool_name: str, path: str) -> Any:
         module = path.partition(":")[0]

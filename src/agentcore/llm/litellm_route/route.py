@@ -96,6 +96,13 @@ class LiteLLMModel:
             with anyio.move_on_after(library.END_SECONDS, shield=True):
                 await library.end(task)
 
+    async def get_features(self) -> Features:
+        """Return what the model can do, as far as the list of models and the setting `features` say."""
+        return (await model_info(self.settings)).features
+
+    def record(self) -> None:
+        """Return None: an `LLM` is what is written down."""
+
 
 class _Times:
     """When a request was made and when something came of it, by the event loop's clock."""

@@ -68,7 +68,8 @@ def common_options(settings: LLMSettings) -> dict[str, Any]:
 
 def _api_key(settings: LLMSettings) -> str | None:
     if settings.api_key is not None:
-        return find_key(settings)
+        # An empty one says that there is none: litellm is not to look for another.
+        return find_key(settings) or (None if settings.base_url is None else "none")
     if settings.base_url is not None and settings.provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
         return "none"  # servers of one's own mostly want no key; the client insists on one
     return None

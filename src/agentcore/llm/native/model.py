@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import anyio
 
+from agentcore.llm.catalog import model_info
+from agentcore.llm.features import Features
 from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.native.exchange import prepare
 from agentcore.llm.native.stream import NativeStream
@@ -54,3 +56,10 @@ class NativeModel:
             yield stream
         finally:
             await stream.aclose()
+
+    async def get_features(self) -> Features:
+        """Return what the model can do, as far as the list of models and the setting `features` say."""
+        return (await model_info(self.settings)).features
+
+    def record(self) -> None:
+        """Return None: an `LLM` is what is written down."""

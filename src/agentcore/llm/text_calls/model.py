@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final, Self
+
+from pydantic import JsonValue
 
 from agentcore.llm.deltas import Delta, ReasoningDelta, ResetDelta, TextDelta, ToolCallDelta
-from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream, Model
+from agentcore.llm.features import Features
+from agentcore.llm.model import (
+    UNFINISHED,
+    CallContext,
+    DeltaStream,
+    Model,
+    describe_unrecorded,
+    model_features,
+    record_model,
+)
 from agentcore.llm.reply import Reply
 from agentcore.llm.text_calls.format import write_messages
 from agentcore.llm.text_calls.prompt import tools_prompt
@@ -66,6 +77,25 @@ class TextToolCalls:
         call = _Call(messages, tools)
         async with self.model.stream(call.messages, context=self._context(tools, context)) as deltas:
             yield _TextStream(call, deltas)
+
+    async def get_features(self) -> Features | None:
+        """Return what the model inside can do, and that it calls tools and is held to no schema."""
+        features = await model_features(self.model)
+        return features and features.model_copy(update={"tool_calls": True, "response_schema": False})
+
+    def record(self) -> dict[str, JsonValue] | None:
+        """Write down the model inside and `stop`."""
+        inner = record_model(self.model)
+        return inner and {"kind": "text_calls", "model": inner, "stop": self.stop}
+
+    def describe_unrecorded(self) -> str:
+        """Name what of the model inside can't be written down."""
+        return describe_unrecorded(self.model)
+
+    @classmethod
+    def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
+        """Make it again of what `record` gave."""
+        return cls(restore(recorded["model"]), bool(recorded["stop"]))
 
     def _context(self, tools: Sequence[ToolSchema], context: CallContext | None) -> CallContext | None:
         if not tools:
