@@ -27,7 +27,17 @@ from agentcore.llm import LLM
 from agentcore.llm.catalog import model_info
 from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Medium, Observation, Resource, ToolContext, cut
+from agentcore.tools import (
+    OUTPUT_LIMIT,
+    AnyTool,
+    FunctionTool,
+    Medium,
+    Observation,
+    Resource,
+    ToolContext,
+    cut,
+    describe_answer,
+)
 
 __all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
 
@@ -377,6 +387,7 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
         content=tuple(content),
         data=data,
         is_error=observation.is_error,
+        display=describe_answer(call.tool, call.action, observation, core.secrets.masker.mask_model),
     )
 
 

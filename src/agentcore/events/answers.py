@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
+from agentcore.display import DisplayBlock
 from agentcore.events.base import EventBase
 from agentcore.messages import StoredResultBlock, TextBlock
 
@@ -31,6 +32,8 @@ class ObservationEvent(EventBase):
     """The observation's fields, for programs: an exit code, a diff, a path."""
     is_error: bool = False
     """The tool worked, and what it found is an error (a command that exited with 1, say)."""
+    display: tuple[DisplayBlock, ...] = ()
+    """How the tool shows the answer to people; empty: by the words of `content`. The model never sees it."""
 
     @property
     def text(self) -> str:

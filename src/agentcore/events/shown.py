@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
+from agentcore.display import DisplayBlock
 from agentcore.events.base import EventBase, Source
 from agentcore.messages import Block, Message, TextBlock, ToolSchema
 from agentcore.risk import SecurityRisk
@@ -60,6 +61,8 @@ class ActionEvent(EventBase):
     risk: Annotated[SecurityRisk, VERBATIM] = SecurityRisk.UNKNOWN
     confirm: bool = False
     """Whether a person must say yes before it starts."""
+    display: tuple[DisplayBlock, ...] = ()
+    """How the tool shows the call to people; empty: by its name and arguments. The model never sees it."""
 
     @property
     def thought(self) -> str:
