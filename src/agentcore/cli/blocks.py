@@ -50,11 +50,13 @@ class Call:
     """The rest of it: a longer command, a thought."""
     change: Sequence[Text] = ()
     """What it is to change, or the list that it is to make: the answer has what came of that."""
+    rest: Sequence[Text] = ()
+    """The arguments that the tool did not show, where all of the call is asked for."""
 
     @property
     def below(self) -> list[Text]:
         """All that stands below the title."""
-        return [*self.body, *self.change]
+        return [*self.body, *self.change, *self.rest]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,7 @@ def draw_call(
             case MarkdownBlock(place="message"):
                 body += _lines(block.text) if message else []
             case MarkdownBlock():
-                body += _lines(block.text, DIM) if block.text else []
+                body += [Text(style=DIM).append_text(line) for line in _draw(block, root, "...")]
             case CommandBlock() if not has_command:
                 has_command = True
                 first, *more = printable(block.command).split("\n")
@@ -125,14 +127,17 @@ def draw_call(
                 change += _draw(block, root, "...")
             case _:
                 body += _draw(block, root, "...")
-    if whole:
-        seen = "\n".join(line.plain for line in (title, *body, *change))
-        seen += "" if message else f"\n{message_of(event)}"
-        missing = {name: value for name, value in event.arguments.items() if not _is_seen(name, value, seen, root)}
-        for name, value in missing.items():
+    if not whole:
+        return Call(title, body, change)
+    said = (line.plain for line in (title, *body, *change))
+    seen = "\n".join((*said, printable("" if message else message_of(event) or "")))
+    rest: list[Text] = []
+    for name, value in event.arguments.items():
+        if not _is_seen(name, value, seen, root):
             line = Text()
-            body += [*(_add_arguments(line, {name: value}, longest)), *([line[1:]] if line else [])]
-    return Call(title, body, change)
+            below = _add_arguments(line, {name: value}, longest)
+            rest += below or [line[1:]]
+    return Call(title, body, change, rest)
 
 
 def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str = "...") -> Answer:
@@ -212,15 +217,16 @@ def _draw(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
         case ExcerptBlock(text=str() as text):
             return [Text(one_line(inside(block.path, root)), STRONG), *_lines(text)]
         case _:
-            return _lines(plain_text(block))
+            return _lines(plain_text(block) or f"[a block of kind {block.kind}, which only a newer version knows]", DIM)
 
 
 def _draw_markdown(line: str) -> Text:
-    """Draw a line as it is but for code spans, which are there to be copied: such a line is not folded."""
+    """Draw a line as it is but for its code spans. One that ends in its only span is not folded: that is there to be copied."""
     drawn = Text()
-    for piece, is_code in split_code_spans(line):
+    pieces = list(split_code_spans(line))
+    for piece, _ in pieces:
         drawn.append(piece)
-        drawn.no_wrap = drawn.no_wrap or is_code
+    drawn.no_wrap = len(pieces) <= 2 and bool(pieces) and pieces[-1][1]
     return drawn
 
 

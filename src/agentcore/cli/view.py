@@ -253,7 +253,7 @@ class View:
         title = styled(f"[{call.number}] " if call.number else "", DIM)
         say(self._console, title.append(drawn.title))
         if call.event.id not in self._seen_whole:
-            self._cut(call, drawn.body)
+            self._cut(call, [*drawn.body, *drawn.rest])
             call.change = drawn.change  # the answer has it as it came out
 
     def _progress(self, delta: StreamDelta) -> None:

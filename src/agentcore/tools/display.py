@@ -46,7 +46,7 @@ def bounded_display(blocks: Iterable[DisplayBlock], mask: MaskBlock) -> tuple[Di
     kept: list[DisplayBlock] = []
     room = DISPLAY_LIMIT
     for block in blocks:
-        if not isinstance(block, BlockBase):
+        if not isinstance(block, BlockBase):  # pyright: ignore[reportUnnecessaryIsInstance] a tool may return anything
             raise TypeError(f"a display is made of blocks, and {type(block).__name__} is not one")
         fitting = _fit(mask(block), room)
         if fitting is not None:

@@ -52,7 +52,7 @@ def read_many_tool(also: Sequence[str] = ()) -> Tool[ReadManyAction, ReadManyObs
         ),
         aliases=("read_many_files", "read_files"),
         mend=lambda arguments: {"paths" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
-        display_call=lambda action: heading(*map(code_span, action.paths), others(action, "paths")),
+        display_call=lambda action: heading(", ".join(map(code_span, action.paths)), others(action, "paths")),
         spec=ToolSpec(name="read_many", params=reach.params),
     )
 
