@@ -9,6 +9,20 @@ from typing import Any
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from agentcore.display import (
+    CommandBlock,
+    ConversationBlock,
+    DiffBlock,
+    DisplayBlock,
+    DisplayImage,
+    DisplayTask,
+    ExcerptBlock,
+    MarkdownBlock,
+    ProgressBlock,
+    TableBlock,
+    TasksBlock,
+    UnknownDisplay,
+)
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -61,7 +75,7 @@ from agentcore.messages import (
 from agentcore.risk import SecurityRisk
 from agentcore.usage import Limits, Usage
 
-__all__ = ["blocks", "events", "groups", "json_values", "logs", "messages"]
+__all__ = ["blocks", "display_blocks", "events", "groups", "json_values", "logs", "messages"]
 
 _words = st.text(max_size=12) | st.sampled_from(["blob:sha256:no", '"', "\\", "\u2028", "\0", "NaN", "\ufffd", "🐢"])
 _maybe_words = st.none() | _words
@@ -116,6 +130,19 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     _values(ProviderBlock, provider=_words, data=json_values),
 )
 _some_blocks = st.lists(blocks, max_size=3).map(tuple)
+display_blocks: st.SearchStrategy[DisplayBlock] = st.one_of(
+    _values(MarkdownBlock, text=_words, place=st.sampled_from(["body", "heading", "message"])),
+    _values(CommandBlock, command=_words, exit_code=st.none() | st.integers(0, 255), output=_maybe_words),
+    _values(DiffBlock, path=_maybe_words, diff=_words),
+    _values(ExcerptBlock, path=_words, first=st.none() | _count, text=_maybe_words),
+    _values(TableBlock, columns=st.tuples(_words), rows=st.lists(st.tuples(_words), max_size=2).map(tuple)),
+    _values(TasksBlock, tasks=st.tuples(_values(DisplayTask, title=_words, status=_words, notes=_words))),
+    _values(DisplayImage, blob=_words, media_type=_words, text=_maybe_words),
+    _values(ProgressBlock, label=_words, done=st.none() | st.floats(0, 1)),
+    _values(ConversationBlock, conversation_id=_words, title=_words),
+    _values(UnknownDisplay, kind=st.sampled_from(["map", "chart"]), text=_maybe_words),
+)
+_displays = st.lists(display_blocks, max_size=2).map(tuple)
 messages: st.SearchStrategy[Message] = _values(
     Message, role=st.sampled_from(["system", "user", "assistant", "tool"]), content=_some_blocks
 )
@@ -151,6 +178,7 @@ _FIELDS: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
         "after": _some_blocks,
         "risk": st.sampled_from(SecurityRisk),
         "confirm": st.booleans(),
+        "display": _displays,
     },
     CondensationSummaryEvent: {"summary": _words},
     ObservationEvent: {
@@ -159,6 +187,7 @@ _FIELDS: dict[type[Any], dict[str, st.SearchStrategy[Any]]] = {
         "content": st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
         "data": _objects,
         "is_error": st.booleans(),
+        "display": _displays,
     },
     UserRejectObservation: {"tool_name": _words, "call_id": _words, "reason": _words, "by": _maybe_words},
     AgentErrorEvent: {

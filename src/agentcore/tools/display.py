@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
+from pydantic_core import to_json
+
 from agentcore.display import DiffBlock, DisplayBlock, MarkdownBlock, plain_text
 from agentcore.display.blocks import BlockBase
 from agentcore.logs import get_logger
@@ -68,15 +70,19 @@ def _describe(
 
 def _fit(block: DisplayBlock, room: int) -> DisplayBlock | None:
     """Return the block with its longest string cut so that it fits, else its plain form, else None."""
-    excess = _size(block) - room
-    if excess <= 0:
+    size = _size(block)
+    if size <= room:
         return block
     strings = {name: value for name, value in block if isinstance(value, str)}
     name = max(strings, key=lambda name: len(strings[name]))
-    # A character takes at least one byte; a few more for the line feeds of the notice, which JSON escapes.
-    keep = len(strings[name]) - excess - 8
-    if keep >= _LEAST:
-        return block.model_copy(update={name: _cut(block, strings[name], keep)})
+    long = strings[name]
+    taken = len(to_json(long))
+    keep = len(long) * max(taken + room - size, 0) // taken
+    while keep >= _LEAST:
+        fitting = block.model_copy(update={name: _cut(block, long, keep)})
+        if _size(fitting) <= room:
+            return fitting
+        keep = keep * 3 // 4  # what is kept takes more bytes a character than the whole does
     return None if isinstance(block, MarkdownBlock) else _fit(MarkdownBlock(text=plain_text(block)), room)
 
 
@@ -84,9 +90,9 @@ def _cut(block: DisplayBlock, text: str, keep: int) -> str:
     if not isinstance(block, DiffBlock):
         return cut(text, keep, "the event itself")
     # Only the end goes: the lines below a gap would get wrong numbers.
-    notice = "\\ The diff goes on.\n"
+    notice = "\n\\ The diff goes on.\n"
     head = text[: keep - len(notice)]
-    return head[: head.rfind("\n") + 1] + notice
+    return (head.rpartition("\n")[0] or head) + notice
 
 
 def _size(block: DisplayBlock) -> int:
