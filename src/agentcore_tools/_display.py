@@ -20,11 +20,10 @@ def heading(*parts: str) -> tuple[MarkdownBlock, ...]:
 
 def others(action: Action, *shown: str) -> str:
     """Return the arguments that were given and are not shown otherwise, each with its name."""
-    names = {
-        name
-        for name, field in type(action).model_fields.items()
-        if name in action.model_fields_set and name not in shown and getattr(action, name) != field.default
-    }
+    names = action.model_fields_set.difference(shown)
+    if names:
+        fields = type(action).model_fields
+        names = {name for name in names if getattr(action, name) != fields[name].default}
     if not names:
         return ""
     values = action.model_dump(mode="json", include=names)

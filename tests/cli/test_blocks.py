@@ -141,7 +141,7 @@ class Trip(BaseModel):
 
 def test_what_the_agent_finishes_with_is_what_it_says_and_its_result_a_table() -> None:
     tool = finish_tool(Trip)
-    arguments = {"message": "Done.\nAll.", "result": {"city": "Rome", "days": [1, 2]}}
+    arguments: dict[str, Any] = {"message": "Done.\nAll.", "result": {"city": "Rome", "days": [1, 2]}}
     display = describe_call(tool, tool.parse(arguments), lambda block: block)
     event = ActionEvent(reply_id="re", tool_name="finish", call_id="c", arguments=arguments, display=display)
     assert message_of(event) == "Done.\nAll."

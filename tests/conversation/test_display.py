@@ -74,7 +74,7 @@ def refuse(*_: Any) -> Sequence[DisplayBlock]:
     raise LookupError("nothing to show")
 
 
-def broken() -> FunctionTool[..., str]:
+def broken() -> FunctionTool[..., Any]:
     @tool(display_call=refuse, display_answer=refuse)
     async def beep() -> str:
         """Beep."""

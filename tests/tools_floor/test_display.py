@@ -36,7 +36,7 @@ def size(blocks: Sequence[DisplayBlock]) -> int:
     return sum(len(block.model_dump_json().encode()) for block in blocks)
 
 
-def make(display: Callable[..., Any]) -> FunctionTool[..., str]:
+def make(display: Callable[[Any], Any]) -> FunctionTool[..., Any]:
     @tool(display_call=display, display_answer=lambda action, observation: display(action))
     async def shout(words: str) -> str:
         """Say it aloud."""
@@ -46,7 +46,10 @@ def make(display: Callable[..., Any]) -> FunctionTool[..., str]:
 
 
 def test_a_tool_of_its_own_display_is_shown_so_masked() -> None:
-    shout = make(lambda action: [MarkdownBlock(text=f"shouts {action.words}")])
+    def shouted(action: Any) -> Sequence[DisplayBlock]:
+        return [MarkdownBlock(text=f"shouts {action.words}")]
+
+    shout = make(shouted)
     action = shout.parse({"words": SECRET})
     (block,) = describe_call(shout, action, mask)
     assert block == MarkdownBlock(text="shouts <secret:TOKEN>")
@@ -68,19 +71,18 @@ def fail(_action: Any) -> Sequence[DisplayBlock]:
 
 
 @pytest.mark.parametrize(
-    "display",
-    [
-        fail,
-        lambda _: None,
-        lambda _: ["words"],
-        lambda _: [TextBlock(text="of a message")],
-        lambda _: [MarkdownBlock(text="\ud800")],
-    ],
+    "given", [None, ["words"], [TextBlock(text="of a message")], [MarkdownBlock(text="\ud800")], 3]
 )
-def test_a_display_that_fails_is_left_out_and_logged(
-    display: Callable[..., Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    shout = make(display)
+def test_a_display_that_is_none_is_left_out(given: Any) -> None:
+    def wrong(_action: Any) -> Any:
+        return given
+
+    shout = make(wrong)
+    assert describe_call(shout, shout.parse({"words": "hi"}), mask) == ()
+
+
+def test_a_display_that_fails_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    shout = make(fail)
     action = shout.parse({"words": "hi"})
     assert describe_call(shout, action, mask) == ()
     assert describe_answer(shout, action, TextObservation(text=""), mask) == ()
@@ -88,17 +90,28 @@ def test_a_display_that_fails_is_left_out_and_logged(
     assert SECRET not in caplog.text
 
 
+def of_rows(text: str) -> DisplayBlock:
+    return TableBlock(rows=((text[: len(text) // 2], text[len(text) // 2 :]),))
+
+
+def of_tasks(text: str) -> DisplayBlock:
+    return TasksBlock(tasks=tuple(DisplayTask(title=text[:10]) for _ in range(4_000)))
+
+
+def of_output(text: str) -> DisplayBlock:
+    return CommandBlock(command="ls", output=text)
+
+
+def of_words(text: str) -> DisplayBlock:
+    return MarkdownBlock(text=text)
+
+
+def of_changes(text: str) -> DisplayBlock:
+    return DiffBlock(path="a", diff=text)
+
+
 @pytest.mark.parametrize("piece", ["x", "ü\n", "\x01", "🐢"])
-@pytest.mark.parametrize(
-    "make_block",
-    [
-        lambda text: MarkdownBlock(text=text),
-        lambda text: CommandBlock(command="ls", output=text),
-        lambda text: DiffBlock(path="a", diff=text),
-        lambda text: TableBlock(rows=((text[: len(text) // 2], text[len(text) // 2 :]),)),
-        lambda text: TasksBlock(tasks=tuple(DisplayTask(title=text[:10]) for _ in range(4_000))),
-    ],
-)
+@pytest.mark.parametrize("make_block", [of_rows, of_tasks, of_output, of_words, of_changes])
 def test_blocks_together_take_no_more_than_the_limit(make_block: Callable[[str], DisplayBlock], piece: str) -> None:
     long = make_block(piece * 40_000)
     blocks = bounded_display([MarkdownBlock(text="first"), long, MarkdownBlock(text="last")], mask)

@@ -152,7 +152,7 @@ def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str =
                 states.append("".join(one_line(piece) for piece, _ in split_code_spans(block.text)))
             case CommandBlock():
                 command = block
-                written = _text_of(event) if block.output is None else block.output
+                written = event.text if block.output is None else block.output
                 output += [Text(line, DIM) for line in _read(written)]
             case ExcerptBlock(text=None):
                 output += output_lines(event.content)
@@ -295,10 +295,6 @@ def _is_seen(name: str, value: JsonValue, seen: str, root: str | None) -> bool:
 
 def _shorten(said: str, longest: int) -> str:
     return said if len(said) <= longest else f"{said[:longest]}... ({len(said):,} characters)"
-
-
-def _text_of(event: ObservationEvent) -> str:
-    return "\n".join(block.text for block in event.content if isinstance(block, TextBlock))
 
 
 def _read(text: str) -> list[str]:

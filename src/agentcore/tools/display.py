@@ -50,10 +50,14 @@ def bounded_display(blocks: Iterable[DisplayBlock], mask: MaskBlock) -> tuple[Di
     for block in blocks:
         if not isinstance(block, BlockBase):  # pyright: ignore[reportUnnecessaryIsInstance] a tool may return anything
             raise TypeError(f"a display is made of blocks, and {type(block).__name__} is not one")
-        fitting = _fit(mask(block), room)
-        if fitting is not None:
-            kept.append(fitting)
-            room -= _size(fitting)
+        masked = mask(block)
+        size = _size(masked)
+        if size > room:
+            masked = _cut_to(masked, size, room)
+            size = 0 if masked is None else _size(masked)
+        if masked is not None:
+            kept.append(masked)
+            room -= size
     return tuple(kept)
 
 
@@ -68,11 +72,8 @@ def _describe(
         return ()
 
 
-def _fit(block: DisplayBlock, room: int) -> DisplayBlock | None:
-    """Return the block with its longest string cut so that it fits, else its plain form, else None."""
-    size = _size(block)
-    if size <= room:
-        return block
+def _cut_to(block: DisplayBlock, size: int, room: int) -> DisplayBlock | None:
+    """Return a block that is too large with its longest string cut so that it fits, else its plain form, else None."""
     strings = {name: value for name, value in block if isinstance(value, str)}
     name = max(strings, key=lambda name: len(strings[name]))
     long = strings[name]
@@ -83,7 +84,11 @@ def _fit(block: DisplayBlock, room: int) -> DisplayBlock | None:
         if _size(fitting) <= room:
             return fitting
         keep = keep * 3 // 4  # what is kept takes more bytes a character than the whole does
-    return None if isinstance(block, MarkdownBlock) else _fit(MarkdownBlock(text=plain_text(block)), room)
+    if isinstance(block, MarkdownBlock):
+        return None
+    plain = MarkdownBlock(text=plain_text(block))
+    size = _size(plain)
+    return plain if size <= room else _cut_to(plain, size, room)
 
 
 def _cut(block: DisplayBlock, text: str, keep: int) -> str:
