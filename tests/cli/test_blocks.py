@@ -249,7 +249,8 @@ def test_where_all_of_a_long_output_is_is_said_on_a_line_that_is_not_folded() ->
     assert answered("terminal", long, command="x") == ("exit code 0", ["x"], ["all of it: /w"])
     both = RunObservation(exit_code=0, stdout_at="/o", stderr_at="/e")
     assert answered("run", both, command="x")[2] == ["all of its output: /o", "all of its errors: /e"]
-    assert draw_answer(shown(MarkdownBlock(text="see `/w`"))).lines[0].no_wrap
+    assert draw_answer(shown(MarkdownBlock(text="all of it: `/w`"))).lines[0].no_wrap
+    assert not draw_answer(shown(MarkdownBlock(text="it is in `/w`"))).lines[0].no_wrap
 
 
 def test_what_only_looks_like_the_tool_s_words_is_output() -> None:
@@ -274,9 +275,9 @@ def test_who_sees_all_of_a_call_sees_the_arguments_that_its_tool_does_not_show()
         arguments={"to": "Ada", "amount": 50, "note": "for\nlunch", "force": True, "lines": ["a", "b"], "none": None},
         display=(MarkdownBlock(text="Pay `Ada`\nfor", place="body"),),
     )
-    assert lines(call) == ["pay", "Pay Ada", "for"]
+    assert lines(call) == ["pay", "Pay `Ada`", "for"]
     assert lines(call, whole=True) == [
-        "pay", "Pay Ada", "for", "amount=50", "note:", "for", "lunch", "force=true", 'lines=["a", "b"]',
+        "pay", "Pay `Ada`", "for", "amount=50", "note:", "for", "lunch", "force=true", 'lines=["a", "b"]',
     ]  # fmt: skip
 
 
@@ -286,6 +287,8 @@ def test_the_tools_here_leave_nothing_out_where_all_of_a_call_is_shown() -> None
         "file_editor str_replace a", " x", " ", "-y", "+w", " z",
     ]  # fmt: skip
     assert lines(action("write_file", file_path="a", content="1\n"), whole=True) == ["write_file a", "+1"]
+    plan = action("task_tracker", command="plan", task_list=[{"title": "Look", "status": "in_progress", "notes": "so"}])
+    assert lines(plan, whole=True) == ["task_tracker plan", "[~] Look", "    so"]
     command = action("terminal", command="cat <<E\nx\nE", timeout=60)
     assert lines(command, whole=True) == ["terminal timeout=60 $ cat <<E", "> x", "> E"]
 
@@ -303,7 +306,7 @@ def test_blocks_of_every_kind_are_drawn() -> None:
 
     assert drawn() == ["The words."]
     assert drawn(NOTHING) == []
-    assert drawn(MarkdownBlock(text="**so** ``a`b``\x1b")) == ["**so** a`b\\x1b"]
+    assert drawn(MarkdownBlock(text="**so** ``a`b``\x1b")) == ["**so** ``a`b``\\x1b"]
     assert drawn(CommandBlock(command="ls", exit_code=0)) == ["The words."]
     assert drawn(DiffBlock(path="/p/a", diff="+x\n")) == ["+x"]
     assert drawn(DiffBlock(path="/p/a", diff="--- /p/a\n+++ /p/a\n")) == ["The words."]

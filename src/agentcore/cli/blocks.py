@@ -129,8 +129,11 @@ def draw_call(
                 body += _draw(block, root, "...")
     if not whole:
         return Call(title, body, change)
-    said = (line.plain for line in (title, *body, *change))
-    seen = "\n".join((*said, printable("" if message else message_of(event) or "")))
+    said = [line.plain for line in (title, *body, *change)]
+    said += [
+        task.status for block in event.display if isinstance(block, TasksBlock) for task in block.tasks
+    ]  # as marks
+    seen = "\n".join((*said, "" if message else printable(message_of(event) or "")))
     rest: list[Text] = []
     for name, value in event.arguments.items():
         if not _is_seen(name, value, seen, root):
@@ -221,13 +224,12 @@ def _draw(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
 
 
 def _draw_markdown(line: str) -> Text:
-    """Draw a line as it is but for its code spans. One that ends in its only span is not folded: that is there to be copied."""
-    drawn = Text()
-    pieces = list(split_code_spans(line))
-    for piece, _ in pieces:
-        drawn.append(piece)
-    drawn.no_wrap = len(pieces) <= 2 and bool(pieces) and pieces[-1][1]
-    return drawn
+    """Draw a line as it is written; the value of "label: `value`" bare and never folded, since it is there to be copied."""
+    match list(split_code_spans(line)):
+        case [(str() as label, False), (str() as value, True)] if label.endswith(": "):
+            return Text(label + value, no_wrap=True)
+        case _:
+            return Text(line)
 
 
 def _draw_table(block: TableBlock) -> list[Text]:
