@@ -9,7 +9,6 @@ from pydantic import BaseModel
 
 from agentcore.cli.blocks import draw_answer, draw_call, message_of
 from agentcore.display import (
-    NOTHING,
     CommandBlock,
     ConversationBlock,
     DiffBlock,
@@ -305,7 +304,7 @@ def test_blocks_of_every_kind_are_drawn() -> None:
         return [line.plain for line in draw_answer(shown(*blocks, **fields), root="/p").below]
 
     assert drawn() == ["The words."]
-    assert drawn(NOTHING) == []
+    assert drawn(MarkdownBlock(text="")) == []
     assert drawn(MarkdownBlock(text="**so** ``a`b``\x1b")) == ["**so** ``a`b``\\x1b"]
     assert drawn(CommandBlock(command="ls", exit_code=0)) == ["The words."]
     assert drawn(DiffBlock(path="/p/a", diff="+x\n")) == ["+x"]

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from agentcore.cli.view import View
 from agentcore.conversation import StreamDelta
-from agentcore.display import NOTHING, DiffBlock
+from agentcore.display import DiffBlock, MarkdownBlock
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -301,7 +301,7 @@ def test_what_moves_about_on_the_screen_is_shown_as_it_ended() -> None:
 
 
 def finished() -> ObservationEvent:
-    return answer("a", "marked", finished=True).model_copy(update={"display": (NOTHING,)})
+    return answer("a", "marked", finished=True).model_copy(update={"display": (MarkdownBlock(text=""),)})
 
 
 def test_what_the_agent_finished_with_is_its_last_words() -> None:

@@ -17,7 +17,7 @@ from agentcore import (
     MemoryStore,
     ObservationEvent,
 )
-from agentcore.display import NOTHING, DisplayBlock, MarkdownBlock
+from agentcore.display import DisplayBlock, MarkdownBlock
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import FunctionTool, Observation, TextObservation, tool
@@ -67,7 +67,7 @@ async def test_finishing_and_thinking_are_what_the_agent_says(tmp_path: Path) ->
         await conversation.run("go")
     shown = [event.display for event in conversation.state.events if isinstance(event, ActionEvent | ObservationEvent)]
     message = MarkdownBlock(text="All done.", place="message")
-    assert shown == [(MarkdownBlock(text="Hm."),), (NOTHING,), (message,), (NOTHING,)]
+    assert shown == [(MarkdownBlock(text="Hm."),), (MarkdownBlock(text=""),), (message,), (MarkdownBlock(text=""),)]
 
 
 def refuse(*_: Any) -> Sequence[DisplayBlock]:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from agentcore.display import (
-    NOTHING,
     CommandBlock,
     ConversationBlock,
     DiffBlock,
@@ -57,7 +56,7 @@ def test_a_damaged_block_of_a_known_kind_does_not_pass_for_an_unknown_one() -> N
 
 def test_a_block_does_not_change() -> None:
     with pytest.raises(ValidationError):
-        NOTHING.text = "something"
+        MarkdownBlock(text="").text = "something"
 
 
 def test_events_without_a_display_are_those_of_before() -> None:

@@ -1,6 +1,5 @@
 """How a call of a tool and its answer are shown to people: blocks that the tool makes and that any program can draw."""
 
-from agentcore.display.blocks import NOTHING as NOTHING
 from agentcore.display.blocks import CommandBlock as CommandBlock
 from agentcore.display.blocks import ConversationBlock as ConversationBlock
 from agentcore.display.blocks import DiffBlock as DiffBlock

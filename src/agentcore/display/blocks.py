@@ -6,14 +6,13 @@ the program that draws it. A program that does not know a kind draws the block's
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated, Final, Literal, cast
+from typing import Annotated, Literal, cast
 
 from pydantic import Field, field_validator
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
 
 __all__ = [
-    "NOTHING",
     "BlockBase",
     "CommandBlock",
     "ConversationBlock",
@@ -35,7 +34,10 @@ class BlockBase(Recorded):
 
 
 class MarkdownBlock(BlockBase):
-    """Words, as Markdown. Put what is not Markdown (paths, names, values) into a `code_span`."""
+    """Words, as Markdown. Put what is not Markdown (paths, names, values) into a `code_span`.
+
+    With an empty text it shows nothing: so an answer that says only to the model that it was heard is passed over.
+    """
 
     kind: Annotated[Literal["markdown"], VERBATIM] = "markdown"
     text: str
@@ -170,6 +172,3 @@ DisplayBlock = Annotated[
 
 _CLASSES: tuple[type[Recorded], ...] = _AnyKnown.__args__
 _KNOWN_KINDS = frozenset(cast("str", cls.model_fields["kind"].default) for cls in _CLASSES)
-
-NOTHING: Final = MarkdownBlock(text="")
-"""Shows nothing. Without any block, an answer is shown by the words that the model reads."""

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 from pydantic_core import to_json
 
-from agentcore.display import NOTHING, DisplayBlock, MarkdownBlock, TableBlock
+from agentcore.display import DisplayBlock, MarkdownBlock, TableBlock
 from agentcore.messages import ResultBlock
 from agentcore.tools.action import Action
 from agentcore.tools.annotations import ToolAnnotations
@@ -144,4 +144,4 @@ def _show_finish(action: FinishAction) -> Sequence[DisplayBlock]:
 
 def _show_nothing(_action: Action, _observation: Observation) -> Sequence[DisplayBlock]:
     """Show nothing of an answer that says only to the model that it was heard."""
-    return (NOTHING,)
+    return (MarkdownBlock(text=""),)
