@@ -279,7 +279,7 @@ def _add_arguments(title: Text, arguments: Mapping[str, Any], longest: int) -> l
 
 
 def _is_seen(name: str, value: JsonValue, seen: str, root: str | None) -> bool:
-    """Say whether a value can be read in what was drawn, line by line where it has several."""
+    """Return whether a value can be read in what was drawn, line by line where it has several."""
     match value:
         case None:
             return True
