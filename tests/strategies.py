@@ -12,6 +12,20 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, JsonValue
 
 from agentcore.assessment import Verdict
+from agentcore.display import (
+    CommandBlock,
+    ConversationBlock,
+    DiffBlock,
+    DisplayBlock,
+    DisplayImage,
+    DisplayTask,
+    ExcerptBlock,
+    MarkdownBlock,
+    ProgressBlock,
+    TableBlock,
+    TasksBlock,
+    UnknownDisplay,
+)
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -68,7 +82,7 @@ from agentcore.messages import (
 )
 from agentcore.usage import Limits, Usage
 
-__all__ = ["blocks", "events", "groups", "json_values", "logs", "messages"]
+__all__ = ["blocks", "display_blocks", "events", "groups", "json_values", "logs", "messages"]
 
 _words = st.text(max_size=12) | st.sampled_from(["blob:sha256:no", '"', "\\", "\u2028", "\0", "NaN", "\ufffd", "🐢"])
 _maybe_words = st.none() | _words
@@ -123,6 +137,19 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     _values(ProviderBlock, provider=_words, data=json_values),
 )
 _some_blocks = st.lists(blocks, max_size=3).map(tuple)
+display_blocks: st.SearchStrategy[DisplayBlock] = st.one_of(
+    _values(MarkdownBlock, text=_words, place=st.sampled_from(["body", "heading", "message"])),
+    _values(CommandBlock, command=_words, exit_code=st.none() | st.integers(0, 255), output=_maybe_words),
+    _values(DiffBlock, path=_maybe_words, diff=_words),
+    _values(ExcerptBlock, path=_words, first=st.none() | _count, text=_maybe_words),
+    _values(TableBlock, columns=st.tuples(_words), rows=st.lists(st.tuples(_words), max_size=2).map(tuple)),
+    _values(TasksBlock, tasks=st.tuples(_values(DisplayTask, title=_words, status=_words, notes=_words))),
+    _values(DisplayImage, blob=_words, media_type=_words, text=_maybe_words),
+    _values(ProgressBlock, label=_words, done=st.none() | st.floats(0, 1)),
+    _values(ConversationBlock, conversation_id=_words, title=_words),
+    _values(UnknownDisplay, kind=st.sampled_from(["map", "chart"]), text=_maybe_words),
+)
+_displays = st.lists(display_blocks, max_size=2).map(tuple)
 messages: st.SearchStrategy[Message] = _values(
     Message, role=st.sampled_from(["system", "user", "assistant", "tool"]), content=_some_blocks
 )
@@ -152,6 +179,8 @@ _SPECIAL: dict[tuple[type[Any], str], st.SearchStrategy[Any]] = {
     (ActionEvent, "before"): _some_blocks,
     (ActionEvent, "after"): _some_blocks,
     (ObservationEvent, "content"): st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
+    (ActionEvent, "display"): _displays,
+    (ObservationEvent, "display"): _displays,
     (SystemPromptEvent, "tools"): st.lists(_tools, max_size=2).map(tuple),
     (HeadMoved, "to"): _count,
     (RetryEvent, "attempt"): _count,

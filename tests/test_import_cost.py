@@ -53,5 +53,12 @@ def test_the_package_alone_loads_no_pydantic() -> None:
     assert "pydantic" not in modules_after("import agentcore")
 
 
+def test_no_model_is_built_by_an_import() -> None:
+    """Building the first one costs as much as all the rest; a value that a module makes for itself does that."""
+    program = "from agentcore import *; import agentcore_tools, sys; print('pydantic.plugin._loader' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout == "False\n"
+
+
 def test_what_is_watched_for_would_be_seen() -> None:
     assert "rich" in modules_after("import rich.console")

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from agentcore.cli.diff import changes, coloured
+from agentcore.cli.diff import coloured
 
 
 def shown(diff: str, root: str | None = None) -> list[tuple[str, str]]:
@@ -36,11 +36,3 @@ def test_several_files_are_named_as_they_are_in_the_folder() -> None:
     diff = "--- /p/a\n+++ /p/a\n@@ -1 +1 @@\n-x\n+y\n--- /p/b\n+++ /p/c\n"
     assert [line for line, _ in shown(diff, "/p")] == ["a", "1 -x", "1 +y", "b -> c"]
     assert shown("--- /p/b\n+++ /p/c\n") == []
-
-
-def test_a_change_of_text_shows_what_differs_and_a_little_around_it() -> None:
-    old = "\n".join(map(str, range(20)))
-    said = [line.plain for line in changes(old, old.replace("2\n", "two\n", 1).replace("17", "x"))]
-    assert said[:5] == [" 0", " 1", "-2", "+two", " 3"]
-    assert "..." in said
-    assert changes("same", "same") == []

@@ -17,7 +17,19 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "system_prompt": [{"prompt": f"Work. {EVIL}", "tools": [{"name": "t", "description": "", "parameters": {}}]}],
     "message": [{"source": source, "message": MESSAGE, "code": EVIL} for source in ("user", "agent", "environment")],
     "action": [
-        {"id": "ev_a", "reply_id": "r", "tool_name": "terminal", "call_id": "c", "arguments": {"command": f"x{EVIL}"}},
+        {
+            "id": "ev_a",
+            "reply_id": "r",
+            "tool_name": "terminal",
+            "call_id": "c",
+            "arguments": {"command": f"x{EVIL}", "other": f"o{EVIL}"},
+            "display": [
+                {"kind": "markdown", "text": f"a`{EVIL}`\n{EVIL}", "place": "heading"},
+                {"kind": "command", "command": f"x{EVIL}\ny{EVIL}"},
+                {"kind": "diff", "diff": f"-{EVIL}\n+x"},
+                {"kind": "tasks", "tasks": [{"title": EVIL, "status": EVIL, "notes": EVIL}]},
+            ],
+        },
         {"reply_id": "r", "tool_name": "t", "call_id": "c", "arguments": {}, "malformed": f"{{{EVIL}"},
         {
             "reply_id": "r",
@@ -29,7 +41,18 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     ],
     "condensation_summary": [{"summary": f"before: {EVIL}"}],
     "observation": [
-        {**ANSWER, "content": [{"type": "text", "text": f"out {EVIL}\nput"}], "data": {"exit_code": 1}},
+        {
+            **ANSWER,
+            "content": [{"type": "text", "text": f"out {EVIL}\nput"}],
+            "display": [
+                {"kind": "command", "command": "x", "exit_code": 1},
+                {"kind": "markdown", "text": f"`{EVIL}`\n{EVIL}"},
+                {"kind": "excerpt", "path": EVIL, "text": EVIL},
+                {"kind": "table", "columns": [EVIL], "rows": [[EVIL, EVIL]]},
+                {"kind": f"x{EVIL}"},
+                {"kind": "map", "text": EVIL},
+            ],
+        },
         {**ANSWER, "content": [{"type": "image", "data": "aGk=", "media_type": "image/png"}], "is_error": True},
         {**ANSWER, "content": [{"type": "document", "data": "aGk=", "name": f"plan{EVIL}.pdf"}]},
         {**ANSWER, "content": [{"type": "hologram", "x": 1}]},

@@ -124,9 +124,10 @@ async def test_export_tells_the_story_in_markdown(cli: Cli) -> None:
     assert story.startswith("# Do it.\n")
     assert "## User\n" in story
     assert ": finished, " in story.splitlines()[2]
-    assert "\n\nI look.\n\n### ```` terminal $ seq 40; echo 'a ``` fence' ````\n\n*#" in story
+    assert "\n\nI look.\n\n### ````terminal $ seq 40; echo 'a ``` fence'````\n\n*#" in story
     assert "\n\nI write.\n\n### `file_editor create a.py`\n\n*#" in story
-    assert "\n```text\n+x = 1\n```\n" in story
+    assert "\n```diff\n+x = 1\n```\n" in story
+    assert "\n```diff\n--- /dev/null\n+++ " in story
     (call,) = [event["seq"] for event in cli.events() if event.get("tool_name") == "terminal" and "reply_id" in event]
     assert f", result of `terminal #{call}`:* exit code 0\n\n````text\n1\n" in story
     assert "\n\n\n" not in story

@@ -190,7 +190,7 @@ async def test_arguments_can_be_changed_by_typing_them(cli: Cli) -> None:
         await screen.shows("command is now: touch touched")
         await screen.shows("New value of command: ")
         await screen.types("touch other\n")
-        await screen.shows("terminal $ touch other")
+        await screen.shows("terminal command=touch other")
         await screen.shows("[y/n/e/l] ")
         await screen.types("y\n")
         await screen.shows("Done.")
@@ -211,7 +211,7 @@ async def test_arguments_can_be_changed_in_an_editor(cli: Cli) -> None:
     async with cli.on_terminal(script=f'[{TOUCH}, "Done."]', arguments=["--confirm"], env=env) as screen:
         await screen.shows("[y/n/e/l] ")
         await screen.types("e\n")
-        await screen.shows("terminal $ touch edited")
+        await screen.shows("terminal command=touch edited")
         await screen.shows("[y/n/e/l] ")
         await screen.types("y\n")
         assert await screen.ends() == 0

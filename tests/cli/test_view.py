@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 from typing import Any
 
+from pydantic import BaseModel
 from rich.console import Console
 
 from agentcore.cli.view import View
 from agentcore.conversation import StreamDelta
+from agentcore.display import DiffBlock, MarkdownBlock
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
@@ -23,7 +25,10 @@ from agentcore.events import (
     UserRejectObservation,
 )
 from agentcore.messages import Message, TextBlock
+from agentcore.tools import describe_call, finish_tool
 from agentcore.usage import Usage
+from agentcore_tools import TerminalObservation
+from described import answer_blocks, call_blocks
 
 
 class Stage:
@@ -57,7 +62,10 @@ def message(text: str, reply: str = "re") -> MessageEvent:
 
 def action(id: str, tool_name: str = "terminal", reply: str = "re", thought: str = "", **arguments: Any) -> ActionEvent:  # noqa: A002
     before = (TextBlock(text=thought),) if thought else ()
-    return ActionEvent(id=id, reply_id=reply, tool_name=tool_name, call_id=id, arguments=arguments, before=before)
+    display = call_blocks(tool_name, arguments)
+    return ActionEvent(
+        id=id, reply_id=reply, tool_name=tool_name, call_id=id, arguments=arguments, before=before, display=display
+    )
 
 
 def started(id: str) -> ActionStarted:  # noqa: A002
@@ -76,6 +84,22 @@ def answer(
     return ObservationEvent(
         cause=id, tool_name="t", call_id=id, content=content, data=data, is_error=is_error, finished=finished
     )
+
+
+def ran(id: str, text: str, exit_code: int = 0, **fields: Any) -> ObservationEvent:  # noqa: A002
+    observation = TerminalObservation(text=text, exit_code=exit_code, **fields)
+    return ObservationEvent(
+        cause=id,
+        tool_name="terminal",
+        call_id=id,
+        content=tuple(TextBlock(text=str(part)) for part in observation.to_content()),
+        is_error=observation.is_error,
+        display=answer_blocks("terminal", {"command": "x"}, observation),
+    )
+
+
+def changed(id: str, text: str, diff: str) -> ObservationEvent:  # noqa: A002
+    return answer(id, text).model_copy(update={"display": (DiffBlock(diff=diff),)})
 
 
 def progress(id: str, text: str) -> StreamDelta:  # noqa: A002
@@ -133,29 +157,25 @@ def test_a_call_is_shown_when_it_starts_with_its_output_as_it_comes() -> None:
     assert stage.happens(action("a", command="make")) == ""
     assert stage.happens(started("a")) == "terminal $ make\n"
     assert stage.happens(progress("a", "compiling\nlin")).endswith(" │ compiling\n")
-    printed = stage.happens(
-        progress("a", "king\n"), answer("a", "compiling\nlinking\n[exit code 2; in /p]", exit_code=2)
-    )
+    printed = stage.happens(progress("a", "king\n"), ran("a", "compiling\nlinking\n", 2))
     assert printed == "terminal $ make\n │ compiling\n │ linking\n │ exit code 2\n\n"
 
 
 def test_output_that_was_not_streamed_comes_with_the_answer() -> None:
-    printed = Stage().happens(
-        action("a", command="ls"), started("a"), answer("a", "x.py\n[exit code 0; in /p]", exit_code=0, cwd="/p")
-    )
+    printed = Stage().happens(action("a", command="ls"), started("a"), ran("a", "x.py\n", cwd="/p"))
     assert printed == "terminal $ ls\n │ x.py\n │ exit code 0\n\n"
 
 
 def test_output_after_the_answer_is_left_out() -> None:
     stage = Stage()
-    printed = stage.happens(action("a", command="ls"), started("a"), answer("a", "x", exit_code=0))
+    printed = stage.happens(action("a", command="ls"), started("a"), ran("a", "x"))
     assert stage.happens(progress("a", "late\n")) == printed
 
 
 def test_of_a_long_output_the_middle_is_left_out_and_counted() -> None:
     stage = Stage()
     stage.happens(action("a", command="seq 500"), started("a"))
-    stage.happens(progress("a", "".join(f"{number}\n" for number in range(1, 501))), answer("a", "", exit_code=0))
+    stage.happens(progress("a", "".join(f"{number}\n" for number in range(1, 501))), ran("a", ""))
     lines = stage.file.getvalue().splitlines()
     assert " │ 30" in lines
     assert " │ 31" not in lines
@@ -166,7 +186,7 @@ def test_of_a_long_output_the_middle_is_left_out_and_counted() -> None:
 def test_verbose_shows_every_line() -> None:
     stage = Stage(verbose=True)
     stage.happens(action("a", command="seq 500"), started("a"))
-    stage.happens(progress("a", "".join(f"{number}\n" for number in range(1, 501))), answer("a", "", exit_code=0))
+    stage.happens(progress("a", "".join(f"{number}\n" for number in range(1, 501))), ran("a", ""))
     assert all(f" │ {number}\n" in stage.file.getvalue() for number in range(1, 501))
 
 
@@ -190,7 +210,7 @@ def test_a_rejected_call_says_why() -> None:
 
 def test_a_call_whose_arguments_a_person_changed_is_shown_as_it_runs() -> None:
     approved = ActionApproved(cause="a", arguments={"command": "ls"})
-    assert Stage().happens(action("a", command="rm x"), approved, started("a")) == "terminal $ ls\n"
+    assert Stage().happens(action("a", command="rm x"), approved, started("a")) == "terminal command=ls\n"
 
 
 EDIT = action("a", tool_name="file_editor", command="str_replace", path="/p/a.py", old_str="1", new_str="2")
@@ -198,7 +218,7 @@ EDIT = action("a", tool_name="file_editor", command="str_replace", path="/p/a.py
 
 def test_an_edit_shows_the_change_as_it_came_out() -> None:
     diff = "--- a.py\n+++ a.py\n@@ -1,2 +1,2 @@\n y = 0\n-x = 1\n+x = 2\n"
-    printed = Stage().happens(EDIT, started("a"), answer("a", "Changed. There it reads now: ...", diff=diff))
+    printed = Stage().happens(EDIT, started("a"), changed("a", "Changed. There it reads now: ...", diff))
     assert printed == "file_editor str_replace a.py\n │ 1  y = 0\n │ 2 -x = 1\n │ 2 +x = 2\n\n"
 
 
@@ -208,14 +228,24 @@ def test_a_patch_of_several_files_names_each() -> None:
         "--- /p/c\n+++ /p/d\n"
     )
     patched = action("a", tool_name="apply_patch", patch="...")
-    printed = Stage().happens(patched, started("a"), answer("a", "The patch was applied: ...", diff=diff))
+    printed = Stage().happens(patched, started("a"), changed("a", "The patch was applied: ...", diff))
     assert printed == ("apply_patch\n │ a.py\n │ 1 -x = 1\n │ 2 --- y\n │ 1 +x = 2\n │ b (new)\n │ +b\n │ c -> d\n\n")
 
 
 def test_a_task_list_is_shown_once_as_it_is_now() -> None:
     plan = action("a", tool_name="task_tracker", command="plan", task_list=[{"title": "Look"}])
-    printed = Stage().happens(plan, started("a"), answer("a", "The task list is now (0 of 1 done):\n1. [ ] Look"))
-    assert printed == "task_tracker plan\n │ The task list is now (0 of 1 done):\n │ 1. [ ] Look\n\n"
+    told = answer("a", "The task list is now (0 of 1 done):\n1. [ ] Look")
+    listed = told.model_copy(update={"display": plan.display[1:]})
+    assert Stage().happens(plan, started("a"), listed) == "task_tracker plan\n │ [ ] Look\n\n"
+
+
+def test_a_change_that_no_answer_shows_is_shown_as_it_was_asked_for() -> None:
+    told = answer("a", "Changed.")
+    shown = "file_editor str_replace a.py\n"
+    assert Stage().happens(EDIT, started("a"), told) == f"{shown} │ -1\n │ +2\n │ Changed.\n\n"
+    stage = Stage()
+    stage.view.seen(EDIT)
+    assert stage.happens(EDIT, started("a"), told) == f"{shown} │ Changed.\n\n"
 
 
 def test_an_edit_that_failed_shows_why() -> None:
@@ -225,7 +255,7 @@ def test_an_edit_that_failed_shows_why() -> None:
 
 def test_a_change_that_has_no_lines_is_told_in_words() -> None:
     make = action("a", tool_name="file_editor", command="create", path="/p/a", file_text="")
-    made = answer("a", "Created a.", diff="--- /dev/null\n+++ /p/a\n")
+    made = changed("a", "Created a.", "--- /dev/null\n+++ /p/a\n")
     assert Stage().happens(make, started("a"), made) == "file_editor create a\n │ Created a.\n\n"
 
 
@@ -250,7 +280,7 @@ def test_arguments_that_do_not_fit_are_shown_once() -> None:
     error = AgentErrorEvent(cause="a", tool_name="grep", call_id="a", error=told, code="bad_arguments")
     grep = action("a", tool_name="grep", pattern="x", limit=0)
     assert Stage().happens(grep, error) == (
-        "grep x limit=0\n │ The arguments do not fit 'grep':\n │ - `limit`: wrong\n\n"
+        "grep pattern=x limit=0\n │ The arguments do not fit 'grep':\n │ - `limit`: wrong\n\n"
     )
     gone = AgentErrorEvent(cause="a", tool_name="x", call_id="a", error="No 'x'. Given: {}", code="unknown_tool")
     assert Stage().happens(action("a", tool_name="x"), gone) == "x\n │ No 'x'.\n\n"
@@ -274,22 +304,33 @@ def test_what_moves_about_on_the_screen_is_shown_as_it_ended() -> None:
     stage = Stage()
     stage.happens(action("a", command="pull"), started("a"), progress("a", "begin\nweb: 10%\n"))
     stage.happens(progress("a", "\x1b[1Aweb: 20%\n"), progress("a", "\x1b[1Aweb: 90%\nend\n"))
-    text = "begin\nweb: 90%\nend\n[exit code 0]"
-    printed = stage.happens(answer("a", text, exit_code=0))
+    text = "begin\nweb: 90%\nend\n"
+    printed = stage.happens(ran("a", text))
     assert printed == ("terminal $ pull\n │ begin\n │ web: 10%\n │ begin\n │ web: 90%\n │ end\n │ exit code 0\n\n")
+
+
+def finished() -> ObservationEvent:
+    return answer("a", "marked", finished=True).model_copy(update={"display": (MarkdownBlock(text=""),)})
 
 
 def test_what_the_agent_finished_with_is_its_last_words() -> None:
     stage = Stage()
     stage.happens(action("a", tool_name="finish", message="All done."), started("a"))
-    assert stage.happens(answer("a", "marked", finished=True, message="All done.")) == "All done.\n\n"
+    assert stage.happens(finished()) == "All done.\n\n"
+
+
+class Verdict(BaseModel):
+    passed: bool
+    failures: list[str]
 
 
 def test_the_result_that_the_agent_finished_with_stands_below_its_last_words() -> None:
-    result = {"passed": True, "failures": ["a\x1b"]}
-    finish = action("a", tool_name="finish", message="Done.", result=result)
-    printed = Stage().happens(finish, started("a"), answer("a", "", finished=True, message="Done.", result=result))
-    assert printed == 'Done.\n\npassed=true\nfailures=["a\\u001b"]\n\n'
+    tool = finish_tool(Verdict)
+    arguments = {"message": "Done.", "result": {"passed": True, "failures": ["a\x1b"]}}
+    display = describe_call(tool, tool.parse(arguments), lambda block: block)
+    finish = action("a", tool_name="finish").model_copy(update={"arguments": arguments, "display": display})
+    printed = Stage().happens(finish, started("a"), finished())
+    assert printed == 'Done.\n\npassed    true\nfailures  ["a\\u001b"]\n\n'
 
 
 def test_a_finish_that_does_not_fit_is_shown_with_why() -> None:
@@ -306,9 +347,7 @@ def test_lines_are_folded_on_a_terminal_and_left_whole_elsewhere() -> None:
 
 def test_a_path_to_copy_is_not_folded() -> None:
     seq = (action("a", command="x"), started("a"), progress("a", "1\n"))
-    printed = Stage(width=23, terminal=True).happens(
-        *seq, answer("a", "1", exit_code=0, whole_at="/tmp/a/very/long/path")
-    )
+    printed = Stage(width=23, terminal=True).happens(*seq, ran("a", "1", whole_at="/tmp/a/very/long/path"))
     assert printed.endswith(" │ exit code 0\n │ all of it: /tmp/a/very/long/path\n\n")
 
 

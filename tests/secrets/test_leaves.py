@@ -8,6 +8,19 @@ import pytest
 from pydantic import BaseModel, JsonValue
 
 from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore.display import (
+    CommandBlock,
+    ConversationBlock,
+    DiffBlock,
+    DisplayImage,
+    DisplayTask,
+    ExcerptBlock,
+    MarkdownBlock,
+    ProgressBlock,
+    TableBlock,
+    TasksBlock,
+    UnknownDisplay,
+)
 from agentcore.events import (
     ActionEvent,
     AgentErrorEvent,
@@ -65,9 +78,9 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
 @pytest.mark.parametrize(
     ("cls", "fields"),
     [
-        (ActionEvent, {"tool_name", "arguments", "malformed", "before", "after"}),
+        (ActionEvent, {"tool_name", "arguments", "malformed", "before", "after", "display"}),
         (MessageEvent, {"message"}),
-        (ObservationEvent, {"tool_name", "content", "data"}),
+        (ObservationEvent, {"tool_name", "content", "data", "display"}),
         (UserRejectObservation, {"tool_name", "reason", "by"}),
         (AgentErrorEvent, {"tool_name", "error"}),
         (StatusChanged, {"detail"}),
@@ -78,6 +91,17 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
         (RedactedThinkingBlock, set[str]()),
         (ReasoningBlock, {"summary"}),
         (ProviderBlock, set[str]()),
+        (MarkdownBlock, {"text"}),
+        (CommandBlock, {"command", "output", "text"}),
+        (DiffBlock, {"path", "diff", "text"}),
+        (ExcerptBlock, {"path", "text"}),
+        (TableBlock, {"columns", "rows", "text"}),
+        (TasksBlock, {"tasks", "text"}),
+        (DisplayTask, {"title", "status", "notes"}),
+        (DisplayImage, {"text"}),
+        (ProgressBlock, {"label", "text"}),
+        (ConversationBlock, {"title", "text"}),
+        (UnknownDisplay, {"text"}),
     ],
 )
 def test_the_text_of_events_and_blocks_is_known(cls: type[BaseModel], fields: set[str]) -> None:

@@ -12,7 +12,7 @@ from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
-from agentcore.tools import AnyTool, read_call
+from agentcore.tools import AnyTool, MaskBlock, describe_call, read_call
 
 __all__ = ["Call", "StepOutcome", "take_step"]
 
@@ -54,6 +54,7 @@ async def take_step(
     clock: Callable[[], float],
     context: CallContext,
     on_delta: Callable[[Delta], Awaitable[None]],
+    mask: MaskBlock,
 ) -> StepOutcome:
     """Ask the model once and read its reply.
 
@@ -66,6 +67,7 @@ async def take_step(
         clock: Seconds that only go up, for the length of the call.
         context: Goes to the model as it is.
         on_delta: Told every piece of the reply as it comes.
+        mask: Takes the secrets out of what the tools show of their calls.
 
     Raises:
         ModelError: There is no reply.
@@ -85,7 +87,7 @@ async def take_step(
         seconds=round(clock() - began, 6),
     )
     if reply.message.tool_calls:
-        said, answers, calls = _read_calls(agent, reply, reply_id)
+        said, answers, calls = _read_calls(agent, reply, reply_id, mask)
         return StepOutcome("calls", reply, said, answers, calls, usage)
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
@@ -109,7 +111,7 @@ def _shape(reply: Reply) -> Shape:
 
 
 def _read_calls(
-    agent: Agent, reply: Reply, reply_id: str
+    agent: Agent, reply: Reply, reply_id: str, mask: MaskBlock
 ) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[Call, ...]]:
     tools = agent.all_tools
     events: list[ActionEvent] = []
@@ -147,6 +149,8 @@ def _read_calls(
                 )
             )
         else:
+            if display := describe_call(read.tool, read.action, mask):
+                event = event.model_copy(update={"display": display})
             events.append(event)
             calls.append(Call(event, read.tool, read.action))
             if read.tool.finishes:

@@ -90,12 +90,15 @@ def say_words(console: Console, text: str | Text, style: str = "") -> None:
 
 
 def say_below(console: Console, mark: str, line: Text) -> None:
-    """Print a line behind a mark; a terminal that it is too wide for gets it folded, the mark before each piece."""
+    """Print a line behind a mark; a terminal that it is too wide for gets it folded, the mark before each piece.
+
+    A line that says `no_wrap` is left to the terminal, which wraps it so that what is in it can be copied.
+    """
     room = max(console.width - len(mark), 8)
     if console.is_terminal and "\t" in line.plain:
         line = line.copy()
         line.expand_tabs(8)  # counted from the mark, in each line alike
-    if not console.is_terminal or line.cell_len <= room:
+    if not console.is_terminal or line.no_wrap or line.cell_len <= room:
         say(console, styled(mark, DIM).append_text(line))
         return
     # What fills a line up, as tables and programs with a screen of their own do, needs no line of its own.

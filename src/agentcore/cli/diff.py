@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import re
-from difflib import unified_diff
 from typing import Final
 
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG
-from agentcore.cli.printable import printable
-from agentcore.cli.said import inside
+from agentcore.cli.printable import inside, printable
 
-__all__ = ["changes", "coloured"]
+__all__ = ["coloured"]
 
 _NOWHERE: Final = "/dev/null"
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-
-
-def changes(old: str, new: str) -> list[Text]:
-    """Give what one text has and the other has not, with a few lines around it. Where these are in a file is not known."""
-    diff = list(unified_diff(old.split("\n"), new.split("\n"), lineterm="", n=3))[2:]
-    lines = [Text("...", DIM) if line.startswith("@@") else _line(line) for line in diff]
-    return lines[1:]
 
 
 def coloured(diff: str, *, root: str | None = None, more: str = "...") -> list[Text]:
@@ -95,4 +86,5 @@ def _named(old: str, new: str, root: str | None) -> str:
 
 
 def _line(line: str) -> Text:
-    return Text(printable(line), {"+": GOOD, "-": BAD, "@": DIM, "\\": DIM}.get(line[:1], ""))
+    style = STRONG if line.startswith("*** ") else {"+": GOOD, "-": BAD, "@": DIM, "\\": DIM}.get(line[:1], "")
+    return Text(printable(line), style)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from agentcore.cli.actions import say_call
 from agentcore.cli.amounts import count
-from agentcore.cli.answers import answer_lines, error_lines, kept_at, media, output_lines, standing
+from agentcore.cli.blocks import draw_answer, draw_call, media, message_of, output_lines
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
-from agentcore.cli.facts import say_fact
+from agentcore.cli.facts import error_lines, say_fact
 from agentcore.cli.printable import one_line, printable
 from agentcore.events import (
     ActionApproved,
@@ -119,23 +118,19 @@ class Teller:
         return Told(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *shown])
 
     def _action(self, event: ActionEvent) -> Told:
-        said = say_call(event, root=self.root, whole=self.whole)
+        call = draw_call(event, root=self.root, whole=self.whole)
         label = Text("call", NAME)
         thoughts = thinking_in(event.before) if self.whole else []
         after = "\n".join(block.text for block in event.after if isinstance(block, TextBlock))
         words = [*thoughts, *_lines(event.thought), *_lines(after)]
-        if event.tool_name == "finish" and event.malformed is None:
-            return Told(label, said.title, words=[*words, *said.body])  # what it finishes with are words too
-        return Told(label, said.title, said.body, words=words)
+        if message_of(event) is not None:
+            return Told(label, call.title, words=[*words, *call.below])  # what it says to the user are words too
+        return Told(label, call.title, call.below, words=words)
 
     def _result(self, event: ObservationEvent) -> Told:
-        action = self._actions.get(event.cause or "")
-        name = event.tool_name if action is None else action.tool_name
-        outcome = standing(name, event.data) or Text(
-            "an error" if event.is_error else "done", BAD if event.is_error else DIM
-        )
-        lines = output_lines(event.content) if self.whole else answer_lines(name, event)
-        lines += kept_at(name, event.data)
+        answer = draw_answer(event, root=self.root)
+        outcome = answer.outcome or Text("an error" if event.is_error else "done", BAD if event.is_error else DIM)
+        lines = output_lines(event.content) if self.whole else answer.below
         return Told(Text("result", NAME), outcome, lines, self._of(event.cause))
 
     def _error(self, event: AgentErrorEvent) -> list[Text]:
@@ -155,8 +150,8 @@ class Teller:
         action = self._actions.get(event.cause or "")
         if event.arguments is None or action is None:
             return []
-        said = say_call(action, event.arguments, root=self.root, whole=True)
-        return [styled("changed to: ", WARN).append(said.title), *said.body]
+        call = draw_call(action, event.arguments, root=self.root, whole=True)
+        return [styled("changed to: ", WARN).append(call.title), *call.below]
 
     def _of(self, cause: str | None) -> str:
         """Say which action it is about."""

@@ -17,9 +17,10 @@ from agentcore.cli.console import make_console, say
 from agentcore.cli.events import Teller
 from agentcore.cli.failures import UsageError
 from agentcore.cli.home import find_conversation, folder_of, open_store
-from agentcore.cli.printable import one_line
+from agentcore.cli.printable import one_line, printable
 from agentcore.cli.settings import Settings
-from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent
+from agentcore.display import DiffBlock, code_span
+from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent, ObservationEvent
 from agentcore.record import ConversationState, read_log
 
 __all__ = ["ExportFormat", "export_log"]
@@ -74,7 +75,7 @@ def _markdown(state: ConversationState) -> Iterator[str]:
     yield ""
     where = folder_of(state)
     status = f"{str(state.status).replace('_', ' ')}, {count(state.head, 'event')}, {spent(state.usage)}"
-    yield f"Conversation `{state.conversation_id}`{f' in {_code(one_line(where))}' if where else ''}: {status}."
+    yield f"Conversation `{state.conversation_id}`{f' in {code_span(one_line(where))}' if where else ''}: {status}."
     teller = Teller(root=where, whole=True)
     for event in state.events:
         yield from _section(event, teller)
@@ -92,13 +93,14 @@ def _section(event: Event, teller: Teller) -> Iterator[str]:
         case ActionEvent():
             if words:
                 yield from ("", "## Agent", "", f"*#{event.seq}, {when}*", "", *words)
-            yield from ("", f"### {_code(told.line.plain)}", "", f"*#{event.seq}, {when}*")
-            yield from _fenced(body)
+            yield from ("", f"### {code_span(told.line.plain)}", "", f"*#{event.seq}, {when}*")
+            yield from _fenced(body, "diff" if _changes(event) else "text")
         case _ if isinstance(event, AnswerEvent):
             what = {"rejected": "rejection"}.get(told.label.plain, told.label.plain)
-            about = f" of {_code(told.about)}" if told.about else ""
+            about = f" of {code_span(told.about)}" if told.about else ""
             yield from ("", f"*#{event.seq}, {what}{about}:* {told.line.plain}")
-            yield from _fenced(body)
+            changes = _changes(event) if isinstance(event, ObservationEvent) else []
+            yield from _fenced(changes, "diff") if changes else _fenced(body)
         case _:
             pass  # bookkeeping: the JSON Lines have it
 
@@ -112,16 +114,16 @@ def _title(state: ConversationState) -> str:
     return state.conversation_id
 
 
-def _code(text: str) -> str:
-    """Give text as it is, on a line of Markdown."""
-    fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
-    return f"{fence} {text} {fence}" if len(fence) > 1 else f"`{text}`"
+def _changes(event: ActionEvent | ObservationEvent) -> list[str]:
+    """Return the lines of the changes of files that the event's tool shows."""
+    diffs = (block.diff for block in event.display if isinstance(block, DiffBlock))
+    return [line for diff in diffs for line in printable(diff.removesuffix("\n")).split("\n")]
 
 
-def _fenced(lines: list[str]) -> Iterator[str]:
+def _fenced(lines: list[str], language: str = "text") -> Iterator[str]:
     """Give lines, if there are any, as a block that nothing in them can end."""
     if not lines:
         return
     longest = max((len(run) for line in lines for run in re.findall("`{3,}", line)), default=2)
     fence = "`" * (longest + 1)
-    yield from ("", f"{fence}text", *lines, fence)
+    yield from ("", f"{fence}{language}", *lines, fence)

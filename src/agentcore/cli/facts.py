@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from rich.text import Text
 
@@ -11,6 +12,7 @@ from agentcore.cli.console import BAD, DIM, GOOD, WARN
 from agentcore.cli.printable import one_line, printable
 from agentcore.events import (
     AgentConfigured,
+    AgentErrorEvent,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     Event,
@@ -31,7 +33,9 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 
-__all__ = ["model_of", "say_fact", "tools_of"]
+__all__ = ["error_lines", "model_of", "say_fact", "tools_of"]
+
+_GIVEN = re.compile(r"\s+Given: ")
 
 
 def say_fact(event: Event) -> Text:
@@ -68,6 +72,17 @@ def say_fact(event: Event) -> Text:
         case _:
             said = Text("")
     return said
+
+
+def error_lines(event: AgentErrorEvent, *, whole: bool) -> list[str]:
+    """Return why a call came to nothing, line by line.
+
+    Of a call that can't be made, a model is also told what it gave and what is wanted: a person sees the call above.
+    """
+    error = event.error
+    if event.code in ("bad_arguments", "unknown_tool") and not whole:
+        error = _GIVEN.split(error, maxsplit=1)[0] or error
+    return printable(error).strip("\n").split("\n") if error else []
 
 
 def _agent(event: AgentConfigured) -> str:

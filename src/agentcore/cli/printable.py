@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["OutputLines", "one_line", "printable", "without_colour"]
+__all__ = ["OutputLines", "inside", "one_line", "printable", "without_colour"]
 
 # Controls (newline and tab apart), what changes the direction of text, what can't be seen, line ends that are none to a
 # terminal, and halves of characters, which can't be encoded. Joiners are left alone: emoji and scripts need them.
@@ -40,6 +40,11 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Give printable text on one line, newlines written out too."""
     return printable(text).replace("\n", "\\n").replace("\t", " ")
+
+
+def inside(path: str, root: str | None) -> str:
+    """Return a path without the workspace's folder, where it is in there."""
+    return path.removeprefix(f"{root}/") if root is not None else path
 
 
 def without_colour(line: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.actions import say_call
+from agentcore.cli.blocks import draw_call
 from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, say, styled
 from agentcore.cli.edit import edit_arguments
 from agentcore.cli.printable import one_line, printable
@@ -47,10 +47,10 @@ def show_call(
     risk = "" if assessment is None or assessment.risk is None else f"risk: {assessment.risk}"
     about = ", ".join(part for part in (which, risk) if part)
     say(console, Text(f"{question} ({about})" if about else question, WARN))
-    said = say_call(event, arguments, root=root, whole=True)
+    call = draw_call(event, arguments, root=root, whole=True)
     bar = f" {Glyphs(console.encoding).bar} "
     # Nothing is cut here, and nothing unseen is left out: who says yes has to know to what.
-    for line in (said.title, *said.body):
+    for line in (call.title, *call.below):
         say(console, styled(bar, DIM).append(line))
 
 

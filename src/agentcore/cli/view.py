@@ -7,23 +7,20 @@ being, and the event that follows says the rest.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.actions import say_call
-from agentcore.cli.answers import RUNS_COMMANDS, answer_lines, error_lines, kept_at, standing
+from agentcore.cli.amounts import duration
+from agentcore.cli.blocks import Answer, draw_answer, draw_call, message_of
 from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, say_below, styled
-from agentcore.cli.diff import coloured
 from agentcore.cli.events import Teller
-from agentcore.cli.facts import say_fact
-from agentcore.cli.file_calls import TOLD_BY_THEIR_ANSWERS
+from agentcore.cli.facts import error_lines, say_fact
 from agentcore.cli.output import FEW, Output
 from agentcore.cli.printable import one_line
-from agentcore.cli.said import named
 from agentcore.cli.ticker import Ticker
 from agentcore.cli.words import Words
 from agentcore.conversation import StreamDelta
@@ -70,6 +67,13 @@ class _Call:
         self.number = 0
         """Its place among the calls of its reply, where there are several."""
         self.started: datetime | None = None
+        self.change: Sequence[Text] = ()
+        """What it is to change, where that was not shown yet."""
+
+    @property
+    def message(self) -> str | None:
+        """What the agent says to the user with it, where it is nothing but that."""
+        return message_of(self.event) if self.arguments is None else None
 
 
 class View:
@@ -221,7 +225,7 @@ class View:
         call = self._calls.get(event.cause or "")
         if call is not None:
             call.started = event.timestamp
-            if call.event.tool_name != "finish":  # unless it fails, what it says is the end of the conversation
+            if call.message is None:  # what it says to the user comes with its answer, unless it fails
                 self._announce(call)
             self._wait_for_calls()
 
@@ -246,13 +250,12 @@ class View:
             return
         call.announced = True
         self._words.end()
-        said = say_call(call.event, call.arguments, root=self._root, whole=self._verbose)
+        drawn = draw_call(call.event, call.arguments, root=self._root, whole=self._verbose)
         title = styled(f"[{call.number}] " if call.number else "", DIM)
-        say(self._console, title.append(said.title))
-        # What is asked of these tools is said by what came of it; what could not even be read is said as it came.
-        told_below = call.event.tool_name in TOLD_BY_THEIR_ANSWERS and call.event.malformed is None
-        if not told_below and call.event.id not in self._seen_whole:
-            self._cut(call, list(said.body))
+        say(self._console, title.append(drawn.title))
+        if call.event.id not in self._seen_whole:
+            self._cut(call, [*drawn.body, *drawn.rest])
+            call.change = drawn.change  # the answer has it as it came out
 
     def _progress(self, delta: StreamDelta) -> None:
         call = self._calls.get(delta.action_id or "")
@@ -271,15 +274,15 @@ class View:
         call = self._calls.pop(event.cause or "", None)
         if call is None:
             return
-        finished = isinstance(event, ObservationEvent) and event.finished
-        if not finished:
+        message = call.message if isinstance(event, ObservationEvent) else None
+        if message is None:
             self._announce(call)
         self._finish_output(call)
         match event:
-            case ObservationEvent() if finished:
-                self._words.say(str(event.data.get("message") or event.text))
-                if result := named({"result": event.data.get("result")}):
-                    for line in result:
+            case ObservationEvent() if message is not None:
+                self._words.say(message)
+                if rest := draw_call(call.event, root=self._root, message=False).below:
+                    for line in rest:
                         say(self._console, line)
                     say(self._console, "")
             case ObservationEvent():
@@ -306,25 +309,28 @@ class View:
             self._below(call, Text(f"{self._glyphs.more} some lines came too fast to be shown", DIM))
 
     def _observed(self, call: _Call, event: ObservationEvent) -> None:
-        name, diff = call.event.tool_name, event.data.get("diff")
-        changed = coloured(diff, root=self._root, more=self._glyphs.more) if isinstance(diff, str) and diff else []
-        if name in TOLD_BY_THEIR_ANSWERS and changed:
-            self._cut(call, changed)
-        elif (call.output.redrawn or not call.output.lines) and (event.is_error or name != "think"):
-            lines = answer_lines(name, event)
+        answer = draw_answer(event, root=self._root, more=self._glyphs.more)
+        if call.change and not answer.has_change and not event.is_error:
+            self._cut(call, call.change)
+        if call.output.redrawn or not call.output.lines:
+            lines = answer.output
             if call.output.redrawn:
                 lines = lines[call.output.left_of([line.plain for line in lines]) :]
-            if event.is_error and name not in RUNS_COMMANDS:
-                self._cut(call, [Text(line.plain, BAD) for line in lines])
-            else:
-                self._cut(call, lines, *(_LONG if name in RUNS_COMMANDS else _LOOK))
+            self._cut(call, lines, *(_LONG if answer.is_command else _LOOK))
         seconds = (event.timestamp - call.started).total_seconds() if call.started is not None else 0.0
-        if (ending := standing(name, event.data, seconds)) is not None:
-            self._below(call, ending)
-        for line in kept_at(name, event.data):
-            say(self._console, styled(self._mark(call), DIM).append_text(line))  # not folded: it is there to be copied
+        if answer.is_command:
+            self._say_outcome(call, answer, seconds)
+        self._cut(call, answer.lines, *(_LONG if answer.is_command or answer.has_change else _LOOK))
+        if not answer.is_command:
+            self._say_outcome(call, answer, seconds)
 
-    def _cut(self, call: _Call, lines: list[Text], first: int = _LONG[0], last: int = _LONG[1]) -> None:
+    def _say_outcome(self, call: _Call, answer: Answer, seconds: float) -> None:
+        said = answer.outcome or Text("", DIM)
+        after = f"after {duration(seconds)}" if seconds >= 1 else ""
+        if said.plain or after:
+            self._below(call, Text(" ".join(filter(None, (said.plain, after))), said.style))
+
+    def _cut(self, call: _Call, lines: Sequence[Text], first: int = _LONG[0], last: int = _LONG[1]) -> None:
         """Print lines below a call: all, or the first and the last of them."""
         left_out = 0 if self._verbose or len(lines) <= first + last + FEW else len(lines) - first - last
         for line in lines[:first] if left_out else lines:

@@ -23,7 +23,7 @@ from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, cut
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, cut, describe_answer
 
 __all__ = ["CallBatch", "observe"]
 
@@ -258,6 +258,7 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
         data=data,
         is_error=observation.is_error,
         finished=call.tool.finishes,
+        display=describe_answer(call.tool, call.action, observation, core.secrets.masker.mask_model),
     )
 
 

@@ -13,6 +13,7 @@ from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.journal import Condition
 from agentcore.conversation.turn import Turn
+from agentcore.display import DisplayBlock
 from agentcore.errors import ContentPolicy, ContextWindowExceeded, MalformedHistory
 from agentcore.events import (
     CondensationRequest,
@@ -132,6 +133,7 @@ class Stepper:
                     first=not core.answered,
                 ),
                 on_delta=self._on_delta,
+                mask=self._mask,
             )
             core.answered = True
             voice.finish()
@@ -140,6 +142,9 @@ class Stepper:
         detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
         await settle(core, ConversationErrorEvent(code="step_seconds", detail=detail))
         return None
+
+    def _mask(self, block: DisplayBlock) -> DisplayBlock:
+        return self._core.secrets.masker.mask_model(block)  # the one of now: a value may have become known meanwhile
 
     async def _on_retry(self, report: RetryReport) -> None:
         await self._core.journal.write(

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
+from agentcore.display import DisplayBlock
 from agentcore.events.base import CommandedEvent, EventBase
 from agentcore.messages import StoredResultBlock, TextBlock
 
@@ -33,6 +34,8 @@ class ObservationEvent(EventBase):
     """The tool worked, and what it found is an error (a command that exited with 1, say)."""
     finished: bool = False
     """The run ends with this answer: the tool is the one that finishes."""
+    display: tuple[DisplayBlock, ...] = ()
+    """How the tool shows the answer to people; empty: by the words of `content`. The model never sees it."""
 
     @property
     def text(self) -> str:

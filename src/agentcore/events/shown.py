@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import JsonValue
 
 from agentcore._value import VERBATIM, Verbatim
+from agentcore.display import DisplayBlock
 from agentcore.events.base import CommandedEvent, EventBase, Source
 from agentcore.messages import Block, Message, TextBlock, ToolSchema
 
@@ -56,6 +57,8 @@ class ActionEvent(EventBase):
     """What the reply said before this call: words, thinking, reasoning items, in order."""
     after: tuple[Block, ...] = ()
     """What the reply said after its last call."""
+    display: tuple[DisplayBlock, ...] = ()
+    """How the tool shows the call to people; empty: by its name and arguments. The model never sees it."""
 
     @property
     def thought(self) -> str:

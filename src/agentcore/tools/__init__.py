@@ -19,6 +19,11 @@ from agentcore.tools.definition import AnyTool as AnyTool
 from agentcore.tools.definition import Arguments as Arguments
 from agentcore.tools.definition import Executor as Executor
 from agentcore.tools.definition import Tool as Tool
+from agentcore.tools.display import DISPLAY_LIMIT as DISPLAY_LIMIT
+from agentcore.tools.display import MaskBlock as MaskBlock
+from agentcore.tools.display import bounded_display as bounded_display
+from agentcore.tools.display import describe_answer as describe_answer
+from agentcore.tools.display import describe_call as describe_call
 from agentcore.tools.function import FunctionTool as FunctionTool
 from agentcore.tools.function import tool as tool
 from agentcore.tools.observation import ContentObservation as ContentObservation

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Annotated, Any, Final, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, create_model
-from pydantic_core import PydanticCustomError
+from pydantic_core import PydanticCustomError, to_json
 
+from agentcore.display import DisplayBlock, MarkdownBlock, TableBlock
 from agentcore.messages import ResultBlock
 from agentcore.schema import plain_schema
 from agentcore.tools.action import Action
@@ -78,6 +79,8 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         aliases=("submit", "done", "complete", "attempt_completion"),
         mend=_mend_finish,
         finishes=True,
+        display_call=_show_finish,
+        display_answer=_show_nothing,
         spec=ToolSpec(name="finish", params={} if output is None else {"output": output_schema_of(output)}),
     )
 
@@ -94,6 +97,8 @@ def think_tool() -> Tool[ThinkAction, TextObservation]:
         execute=_think,
         annotations=ToolAnnotations(title="Think", **_HARMLESS),
         resources=(),
+        display_call=lambda action: (MarkdownBlock(text=action.thought),),
+        display_answer=_show_nothing,
         spec=ToolSpec(name="think"),
     )
 
@@ -135,3 +140,18 @@ async def _finish(action: FinishAction, ctx: ToolContext) -> FinishObservation: 
 
 async def _think(action: ThinkAction, ctx: ToolContext) -> TextObservation:  # noqa: ARG001 every executor is given it
     return TextObservation(text="The thought is written down.")
+
+
+def _show_finish(action: FinishAction) -> Sequence[DisplayBlock]:
+    message = MarkdownBlock(text=action.message, place="message")
+    if not hasattr(action, "result"):
+        return (message,)
+    result: JsonValue = action.model_dump(mode="json")["result"]
+    fields = result if isinstance(result, dict) else {"result": result}
+    rows = [(name, value if isinstance(value, str) else to_json(value).decode()) for name, value in fields.items()]
+    return message, TableBlock(rows=tuple(rows))
+
+
+def _show_nothing(_action: Action, _observation: Observation) -> Sequence[DisplayBlock]:
+    """Show nothing of an answer that says only to the model that it was heard."""
+    return (MarkdownBlock(text=""),)

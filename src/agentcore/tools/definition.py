@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from pydantic import JsonValue, ValidationError
 
+from agentcore.display import DisplayBlock
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import schema_of
@@ -82,6 +83,13 @@ class Tool(Generic[ActionT, ObservationT]):
     """How much harm an action could do. None is low where the tool is read-only, else unknown."""
     finishes: bool = False
     """The run ends with this call."""
+    display_call: Callable[[ActionT], Sequence[DisplayBlock]] | None = None
+    """Describes a call to people: whoever decides about it sees that first. None: by the tool's name and the arguments.
+
+    It is called in the step, on the event loop: it computes from the action alone and waits for nothing.
+    """
+    display_answer: Callable[[ActionT, ObservationT], Sequence[DisplayBlock]] | None = None
+    """Describes an answer to people, likewise. None, or no block: by the words that the model reads."""
     spec: ToolSpec | None = None
     """What is recorded of it; None where it can't be made again from a record, as when it is changed with `replace`."""
 

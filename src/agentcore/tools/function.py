@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
+from agentcore.display import DisplayBlock
 from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
@@ -72,6 +73,8 @@ def tool(
     aliases: tuple[str | Alias, ...] = (),
     mend: Callable[[Arguments], Arguments] | None = None,
     risk: Callable[[Any], SecurityRisk] | SecurityRisk | None = None,
+    display_call: Callable[[Any], Sequence[DisplayBlock]] | None = None,
+    display_answer: Callable[[Any, Any], Sequence[DisplayBlock]] | None = None,
 ) -> Callable[[Callable[P, ResultT]], FunctionTool[P, ResultT]]: ...
 
 
@@ -90,6 +93,8 @@ def tool(
     aliases: tuple[str | Alias, ...] = (),
     mend: Callable[[Arguments], Arguments] | None = None,
     risk: Callable[[Any], SecurityRisk] | SecurityRisk | None = None,
+    display_call: Callable[[Any], Sequence[DisplayBlock]] | None = None,
+    display_answer: Callable[[Any, Any], Sequence[DisplayBlock]] | None = None,
 ) -> Any:
     """Make a tool of a typed function, async or not: `@tool` or `@tool(read_only=True, ...)`.
 
@@ -122,6 +127,8 @@ def tool(
             aliases=aliases,
             mend=mend,
             risk=risk,
+            display_call=display_call,
+            display_answer=display_answer,
             spec=_spec(function),
             function=function,
             signature=signature,

@@ -9,6 +9,7 @@ from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools.apply_patch.action import ApplyPatchAction
 from agentcore_tools.apply_patch.applying import Planned, apply, plan
+from agentcore_tools.apply_patch.display import show_answer, show_call
 from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
 from agentcore_tools.apply_patch.observation import ApplyPatchObservation
 from agentcore_tools.files.diff import CUT
@@ -57,6 +58,8 @@ def apply_patch_tool(also: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPa
         resources=_resources,
         aliases=("applypatch", "patch"),
         mend=_mend,
+        display_call=show_call,
+        display_answer=show_answer,
         spec=ToolSpec(name="apply_patch", params=reach.params),
     )
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import file_diff, heading, others, replaced
 from agentcore_tools.edit.action import EditAction
 from agentcore_tools.edit.observation import EditObservation
 from agentcore_tools.files.change import replacing_all
@@ -52,8 +54,15 @@ def edit_tool(also: Sequence[str] = (), only: Sequence[str] | None = None) -> To
         resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
         aliases=("replace", "edit_file", "str_replace"),
         mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        display_call=_show_call,
+        display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
         spec=ToolSpec(name="edit", params=reach.params),
     )
+
+
+def _show_call(action: EditAction) -> Sequence[DisplayBlock]:
+    said = heading(code_span(action.file_path), others(action, "file_path", "old_string", "new_string"))
+    return (*said, DiffBlock(path=action.file_path, diff=replaced(action.old_string, action.new_string)))
 
 
 @final

@@ -8,6 +8,7 @@ from typing import Final
 from agentcore.risk import SecurityRisk
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolSpec
 from agentcore_tools.file_editor.action import FileEditorAction
+from agentcore_tools.file_editor.display import show_answer, show_call
 from agentcore_tools.file_editor.editor import FileEditor
 from agentcore_tools.file_editor.mend import ALIASES, mend
 from agentcore_tools.file_editor.observation import FileEditorObservation
@@ -52,6 +53,8 @@ def file_editor_tool(
         aliases=ALIASES,
         mend=mend,
         risk=_risk,
+        display_call=show_call,
+        display_answer=show_answer,
         spec=ToolSpec(name="file_editor", params=reach.params),
     )
 

@@ -6,8 +6,10 @@ import posixpath
 from collections.abc import Sequence
 from typing import Final, final
 
+from agentcore.display import code_span
 from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading, others
 from agentcore_tools.files.files import Files
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
@@ -42,6 +44,7 @@ def glob_tool(also: Sequence[str] = ()) -> Tool[GlobAction, GlobObservation]:
         resources=lambda action, root: (Resource.file(_split(action.path, action.pattern)[0], "read", root=root),),
         aliases=("find_files", "file_glob", "find"),
         mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
         spec=ToolSpec(name="glob", params=reach.params),
     )
 

@@ -7,8 +7,10 @@ from typing import Final, final
 
 import anyio
 
+from agentcore.display import code_span
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading, others
 from agentcore_tools.files.files import Files
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
@@ -64,6 +66,7 @@ def grep_tool(also: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
         mend=_mend,
+        display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
         spec=ToolSpec(name="grep", params=reach.params),
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from agentcore.display import code_span
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading, others
 from agentcore_tools.files.files import Files
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
@@ -40,6 +42,7 @@ def list_directory_tool(also: Sequence[str] = ()) -> Tool[ListDirectoryAction, L
         mend=lambda arguments: {
             "dir_path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
         },
+        display_call=lambda action: heading(code_span(action.dir_path), others(action, "dir_path")),
         spec=ToolSpec(name="list_directory", params=reach.params),
     )
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from agentcore.display import code_span
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading, others
 from agentcore_tools.files.files import Files
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
@@ -38,6 +40,7 @@ def list_files_tool(also: Sequence[str] = ()) -> Tool[ListFilesAction, ListFiles
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=("ls", "list_dir", "tree"),
         mend=lambda arguments: {"path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
+        display_call=lambda action: heading(code_span(action.path), others(action, "path")),
         spec=ToolSpec(name="list_files", params=reach.params),
     )
 

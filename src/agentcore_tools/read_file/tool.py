@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from agentcore.display import DisplayBlock, ExcerptBlock, code_span
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading, others
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.media import medium_of, shown_medium
 from agentcore_tools.files.opening import opening
@@ -41,11 +43,19 @@ def read_file_tool(also: Sequence[str] = ()) -> Tool[ReadFileAction, ReadFileObs
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=_ALIASES,
         mend=lambda arguments: {"path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
+        display_call=lambda action: heading(code_span(action.path), others(action, "path")),
+        display_answer=_show_answer,
         spec=ToolSpec(name="read_file", params=reach.params),
     )
 
 
 _OTHER_NAMES: Final = ("file_path", "filepath", "absolute_path", "filename", "file")
+
+
+def _show_answer(_action: ReadFileAction, observation: ReadFileObservation) -> Sequence[DisplayBlock]:
+    if not observation.lines:
+        return ()  # it is empty, or a picture or a PDF
+    return (ExcerptBlock(path=observation.path, first=observation.first),)
 
 
 @final

@@ -7,8 +7,10 @@ from typing import Final, final
 
 import anyio
 
+from agentcore.display import code_span
 from agentcore.errors import PathError, ToolError
 from agentcore.tools import OUTPUT_LIMIT, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading, others
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.media import medium_of
 from agentcore_tools.files.opening import opening
@@ -50,6 +52,7 @@ def read_many_tool(also: Sequence[str] = ()) -> Tool[ReadManyAction, ReadManyObs
         ),
         aliases=("read_many_files", "read_files"),
         mend=lambda arguments: {"paths" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
+        display_call=lambda action: heading(", ".join(map(code_span, action.paths)), others(action, "paths")),
         spec=ToolSpec(name="read_many", params=reach.params),
     )
 

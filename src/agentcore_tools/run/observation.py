@@ -42,12 +42,14 @@ class RunObservation(Observation):
         return self.timed_out or self.exit_code != 0
 
     def to_content(self) -> Sequence[str | ResultBlock]:
-        parts = [self.stdout.removesuffix("\n")]
-        if self.stderr:
-            parts.append(f"[Standard error:]\n{self.stderr.removesuffix(chr(10))}")
-        if self.problem is None and not self.stdout and not self.stderr:
-            parts.append("(no output)")
-        return ("\n".join(part for part in (*parts, self._end()) if part),)
+        nothing = "(no output)" if self.problem is None and not self.stdout and not self.stderr else ""
+        return ("\n".join(part for part in (self.written, nothing, self._end()) if part),)
+
+    @property
+    def written(self) -> str:
+        """All that it wrote, its errors below its output."""
+        errors = f"[Standard error:]\n{self.stderr.removesuffix(chr(10))}" if self.stderr else ""
+        return "\n".join(part for part in (self.stdout.removesuffix("\n"), errors) if part)
 
     def to_data(self) -> dict[str, JsonValue]:
         """Give how it ended; what it wrote is in the content already."""

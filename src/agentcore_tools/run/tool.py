@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from agentcore.tools import Arguments, Tool, ToolAnnotations, ToolSpec
 from agentcore_tools._output import WHOLE_BYTES
 from agentcore_tools.run.action import RunAction
+from agentcore_tools.run.display import show_answer, show_call
 from agentcore_tools.run.execute import execute, reconcile
 from agentcore_tools.run.observation import RunObservation
 
@@ -68,6 +69,8 @@ def run_tool(
         reconcile=reconcile,
         aliases=("exec", "run_program", "subprocess"),
         mend=_mend,
+        display_call=show_call,
+        display_answer=show_answer,
         spec=ToolSpec(name="run", params=params),
     )
 

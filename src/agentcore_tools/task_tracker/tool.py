@@ -6,12 +6,15 @@ with the conversation, and is there when the model is not shown that answer any 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from pydantic import ValidationError
 
+from agentcore.display import DisplayBlock, DisplayTask, TasksBlock
 from agentcore.errors import ToolError
 from agentcore.tools import Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import heading
 from agentcore_tools.task_tracker.action import Task, TaskTrackerAction
 from agentcore_tools.task_tracker.observation import TaskTrackerObservation
 
@@ -47,8 +50,23 @@ def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
         ),
         aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
         mend=_mend,
+        display_call=_show_call,
+        display_answer=_show_answer,
         spec=ToolSpec(name="task_tracker"),
     )
+
+
+def _show_call(action: TaskTrackerAction) -> Sequence[DisplayBlock]:
+    return (*heading(action.command), *_listed(action.task_list or ()))
+
+
+def _show_answer(_action: TaskTrackerAction, observation: TaskTrackerObservation) -> Sequence[DisplayBlock]:
+    return _listed(observation.tasks)
+
+
+def _listed(tasks: Sequence[Task]) -> Sequence[DisplayBlock]:
+    """Show the list, if there is one."""
+    return (TasksBlock(tasks=tuple(DisplayTask(**task.model_dump()) for task in tasks)),) if tasks else ()
 
 
 async def _track(action: TaskTrackerAction, ctx: ToolContext) -> TaskTrackerObservation:

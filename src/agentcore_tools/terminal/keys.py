@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["KEYS", "is_key", "typed"]
+__all__ = ["KEYS", "is_key", "key_name", "typed"]
 
 KEYS: Final = {
     "ENTER": b"\r",
@@ -29,6 +29,14 @@ _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za
 def is_key(text: str) -> bool:
     """Say whether this is the name of a key, and not text."""
     return text.strip() in KEYS or _WITH_CONTROL.fullmatch(text.strip()) is not None
+
+
+def key_name(text: str) -> str | None:
+    """Return the name of a key as a keyboard has it ("Ctrl-C", "UP"); None of text."""
+    text = text.strip()
+    if (control := _WITH_CONTROL.fullmatch(text)) is not None:
+        return f"Ctrl-{control[1].upper()}"
+    return text if text in KEYS else None
 
 
 def typed(text: str) -> bytes:

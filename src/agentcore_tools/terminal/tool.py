@@ -10,6 +10,7 @@ from pydantic import JsonValue, ValidationError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolSpec
 from agentcore_tools._output import WHOLE_BYTES
 from agentcore_tools.terminal.action import TerminalAction
+from agentcore_tools.terminal.display import show_answer, show_call
 from agentcore_tools.terminal.mend import ALIASES, mend
 from agentcore_tools.terminal.observation import TerminalObservation
 from agentcore_tools.terminal.reconcile import reconcile
@@ -81,6 +82,8 @@ def terminal_tool(
         reconcile=reconcile,
         aliases=ALIASES,
         mend=mend,
+        display_call=show_call,
+        display_answer=show_answer,
         spec=ToolSpec(name="terminal", params=params),
     )
 

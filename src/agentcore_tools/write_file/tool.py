@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, final
 
+from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import added, file_diff, heading
 from agentcore_tools.files.change import between
 from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
@@ -50,8 +52,14 @@ def write_file_tool(
         resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
         aliases=("create_file", "save_file"),
         mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        display_call=_show_call,
+        display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
         spec=ToolSpec(name="write_file", params=reach.params),
     )
+
+
+def _show_call(action: WriteFileAction) -> Sequence[DisplayBlock]:
+    return (*heading(code_span(action.file_path)), DiffBlock(path=action.file_path, diff=added(action.content)))
 
 
 @final

@@ -1,0 +1,308 @@
+"""Calls and answers as people see them: drawn from the blocks that their tools recorded, and from the event where there are none.
+
+No tool is known here by its name. What a tool wrote for people may leave something out: where all of a call is asked for, as
+by who decides about it, the arguments that are not to be seen in the blocks stand below them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import JsonValue
+from rich.cells import cell_len
+from rich.text import Text
+
+from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
+from agentcore.cli.diff import coloured
+from agentcore.cli.printable import OutputLines, inside, one_line, printable
+from agentcore.display import (
+    CommandBlock,
+    DiffBlock,
+    DisplayBlock,
+    ExcerptBlock,
+    MarkdownBlock,
+    TableBlock,
+    TasksBlock,
+    plain_text,
+    split_code_spans,
+)
+from agentcore.events import ActionEvent, ObservationEvent
+from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, TextBlock, UnknownBlock
+
+__all__ = ["Answer", "Call", "draw_answer", "draw_call", "media", "message_of", "output_lines"]
+
+_LONGEST_VALUE: Final = 200
+_NO_END: Final = 1 << 62
+_TASK_MARKS: Final = {"todo": ("[ ]", ""), "in_progress": ("[~]", STRONG), "done": ("[x]", GOOD)}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it is shown."""
+
+    title: Text
+    """The tool and what it is to do, on one line."""
+    body: Sequence[Text] = ()
+    """The rest of it: a longer command, a thought."""
+    change: Sequence[Text] = ()
+    """What it is to change, or the list that it is to make: the answer has what came of that."""
+    rest: Sequence[Text] = ()
+    """The arguments that the tool did not show, where all of the call is asked for."""
+
+    @property
+    def below(self) -> list[Text]:
+        """All that stands below the title."""
+        return [*self.body, *self.change, *self.rest]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as it is shown."""
+
+    output: Sequence[Text]
+    """What the tool wrote; someone who watched has seen it come."""
+    outcome: Text | None
+    """How it ended, where that is worth a line."""
+    lines: Sequence[Text]
+    """What came of it."""
+    is_command: bool = False
+    has_change: bool = False
+
+    @property
+    def below(self) -> list[Text]:
+        """All but the outcome, in order."""
+        return [*self.output, *self.lines]
+
+
+def message_of(event: ActionEvent) -> str | None:
+    """Return what the agent says to the user with this call, where the call is nothing but that."""
+    said = [block.text for block in event.display if isinstance(block, MarkdownBlock) and block.place == "message"]
+    return "\n\n".join(said) if said else None
+
+
+def draw_call(
+    event: ActionEvent,
+    arguments: Mapping[str, JsonValue] | None = None,
+    *,
+    root: str | None = None,
+    whole: bool = False,
+    message: bool = True,
+) -> Call:
+    """Draw a call.
+
+    Args:
+        event: The action.
+        arguments: Its arguments where a person changed them; the tool described the old ones.
+        root: The workspace's folder: paths in it are shown without it.
+        whole: Whether to show all of it, however long.
+        message: Whether to draw what it says to the user, too.
+    """
+    title = styled(one_line(event.tool_name), NAME)
+    if event.malformed is not None:
+        return Call(title, _lines(event.malformed, BAD))
+    longest = _NO_END if whole else _LONGEST_VALUE
+    if arguments is not None or not event.display:
+        return Call(title, _add_arguments(title, event.arguments if arguments is None else arguments, longest))
+    body: list[Text] = []
+    change: list[Text] = []
+    has_command = False
+    for block in event.display:
+        match block:
+            case MarkdownBlock(place="heading"):
+                _add_heading(title, block.text, root, longest)
+            case MarkdownBlock(place="message"):
+                body += _lines(block.text) if message else []
+            case MarkdownBlock():
+                body += [Text(style=DIM).append_text(line) for line in _draw(block, root, "...")]
+            case CommandBlock() if not has_command:
+                has_command = True
+                first, *more = printable(block.command).split("\n")
+                title.append(" $ ", DIM).append(first, STRONG)
+                body += [Text(f"> {line}", STRONG) for line in more]
+            case DiffBlock() | TasksBlock():
+                change += _draw(block, root, "...")
+            case _:
+                body += _draw(block, root, "...")
+    if not whole:
+        return Call(title, body, change)
+    said = [line.plain for line in (title, *body, *change)]
+    said += [
+        task.status for block in event.display if isinstance(block, TasksBlock) for task in block.tasks
+    ]  # as marks
+    seen = "\n".join((*said, "" if message else printable(message_of(event) or "")))
+    rest: list[Text] = []
+    for name, value in event.arguments.items():
+        if not _is_seen(name, value, seen, root):
+            line = Text()
+            below = _add_arguments(line, {name: value}, longest)
+            rest += below or [line[1:]]
+    return Call(title, body, change, rest)
+
+
+def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str = "...") -> Answer:
+    """Draw an answer; `more` stands for the lines between two places in a file."""
+    output: list[Text] = []
+    lines: list[Text] = []
+    states: list[str] = []
+    command: CommandBlock | None = None
+    for block in event.display:
+        match block:
+            case MarkdownBlock(place="heading"):
+                states.append("".join(one_line(piece) for piece, _ in split_code_spans(block.text)))
+            case CommandBlock():
+                command = block
+                written = event.text if block.output is None else block.output
+                output += [Text(line, DIM) for line in _read(written)]
+            case ExcerptBlock(text=None):
+                output += output_lines(event.content)
+            case DiffBlock():
+                lines += coloured(block.diff, root=root, more=more) or output_lines(event.content)
+            case _:
+                lines += _draw(block, root, more)
+    if not event.display:
+        output = output_lines(event.content)
+    if command is None and event.is_error:
+        output, lines = [[Text(line.plain, BAD) for line in each] for each in (output, lines)]
+    if command is not None and command.exit_code is not None and not states:
+        states.append(f"exit code {command.exit_code}")
+    style = DIM
+    if command is not None:
+        style = WARN if command.exit_code is None else BAD if command.exit_code else DIM
+    elif event.is_error:
+        style = BAD
+    return Answer(
+        output,
+        Text(", ".join(states), style) if states else None,
+        lines,
+        is_command=command is not None,
+        has_change=any(isinstance(block, DiffBlock | TasksBlock) for block in event.display),
+    )
+
+
+def output_lines(content: Iterable[StoredResultBlock]) -> list[Text]:
+    """Return what a tool answered, line by line, as the model reads it."""
+    lines: list[Text] = []
+    for block in content:
+        match block:
+            case TextBlock():
+                lines += map(Text, _read(block.text))
+            case ImageBlock() | DocumentBlock():
+                lines.append(media(block))
+            case UnknownBlock():
+                lines.append(Text(f"[a block of type {one_line(block.type)}, which only a newer version knows]", DIM))
+    return lines
+
+
+def media(block: ImageBlock | DocumentBlock) -> Text:
+    """Name a picture or a document."""
+    what, name = ("a document", block.name) if isinstance(block, DocumentBlock) else ("a picture", None)
+    said = [one_line(name)] if name else []
+    said.append(one_line(block.url or block.media_type or "of an unknown type"))
+    if block.data:
+        said.append(f"{len(block.data) * 3 // 4 - block.data[-2:].count('='):,} bytes")
+    return Text(f"[{what}: {', '.join(said)}]", DIM)
+
+
+def _draw(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
+    match block:
+        case MarkdownBlock():
+            return [_draw_markdown(line) for line in printable(block.text).split("\n")] if block.text else []
+        case DiffBlock():
+            return coloured(block.diff, root=root, more=more) if block.diff else []
+        case TableBlock():
+            return _draw_table(block)
+        case TasksBlock():
+            return _draw_tasks(block)
+        case ExcerptBlock(text=str() as text):
+            return [Text(one_line(inside(block.path, root)), STRONG), *_lines(text)]
+        case _:
+            return _lines(plain_text(block) or f"[a block of kind {block.kind}, which only a newer version knows]", DIM)
+
+
+def _draw_markdown(line: str) -> Text:
+    """Draw a line as it is written; the value of "label: `value`" bare and never folded, since it is there to be copied."""
+    match list(split_code_spans(line)):
+        case [(str() as label, False), (str() as value, True)] if label.endswith(": "):
+            return Text(label + value, no_wrap=True)
+        case _:
+            return Text(line)
+
+
+def _draw_table(block: TableBlock) -> list[Text]:
+    rows = [[one_line(cell) for cell in row] for row in (block.columns, *block.rows) if row]
+    widths = [0] * max(map(len, rows), default=0)
+    for row in rows:
+        for number, cell in enumerate(row[:-1]):
+            widths[number] = max(widths[number], cell_len(cell) + 2)
+    drawn = [
+        Text("".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=False)).rstrip())
+        for row in rows
+    ]
+    if block.columns and drawn:
+        drawn[0].style = STRONG
+    return drawn
+
+
+def _draw_tasks(block: TasksBlock) -> list[Text]:
+    lines: list[Text] = []
+    for task in block.tasks:
+        mark, style = _TASK_MARKS.get(task.status, (one_line(task.status), ""))
+        lines.append(Text(f"{mark} {one_line(task.title)}", style))
+        if task.notes:
+            lines += [Text(f"    {line}", DIM) for line in printable(task.notes).split("\n")]
+    return lines
+
+
+def _add_heading(title: Text, markdown: str, root: str | None, longest: int) -> None:
+    title.append(" ")
+    for piece, is_code in split_code_spans(markdown):
+        said = _shorten(one_line(inside(piece, root)), longest) if is_code else one_line(piece)
+        title.append(said, STRONG if is_code else DIM)
+
+
+def _add_arguments(title: Text, arguments: Mapping[str, Any], longest: int) -> list[Text]:
+    """Append arguments to a title, each of them; return those of several lines, to stand below it."""
+    below: list[Text] = []
+    for name, value in arguments.items():
+        if value is None:
+            continue  # what a model says for "not given"
+        if isinstance(value, str) and "\n" in value.strip("\n"):
+            below += [Text(f"{one_line(name)}:", DIM), *_lines(value)]
+            continue
+        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        title.append(f" {one_line(name)}=", DIM).append(_shorten(one_line(said), longest))
+    return below
+
+
+def _is_seen(name: str, value: JsonValue, seen: str, root: str | None) -> bool:
+    """Return whether a value can be read in what was drawn, line by line where it has several."""
+    match value:
+        case None:
+            return True
+        case bool():
+            return f"{name}={json.dumps(value)}" in seen
+        case int() | float():
+            return re.search(rf"(?<![\w.]){re.escape(f'{value:g}')}(?![\w.])", seen) is not None
+        case str():
+            return all(line.strip() in seen for line in printable(inside(value, root)).split("\n"))
+        case list():
+            return all(_is_seen(name, each, seen, root) for each in value)
+        case dict():
+            return all(_is_seen(key, each, seen, root) for key, each in value.items())
+
+
+def _shorten(said: str, longest: int) -> str:
+    return said if len(said) <= longest else f"{said[:longest]}... ({len(said):,} characters)"
+
+
+def _read(text: str) -> list[str]:
+    reader = OutputLines()
+    return [*reader.feed(text), *reader.finish()]
+
+
+def _lines(text: str, style: str = "") -> list[Text]:
+    return [Text(line, style) for line in printable(text).split("\n")]
