@@ -98,6 +98,7 @@ def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
         "argparse",
         "docstring_parser",
         "httpx",
+        "jsonschema",
         "typer._adapters",
     ]
     with WarmPython(*commands, *late, "agentcore.testing", "agentcore_tools", env=surroundings) as python:

@@ -12,6 +12,7 @@ HEAVY = {
     "aiohttp",
     "httpx",
     "hypercorn",
+    "jsonschema",
     "litellm",
     "mcp",
     "openai",

@@ -322,7 +322,7 @@ class MediaError(AgentcoreError, ValueError):
 
 
 class SchemaError(AgentcoreError, TypeError):
-    """A function's signature, or a model, can't be described to a language model."""
+    """A signature or a model can't be described to a language model, or a JSON Schema can't be used to check data."""
 
 
 class ToolError(AgentcoreError):

@@ -6,3 +6,5 @@ from agentcore.schema.model import schema_of as schema_of
 from agentcore.schema.plain import plain_schema as plain_schema
 from agentcore.schema.signature import Signature as Signature
 from agentcore.schema.signature import read_signature as read_signature
+from agentcore.schema.validation import check_schema as check_schema
+from agentcore.schema.validation import schema_errors as schema_errors
