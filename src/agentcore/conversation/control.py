@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agentcore.conversation.core import Core, Turn
 from agentcore.conversation.journal import Condition
-from agentcore.conversation.pending import reject_event
+from agentcore.conversation.pending import parse_edited, reject_event
 from agentcore.conversation.result import make_result
 from agentcore.conversation.settle import turn_under_way
 from agentcore.conversation.watch import check_seq
@@ -37,7 +37,6 @@ from agentcore.messages import Message
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretSource
 from agentcore.security import ConfirmationPolicy, record_policy
-from agentcore.tools import read_call
 from agentcore.usage import Limits
 
 __all__ = [
@@ -115,7 +114,7 @@ async def approve(
         turn = await turn_under_way(core)
         pending = core.state.pending
         events = _waiting(pending, ids)
-        changed = None if arguments is None else _fitting(core, events, arguments)
+        changed = None if arguments is None else await _fitting(core, events, arguments)
         approvals: list[Event] = [
             ActionApproved(source="user", cause=event.id, by=by, arguments=changed) for event in events
         ]
@@ -154,13 +153,13 @@ def _still(pending: tuple[ActionEvent, ...]) -> Condition:
     return lambda state: state.pending == pending
 
 
-def _fitting(core: Core, events: Sequence[ActionEvent], arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+async def _fitting(
+    core: Core, events: Sequence[ActionEvent], arguments: Mapping[str, JsonValue]
+) -> dict[str, JsonValue]:
     if len(events) != 1:
         raise ValueError(f"Arguments can be changed for one action at a time; {len(events)} are being approved.")
     changed = dict(arguments)
-    read = read_call(events[0].tool_name, changed, core.agent.all_tools)
-    if read.tool is not None:
-        read.tool.parse(changed)
+    await parse_edited(core, events[0], changed)
     return changed
 
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import anyio
 from anyio.abc import TaskGroup
@@ -21,7 +21,7 @@ from agentcore.conversation.home import Home
 from agentcore.conversation.journal import Journal
 from agentcore.conversation.limits import WorkClock
 from agentcore.conversation.result import RunResult
-from agentcore.conversation.tools import ToolBench
+from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.watch import Bell
 from agentcore.errors import StoreError
 from agentcore.events import ActionEvent, ActionStarted
@@ -29,9 +29,10 @@ from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
 from agentcore.security import Confirm, ConfirmationPolicy
 from agentcore.stuck import StuckDetector
+from agentcore.tools import ToolSnapshot
 from agentcore.workspace import Workspace
 
-__all__ = ["Core", "Turn"]
+__all__ = ["Core", "PromptBasis", "Turn"]
 
 
 class Turn:
@@ -77,6 +78,14 @@ class Turn:
             call.cancel()
 
 
+class PromptBasis(NamedTuple):
+    """What prompt and tools depend on: where it is the same, they are not composed again."""
+
+    last_user_seq: int
+    view_epoch: int
+    cuts: int
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
 class Core:
     """One conversation while it is open."""
@@ -91,7 +100,7 @@ class Core:
     secrets: SecretRegistry
     policy: ConfirmationPolicy
     confirm: Confirm | None
-    bench: ToolBench
+    tool_sessions: ToolSessions
     hands: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
     home: Home
@@ -99,6 +108,12 @@ class Core:
     stuck: StuckDetector | None
     clock: Callable[[], float]
     view: View = field(default_factory=View)
+    snapshot: ToolSnapshot | None = None
+    """The tools of the newest request."""
+    composed: PromptBasis | None = None
+    """What the prompt in force was composed of."""
+    cuts: int = 0
+    """How often the history was made shorter since the conversation was opened."""
     turn: Turn | None = None
     """The turn under way, or about to begin."""
     calls: dict[str, anyio.CancelScope] = field(default_factory=dict[str, anyio.CancelScope])

@@ -21,6 +21,7 @@ from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.queue import Place, Queue
 from agentcore.conversation.spool import GrowingSpool, open_spool, spool, spool_if_room
 from agentcore.conversation.telling import describe, masked_repr, text_of
+from agentcore.conversation.tools import NotRun
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, MessageEvent, ObservationEvent
 from agentcore.llm import LLM
@@ -29,7 +30,7 @@ from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
 from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Medium, Observation, Resource, ToolContext, cut
 
-__all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
+__all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "not_run", "observe", "starts_at_once"]
 
 _log = get_logger(__name__)
 
@@ -122,13 +123,30 @@ def claims(core: Core, call: Call) -> Sequence[Resource]:
 
 
 def starts_at_once(core: Core, calls: Sequence[Call]) -> set[str]:
-    """Name the actions that wait for nothing: as many as may run at once, and none that conflicts with an earlier one."""
+    """Name the actions that wait for nothing: as many as may run at once, and none that conflicts with an earlier one.
+
+    What can't run any more is not begun: it is answered when its turn comes.
+    """
     queue = Queue()
     free: set[str] = set()
     for call in calls:
-        if queue.enter(claims(core, call)).is_first and len(free) < core.agent.max_parallel_calls:
+        is_first = queue.enter(claims(core, call)).is_first
+        if is_first and len(free) < core.agent.max_parallel_calls and cannot_run(core, call) is None:
             free.add(call.event.id)
     return free
+
+
+def cannot_run(core: Core, call: Call) -> AgentErrorEvent | None:
+    """Make the answer of a call whose tool is not there any more, or not as the model was told of it."""
+    now = core.tool_sessions.resolve(call.tool.name, call.tool.schema.digest)
+    return not_run(call.event, now.text, now.code) if isinstance(now, NotRun) else None
+
+
+def not_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
+    """Make the answer of an action that never started."""
+    return AgentErrorEvent(
+        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=error, outcome="not_run", code=code
+    )
 
 
 async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) -> None:
@@ -272,6 +290,9 @@ async def _run_call(core: Core, hand: _Hand, room: AbstractAsyncContextManager[N
             async with room:
                 await checkpoint_if_cancelled()
                 if not hand.started:
+                    if (refused := cannot_run(core, call)) is not None:
+                        await core.journal.keep(refused)
+                        return
                     await core.journal.write(ActionStarted(cause=event.id))
                 if seconds is not None:
                     scope.deadline = anyio.current_time() + seconds
@@ -307,7 +328,9 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
     host = CallHost(core, event)
     context = make_context(core, event, host)
     try:
-        execute = await core.bench.executor(call.tool)
+        execute = await core.tool_sessions.executor(call.tool)
+        if isinstance(execute, NotRun):
+            return not_run(event, execute.text, execute.code)
         observation = await execute(call.action, context)
         return await observe(core, call, observation)
     except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again

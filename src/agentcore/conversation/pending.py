@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
+from anyio.to_thread import run_sync
+from pydantic import JsonValue
+
 from agentcore.agent import Call
 from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.execute import not_run
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.tools import NotRun
 from agentcore.errors import SecretError
 from agentcore.events import (
     ActionApproved,
@@ -19,12 +24,13 @@ from agentcore.events import (
     StatusChanged,
     UserRejectObservation,
 )
+from agentcore.messages import ToolSchema
 from agentcore.record import ConversationState, OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, read_answer
-from agentcore.tools import read_call
+from agentcore.tools import RawTool, ToolContext, raw_tool, read_call
 
-__all__ = ["approved_calls", "ask_for_approval", "prepare", "reject_event"]
+__all__ = ["approved_calls", "ask_for_approval", "parse_edited", "prepare", "reject_event"]
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -33,14 +39,20 @@ async def approved_calls(core: Core) -> list[Call]:
     Those that turn out to be impossible are answered here.
     """
     calls: list[Call] = []
-    for action in tuple(core.state.open_actions.values()):
-        if action.event.id in core.rerun if action.started else action.approval is not None:
-            found = await prepare(core, action)
-            if isinstance(found, Call):
-                calls.append(found)
-            else:
-                core.rerun.discard(action.event.id)
-                await core.journal.write(found)
+    ready = [
+        action
+        for action in core.state.open_actions.values()
+        if (action.event.id in core.rerun if action.started else action.approval is not None)
+    ]
+    if not all(core.tool_sessions.owns(action.event.tool_name) for action in ready):
+        await core.tool_sessions.compose()  # after a restart nothing is open yet
+    for action in ready:
+        found = await prepare(core, action)
+        if isinstance(found, Call):
+            calls.append(found)
+        else:
+            core.rerun.discard(action.event.id)
+            await core.journal.write(found)
     return calls
 
 
@@ -52,17 +64,49 @@ async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
         try:
             arguments = await unmask(action.arguments, core.secrets.get, names=core.state.secret_names)
         except SecretError as error:
-            return _cannot_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
-    read = read_call(event.tool_name, arguments, core.agent.all_tools)
+            return not_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
+    tool = core.tool_sessions.resolve(event.tool_name, _told_digest(core, event.tool_name))
+    if isinstance(tool, NotRun):
+        return not_run(event, tool.text, tool.code)
+    read = read_call(event.tool_name, arguments, (tool,))
     if read.tool is None or read.action is None:
-        return _cannot_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
+        return not_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
     return Call(event, read.tool, read.action)
 
 
-def _cannot_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
-    return AgentErrorEvent(
-        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=error, outcome="not_run", code=code
-    )
+async def parse_edited(core: Core, event: ActionEvent, arguments: dict[str, JsonValue]) -> None:
+    """Check the arguments that a person gave a waiting action, against the schema that the model was told.
+
+    Raises:
+        ToolArgumentsError: they do not fit.
+    """
+    tool = core.tool_sessions.resolve(event.tool_name, _told_digest(core, event.tool_name))
+    if isinstance(tool, NotRun):
+        # It may be a toolset's that is not open, as after a restart: what the log has of it does.
+        schema = _told_schema(core, event.tool_name)
+        if schema is None:
+            return
+        tool = raw_tool(schema.name, schema.description, schema.parameters, _never)
+    if isinstance(tool, RawTool):
+        # The first check against a JSON Schema imports what does it.
+        await run_sync(tool.parse, arguments)
+    else:
+        tool.parse(arguments)
+
+
+async def _never(arguments: dict[str, JsonValue], ctx: ToolContext) -> None:  # noqa: ARG001 every executor is given them
+    raise AssertionError("it is made to check arguments")
+
+
+def _told_schema(core: Core, name: str) -> ToolSchema | None:
+    """Find what the model was told of a tool when it made the calls that wait: no other request is made before they are answered."""
+    prompt = core.state.prompt
+    return None if prompt is None else next((schema for schema in prompt.tools if schema.name == name), None)
+
+
+def _told_digest(core: Core, name: str) -> str | None:
+    schema = _told_schema(core, name)
+    return None if schema is None else schema.digest
 
 
 def reject_event(event: ActionEvent, reason: str, by: str | None) -> UserRejectObservation:

@@ -27,7 +27,7 @@ from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
 from agentcore.conversation.result import make_result
 from agentcore.conversation.spool import remove_spool
-from agentcore.conversation.tools import ToolBench
+from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import run_turn
 from agentcore.conversation.watch import Bell
 from agentcore.errors import ConversationClosed, ConversationError, ConversationNotFound, NotRecorded, StoreError
@@ -155,7 +155,14 @@ async def _serve(
             secrets=recording.secrets,
             policy=policy,
             confirm=confirm,
-            bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
+            tool_sessions=ToolSessions(
+                tasks,
+                agent.own_tools,
+                agent.toolsets,
+                workspace=workspace,
+                conversation_id=state.conversation_id,
+                secrets=recording.secrets,
+            ),
             hands=hands,
             home=recording.home,
             inbox=inbox_in,
@@ -209,7 +216,7 @@ async def _wind_down(core: Core) -> None:
         core.wake()
         await core.turn.done.wait()
     try:
-        await core.bench.aclose()
+        await core.tool_sessions.aclose()
     finally:
         await core.inbox.aclose()
 

@@ -8,7 +8,7 @@ import anyio
 
 from agentcore.agent import Call, StepOutcome, take_step
 from agentcore.context import system_prompt
-from agentcore.conversation.core import Core, Turn
+from agentcore.conversation.core import Core, PromptBasis, Turn
 from agentcore.conversation.deltas import ReplyVoice
 from agentcore.conversation.execute import execute_calls, starts_at_once
 from agentcore.conversation.settle import settle
@@ -21,6 +21,7 @@ from agentcore.events import (
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
+    Event,
     MessageEvent,
     ObservationEvent,
     RetryEvent,
@@ -33,7 +34,7 @@ from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryR
 from agentcore.logs import get_logger
 from agentcore.messages import Message
 from agentcore.record import ConversationState
-from agentcore.tools import FinishAction, ThinkAction
+from agentcore.tools import FinishAction, ThinkAction, ToolSnapshot
 
 __all__ = ["Stepper"]
 
@@ -71,11 +72,11 @@ class Stepper:
     async def step(self) -> bool:
         """Ask the model, record and do what it said; say whether the conversation has settled."""
         core = self._core
-        await self._prompt()
-        if core.agent.condenser is not None:
-            await self._condense(requested=False)
+        tools = await self._prompt()
+        if core.agent.condenser is not None and await self._condense(requested=False):
+            tools = await self._prompt()
         try:
-            outcome = await self._ask_model()
+            outcome = await self._ask_model(tools)
         except (ContextWindowExceeded, MalformedHistory) as error:
             if core.agent.condenser is None:
                 raise
@@ -104,16 +105,31 @@ class Stepper:
             return True
         return await self._stuck()
 
-    async def _prompt(self) -> None:
-        """Record the prompt and the tools' schemas where they are not those in force."""
+    async def _prompt(self) -> ToolSnapshot:
+        """Give the tools of the next request, and record prompt and schemas where they are not those in force.
+
+        Both are composed after a message of the user, a cut and a rewind only: providers cache what comes first.
+        """
         core = self._core
+        basis = PromptBasis(core.state.last_user_seq, core.state.view_epoch, core.cuts)
+        if core.snapshot is not None and core.composed == basis:
+            return core.snapshot
+        snapshot = await core.tool_sessions.compose()
         prompt = core.secrets.masker.mask_text(
-            system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root)
+            system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root, snapshot.instructions)
         )
-        tools = tuple(tool.schema for tool in core.agent.all_tools)
+        events: list[Event] = [
+            ConversationStateUpdateEvent(update=notice) for notice in core.tool_sessions.take_notices()
+        ]
         current = core.state.prompt
-        if current is None or current.prompt != prompt or current.tools != tools:
-            await core.journal.write(SystemPromptEvent(prompt=prompt, tools=tools))
+        # By their digests: where a description holds a secret, the log has it masked.
+        digests = [schema.digest for schema in snapshot.schemas]
+        if current is None or current.prompt != prompt or [schema.digest for schema in current.tools] != digests:
+            events.append(SystemPromptEvent(prompt=prompt, tools=snapshot.schemas))
+        if events:
+            await core.journal.write(*events)
+        core.snapshot, core.composed = snapshot, basis
+        return snapshot
 
     async def _condense(self, *, requested: bool) -> bool:
         core = self._core
@@ -122,9 +138,10 @@ class Stepper:
         if condensation is None:
             return False
         await core.journal.write(condensation)
+        core.cuts += 1
         return True
 
-    async def _ask_model(self) -> StepOutcome | None:
+    async def _ask_model(self, tools: ToolSnapshot) -> StepOutcome | None:
         """Ask, within the time of a step; None where that was too short, which is recorded."""
         core, limits = self._core, self._core.state.limits
         core.view.update(core.state)
@@ -138,6 +155,7 @@ class Stepper:
                 core.agent,
                 core.view.messages,
                 prompt.tools,
+                tools.tools,
                 reply_id=reply_id,
                 view_seq=self._view_seq,
                 clock=core.clock,

@@ -22,6 +22,7 @@ __all__ = [
     "StatusChanged",
     "TagsSet",
     "TitleSet",
+    "ToolsetNotice",
     "UnknownFact",
 ]
 
@@ -94,6 +95,18 @@ class Forked(Recorded):
     """The seq, in the other log, of the last event that was copied."""
 
 
+class ToolsetNotice(Recorded):
+    """Something about a toolset that people should know: it did not open, it ended, one of its tools is left out."""
+
+    fact: Annotated[Literal["toolset"], VERBATIM] = "toolset"
+    name: str
+    """The toolset's name."""
+    code: Verbatim
+    """What happened, for programs: "missing", "closed", "tool_left_out", "tools_unreadable", or "said" (by the toolset)."""
+    detail: str
+    """The same, for people."""
+
+
 class UnknownFact(Recorded):
     """A fact that only a newer version knows: kept as it is."""
 
@@ -108,7 +121,7 @@ class UnknownFact(Recorded):
         return value
 
 
-KnownFact = StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked
+KnownFact = StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked | ToolsetNotice
 
 _CLASSES: tuple[type[Recorded], ...] = KnownFact.__args__
 _KNOWN_FACTS = frozenset(cast("str", cls.model_fields["fact"].default) for cls in _CLASSES)
