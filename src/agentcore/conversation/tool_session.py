@@ -146,7 +146,8 @@ class ToolsetSession:
     def __init__(self, toolset: Toolset, context: ToolsetContext, secrets: SecretRegistry, notify: Notify) -> None:
         self.toolset = toolset
         self.what = f"toolset {toolset.name!r}"
-        self.began = anyio.current_time()
+        self.patience_ends = anyio.current_time() + context.open_seconds
+        """Until when a step waits for it."""
         self.tried = anyio.Event()
         """Set when it is open, or the first attempt to open it came to nothing."""
         self.ended = False

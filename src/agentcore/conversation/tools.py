@@ -191,7 +191,7 @@ class ToolSessions:
                 self._begin(toolset)
         for session in self._sessions.values():
             if not session.tried.is_set():
-                with anyio.move_on_after(max(0.0, session.began + _OPEN_SECONDS - anyio.current_time())):
+                with anyio.move_on_after(max(0.0, session.patience_ends - anyio.current_time())):
                     await session.tried.wait()
 
     def _begin(self, toolset: Toolset) -> None:
