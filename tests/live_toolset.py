@@ -1,4 +1,4 @@
-"""A toolset whose other side a test has in its hands: `from live_toolset import Service, raw`."""
+"""A toolset whose other side a test has in its hands, and what came of it: `from live_toolset import Service, raw, working`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,20 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
-from agentcore import OpenToolset, ToolContext, ToolsetContext
-from agentcore.tools import AnyTool, ToolsetSpec, raw_tool, register_toolset
+from agentcore import (
+    ActionStarted,
+    Agent,
+    AgentErrorEvent,
+    Conversation,
+    ConversationStateUpdateEvent,
+    OpenToolset,
+    SystemPromptEvent,
+    ToolContext,
+    ToolsetContext,
+)
+from agentcore.events import ToolsetNotice
+from agentcore.testing import ScriptedLLM
+from agentcore.tools import AnyTool, ToolsetSpec, raw_tool, register_toolset, tool
 
 
 def raw(name: str, description: str = "A tool of the service.", ran: list[str] | None = None, **schema: Any) -> AnyTool:
@@ -126,3 +138,37 @@ class _Open:
         if isinstance(self._end.why, BaseException):
             raise self._end.why
         return self._end.why
+
+
+@tool
+async def local(n: int) -> int:
+    """A tool of the agent's own."""
+    return n
+
+
+def working(script: list[Any], *given: Any, **settings: Any) -> Agent:
+    """Make an agent that plays a script with these tools and toolsets."""
+    return Agent(llm=ScriptedLLM(script), tools=given, **settings)
+
+
+def notices_of(conversation: Conversation) -> list[tuple[str, str]]:
+    """Give code and text of each notice that was recorded."""
+    updates = [e.update for e in conversation.state.events if isinstance(e, ConversationStateUpdateEvent)]
+    return [(notice.code, notice.detail) for notice in updates if isinstance(notice, ToolsetNotice)]
+
+
+def prompts_of(conversation: Conversation) -> list[list[str]]:
+    """Give the tools' names of each prompt that was recorded."""
+    events = [event for event in conversation.state.events if isinstance(event, SystemPromptEvent)]
+    return [[schema.name for schema in event.tools] for event in events]
+
+
+def refusals_in(conversation: Conversation) -> list[tuple[str, str | None]]:
+    """Give outcome and code of each error that answered a call."""
+    events = [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+    return [(event.outcome, event.code) for event in events]
+
+
+def started_in(conversation: Conversation) -> int:
+    """Count the actions that started."""
+    return sum(isinstance(event, ActionStarted) for event in conversation.state.events)

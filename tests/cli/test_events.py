@@ -39,6 +39,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "agent_configured": [
         {"agent": {"llm": {"model": f"a/b{EVIL}"}, "tools": [{"name": "terminal"}]}},
         {"agent": {"tools": [{"name": "function", "params": {"import": "m:weather"}}]}, "missing": [f"the {EVIL}"]},
+        {"agent": {"toolsets": [{"name": f"box{EVIL}", "params": {}}, 7]}},
     ],
     "action_started": [{"cause": "ev_a"}, {"cause": "nobody"}],
     "action_approved": [{"cause": "ev_a", "by": f"me{EVIL}"}, {"cause": "ev_a", "arguments": {"command": f"y{EVIL}"}}],
@@ -50,6 +51,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"update": {"fact": "policy", "policy": {"name": "always_confirm"}}},
         {"update": {"fact": "secrets", "names": ["KEY"]}},
         {"update": {"fact": "forked", "conversation_id": "x", "at": 3}},
+        {"update": {"fact": "toolset", "name": "s", "code": "missing", "detail": f"it is missing {EVIL}"}},
         {"update": {"fact": "from_the_future", "x": EVIL}},
     ],
     "condensation_request": [{}],
@@ -107,3 +109,11 @@ def test_an_answer_names_the_call_that_it_is_about() -> None:
     told = teller.tell(parse_event(json.dumps({"kind": "observation", "seq": 9, **SAMPLES["observation"][0]})))
     assert (told.line.plain, told.about) == ("exit code 1", "terminal #7")
     assert told.said.plain == "exit code 1 (terminal #7)"
+
+
+def test_toolsets_are_named_among_the_tools_of_an_agent() -> None:
+    wrapped: Any = {"name": "prefixed", "params": {"toolset": {"name": "github", "params": {}}, "prefix": "x_"}}
+    agent: Any = {"llm": {"model": "a/b"}, "tools": [{"name": "terminal"}], "toolsets": [wrapped]}
+    sent = {"seq": 1, "id": "e", "timestamp": "2026-01-01T00:00:00Z", "source": "user", "cause": None}
+    event = parse_event(json.dumps({**sent, "kind": "agent_configured", "agent": agent}))
+    assert Teller().tell(event).line.plain == "a/b, with terminal, github (a toolset)"

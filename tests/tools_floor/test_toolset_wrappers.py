@@ -137,8 +137,14 @@ def test_a_toolset_that_is_not_registered_is_said_so_and_nothing_is_imported() -
 def test_parameters_that_are_refused_are_said() -> None:
     registry = ToolsetRegistry()
     registry.register("service", Service)
-    inner = {"name": "service", "params": {}}
-    for params in ({"toolset": inner, "prefix": 7}, {"toolset": inner, "prefix": ""}, {"prefix": "x_"}, {"toolset": 1}):
+    inner: Any = {"name": "service", "params": {}}
+    wrong: list[Any] = [
+        {"toolset": inner, "prefix": 7},
+        {"toolset": inner, "prefix": ""},
+        {"prefix": "x_"},
+        {"toolset": 1},
+    ]
+    for params in wrong:
         with pytest.raises(ToolNotFound, match="refused its parameters"):
             registry.resolve(ToolsetSpec.model_validate({"name": "prefixed", "params": params}))
     with pytest.raises(ValueError, match="another toolset factory"):

@@ -26,7 +26,7 @@ from agentcore.conversation.watch import Bell
 from agentcore.errors import StoreError
 from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
-from agentcore.secrets import SecretRegistry
+from agentcore.secrets import Masker, SecretRegistry
 from agentcore.security import Confirm, ConfirmationPolicy
 from agentcore.stuck import StuckDetector
 from agentcore.tools import ToolSnapshot
@@ -79,7 +79,7 @@ class Turn:
 
 
 class PromptBasis(NamedTuple):
-    """What prompt and tools depend on: where it is the same, they are not composed again."""
+    """What the tools of a request depend on: where it is the same, they are not read again."""
 
     last_user_seq: int
     view_epoch: int
@@ -111,7 +111,9 @@ class Core:
     snapshot: ToolSnapshot | None = None
     """The tools of the newest request."""
     composed: PromptBasis | None = None
-    """What the prompt in force was composed of."""
+    """What they were composed of."""
+    masked_by: Masker | None = None
+    """What masked the prompt in force: a secret may become known while the agent works."""
     cuts: int = 0
     """How often the history was made shorter since the conversation was opened."""
     turn: Turn | None = None

@@ -19,6 +19,7 @@ from agentcore.conversation.deltas import StreamDelta
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.queue import Place, Queue
+from agentcore.conversation.refusal import cannot_run, not_run
 from agentcore.conversation.spool import GrowingSpool, open_spool, spool, spool_if_room
 from agentcore.conversation.telling import describe, masked_repr, text_of
 from agentcore.conversation.tools import NotRun
@@ -30,7 +31,7 @@ from agentcore.logs import get_logger
 from agentcore.messages import Message, ResultBlock, TextBlock
 from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Medium, Observation, Resource, ToolContext, cut
 
-__all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "not_run", "observe", "starts_at_once"]
+__all__ = ["CallHost", "claims", "execute_calls", "interrupted", "make_context", "observe", "starts_at_once"]
 
 _log = get_logger(__name__)
 
@@ -134,19 +135,6 @@ def starts_at_once(core: Core, calls: Sequence[Call]) -> set[str]:
         if is_first and len(free) < core.agent.max_parallel_calls and cannot_run(core, call) is None:
             free.add(call.event.id)
     return free
-
-
-def cannot_run(core: Core, call: Call) -> AgentErrorEvent | None:
-    """Make the answer of a call whose tool is not there any more, or not as the model was told of it."""
-    now = core.tool_sessions.resolve(call.tool.name, call.tool.schema.digest)
-    return not_run(call.event, now.text, now.code) if isinstance(now, NotRun) else None
-
-
-def not_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
-    """Make the answer of an action that never started."""
-    return AgentErrorEvent(
-        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=error, outcome="not_run", code=code
-    )
 
 
 async def execute_calls(core: Core, calls: Sequence[Call], started: set[str]) -> None:

@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from agentcore.agent import Call
 from agentcore.conversation.core import Core, Turn
-from agentcore.conversation.execute import not_run
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.refusal import not_run
 from agentcore.conversation.tools import NotRun
 from agentcore.errors import SecretError
 from agentcore.events import (

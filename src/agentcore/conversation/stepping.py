@@ -112,10 +112,13 @@ class Stepper:
         """
         core = self._core
         basis = PromptBasis(core.state.last_user_seq, core.state.view_epoch, core.cuts)
-        if core.snapshot is not None and core.composed == basis:
-            return core.snapshot
-        snapshot = await core.tool_sessions.compose()
-        prompt = core.secrets.masker.mask_text(
+        masker = core.secrets.masker
+        snapshot = core.snapshot if core.composed == basis else None
+        if snapshot is not None and core.masked_by is masker:
+            return snapshot
+        snapshot = snapshot or await core.tool_sessions.compose()
+        masker = core.secrets.masker  # an opening may have asked for a secret
+        prompt = masker.mask_text(
             system_prompt(core.agent.system_prompt, core.agent.context, core.workspace.root, snapshot.instructions)
         )
         events: list[Event] = [
@@ -128,7 +131,7 @@ class Stepper:
             events.append(SystemPromptEvent(prompt=prompt, tools=snapshot.schemas))
         if events:
             await core.journal.write(*events)
-        core.snapshot, core.composed = snapshot, basis
+        core.snapshot, core.composed, core.masked_by = snapshot, basis, masker
         return snapshot
 
     async def _condense(self, *, requested: bool) -> bool:

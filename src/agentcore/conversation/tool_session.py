@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from typing import Any, Final, Generic, TypeVar
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.abc import TaskStatus
+from anyio.to_thread import run_sync
 
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
 from agentcore.conversation.inside import enter_inside
@@ -92,7 +93,7 @@ class ToolSession(Generic[OpenT]):
             # One that ends by itself does not end the conversation.
             self.failure = bare(error)
             _log.warning("tool session ended", what=self.what, error=masked_repr(self._secrets, self.failure))
-        except get_cancelled_exc_class() as error:
+        except get_cancelled_exc_class() as error:  # noqa: ASYNC103 one of no scope in force is an end as any other
             if await is_cancelled():  # noqa: ASYNC102 asking does not wait
                 raise
             self.cancelled = True
@@ -198,6 +199,9 @@ class ToolsetSession:
 
         async def until(opened: OpenToolset) -> None:
             nonlocal why
+            with suppress(Exception):  # where they are read to be used, it is told
+                # To describe a thousand tools takes a while; each is described once.
+                await run_sync(_describe, list(opened.tools()))
             if self._told_missing:
                 self._told_missing = False
                 self._notify("open", f"The {self.what} is open.")
@@ -209,7 +213,7 @@ class ToolsetSession:
         except Exception as error:
             why = text_of(bare(error)) or type(error).__name__
             _log.warning("toolset did not open", what=self.what, error=masked_repr(self._secrets, error))
-        except get_cancelled_exc_class():
+        except get_cancelled_exc_class():  # noqa: ASYNC103 the same
             if not session.cancelled:
                 raise
         self.tried.set()
@@ -278,6 +282,12 @@ class ToolsetSession:
         self._stop.set()
         if self._session is not None:
             await self._session.aclose()
+
+
+def _describe(tools: Sequence[AnyTool]) -> None:
+    for tool in tools:
+        with suppress(Exception):
+            _ = tool.schema
 
 
 @asynccontextmanager

@@ -115,7 +115,7 @@ class ToolsetContract:
             async with self.opening(toolset):
                 pass
 
-        with anyio.fail_after(300):
+        with anyio.fail_after(300):  # noqa: ASYNC912 every attempt waits
             for attempt in cancel_everywhere():
                 await attempt(open_and_close)
         async with self.opening(toolset) as opened:
