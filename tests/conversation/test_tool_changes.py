@@ -9,16 +9,20 @@ import anyio
 import pytest
 
 from agentcore import (
+    ActionEvent,
     ActionStarted,
     AlwaysConfirm,
     Conversation,
     MemoryStore,
+    Message,
+    MessageEvent,
+    ToolContext,
     prefixed,
 )
 from agentcore.errors import RunError, ToolArgumentsError, ToolNameTaken
 from agentcore.record import EventLog
 from agentcore.testing import Request, Said, call, calls, say
-from agentcore.tools import tool
+from agentcore.tools import ToolAnnotations, raw_tool, tool
 from live_toolset import Service, local, notices_of, prompts_of, raw, refusals_in, started_in, working
 
 BOUND = 20
@@ -178,3 +182,22 @@ async def test_a_description_that_holds_a_secret_is_masked_and_recorded_once(tmp
         assert "hunter2" not in conversation.state.prompt.model_dump_json()
     assert len(prompts_of(conversation)) == 1
     assert not refusals_in(conversation)
+
+
+async def test_a_read_only_tool_with_a_json_schema_is_run_again_after_a_crash(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    async def execute(arguments: dict[str, Any], ctx: ToolContext) -> str:
+        ran.append(ctx.tool_name)
+        return "looked"
+
+    look = raw_tool("look", "Look.", {"type": "object"}, execute, annotations=ToolAnnotations(read_only=True))
+    begun = ActionEvent(reply_id="r", tool_name="look", arguments={}, call_id="c")
+    crashed = MemoryStore()
+    log = await EventLog.create(crashed, "c")
+    await log.append([[MessageEvent(source="user", message=Message.user("go")), begun, ActionStarted(cause=begun.id)]])
+    await log.close()
+    with anyio.fail_after(BOUND):
+        async with Conversation(working([say("done")], look), tmp_path, store=crashed, id="c") as conversation:
+            assert (await conversation.run()).text == "done"
+    assert ran == ["look"]

@@ -10,7 +10,11 @@ from pydantic import JsonValue
 from agentcore import ToolContext
 from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import ToolSchema
+from agentcore.schema import check_schema
 from agentcore.tools import RawAction, ToolAnnotations, raw_tool, read_call
+
+# What checks is imported before an event loop runs, as a conversation does in a thread.
+check_schema({})
 
 SCHEMA: dict[str, Any] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from anyio.to_thread import run_sync
 from pydantic import JsonValue
 
 from agentcore.agent import Call
@@ -28,7 +27,7 @@ from agentcore.messages import ToolSchema
 from agentcore.record import ConversationState, OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, read_answer
-from agentcore.tools import RawTool, ToolContext, raw_tool, read_call
+from agentcore.tools import ToolContext, raw_tool, read_call
 
 __all__ = ["approved_calls", "ask_for_approval", "parse_edited", "prepare", "reject_event"]
 
@@ -68,6 +67,7 @@ async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
     tool = core.tool_sessions.resolve(event.tool_name, _told_digest(core, event.tool_name))
     if isinstance(tool, NotRun):
         return not_run(event, tool.text, tool.code)
+    await core.tool_sessions.prepare_checks((tool,))
     read = read_call(event.tool_name, arguments, (tool,))
     if read.tool is None or read.action is None:
         return not_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
@@ -87,11 +87,8 @@ async def parse_edited(core: Core, event: ActionEvent, arguments: dict[str, Json
         if schema is None:
             return
         tool = raw_tool(schema.name, schema.description, schema.parameters, _never)
-    if isinstance(tool, RawTool):
-        # The first check against a JSON Schema imports what does it.
-        await run_sync(tool.parse, arguments)
-    else:
-        tool.parse(arguments)
+    await core.tool_sessions.prepare_checks((tool,))
+    tool.parse(arguments)
 
 
 async def _never(arguments: dict[str, JsonValue], ctx: ToolContext) -> None:  # noqa: ARG001 every executor is given them

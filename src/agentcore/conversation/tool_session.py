@@ -199,12 +199,12 @@ class ToolsetSession:
 
         async def until(opened: OpenToolset) -> None:
             nonlocal why
-            with suppress(Exception):  # where they are read to be used, it is told
-                # To describe a thousand tools takes a while; each is described once.
-                await run_sync(_describe, list(opened.tools()))
             if self._told_missing:
                 self._told_missing = False
                 self._notify("open", f"The {self.what} is open.")
+            with suppress(Exception):  # where they are read to be used, it is told
+                # To describe a thousand tools takes a while; each is described once.
+                await run_sync(_describe, list(opened.tools()))
             self.tried.set()
             why = await opened.wait_closed()
 

@@ -109,8 +109,14 @@ class ToolSessions:
             session.tell_missing()
         if self._snapshot is None or not self._snapshot.is_of(tools, instructions):
             self._snapshot = ToolSnapshot(tools, instructions)
-            await self._prepare_checks(tools)
+            await self.prepare_checks(tools)
         return self._snapshot
+
+    async def prepare_checks(self, tools: Sequence[AnyTool]) -> None:
+        """Make ready to parse the arguments of these tools: what checks them against a JSON Schema takes a while to import."""
+        if not self._can_check and any(isinstance(tool, RawTool) for tool in tools):
+            await run_sync(schema_errors, _ANYTHING, None)
+            self._can_check = True
 
     def take_notices(self) -> tuple[ToolsetNotice, ...]:
         """Return what people should know of toolsets since this was last asked, to be recorded."""
@@ -242,12 +248,6 @@ class ToolSessions:
                 self._notify(session.toolset.name, "tool_left_out", f"{error} It is left out of the {session.what}.")
         self._owners = owners
         return assigned
-
-    async def _prepare_checks(self, tools: Sequence[AnyTool]) -> None:
-        if not self._can_check and any(isinstance(tool, RawTool) for tool in tools):
-            # What checks arguments against a JSON Schema takes a while to import.
-            await run_sync(schema_errors, _ANYTHING, None)
-            self._can_check = True
 
 
 _ANYTHING: Final[Mapping[str, Any]] = {}
