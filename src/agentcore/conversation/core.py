@@ -79,7 +79,7 @@ class Turn:
 
 
 class PromptBasis(NamedTuple):
-    """What the tools of a request depend on: where it is the same, they are not read again."""
+    """The facts that the tools of a request depend on: where it is the same, they are not read again."""
 
     last_user_seq: int
     view_epoch: int
@@ -111,9 +111,9 @@ class Core:
     snapshot: ToolSnapshot | None = None
     """The tools of the newest request."""
     composed: PromptBasis | None = None
-    """What they were composed of."""
+    """The facts they were read at."""
     masked_by: Masker | None = None
-    """What masked the prompt in force: a secret may become known while the agent works."""
+    """The masker of the prompt in force: a secret may become known while the agent works."""
     cuts: int = 0
     """How often the history was made shorter since the conversation was opened."""
     turn: Turn | None = None

@@ -106,7 +106,7 @@ class Stepper:
         return await self._stuck()
 
     async def _prompt(self) -> ToolSnapshot:
-        """Give the tools of the next request, and record prompt and schemas where they are not those in force.
+        """Return the tools of the next request, and record prompt and schemas where they are not those in force.
 
         Both are composed after a message of the user, a cut and a rewind only: providers cache what comes first.
         """

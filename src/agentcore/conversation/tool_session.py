@@ -1,4 +1,4 @@
-"""What tools and toolsets hold open during a conversation, each entered and left by one task.
+"""The live part of tools and toolsets: opened for a conversation, each entered and left by one task.
 
 Above: `ToolSessions`, which has those of a conversation. A `ToolSession` is one opening; a `ToolsetSession` keeps a toolset
 open through as many of them as it takes.
@@ -39,7 +39,7 @@ _LONGEST_DELAY: Final = 60.0
 OpenT = TypeVar("OpenT")
 
 Notify = Callable[[str, str], None]
-"""Tells people something about a toolset: a code and a sentence."""
+"""Called with what people should know about a toolset: a code and a sentence."""
 
 
 class ToolSession(Generic[OpenT]):
@@ -47,14 +47,14 @@ class ToolSession(Generic[OpenT]):
 
     def __init__(self, what: str, secrets: SecretRegistry) -> None:
         self.what = what
-        """What is opened, as in "tool 'terminal'"."""
+        """Its name in messages, as in "tool 'terminal'"."""
         self.opened: OpenT | None = None
-        """What was opened, while it is open."""
+        """The value that its context gave, while it is open."""
         self.was_open = False
         self.cancelled = False
-        """Whether a cancellation ended it that is none of ours: asyncio's own, or one that it raised by itself."""
+        """A cancellation ended it that is not ours: asyncio's own, or one that it raised by itself."""
         self.failure: BaseException | None = None
-        """What ended it, or was raised while it was closed."""
+        """The error that ended it, or that was raised while it was closed."""
         self._secrets = secrets
         self._scope = anyio.CancelScope()
         self._stop = anyio.Event()
@@ -63,7 +63,7 @@ class ToolSession(Generic[OpenT]):
 
     @property
     def ended(self) -> bool:
-        """Whether nothing of it is left to close."""
+        """True once nothing of it is left to close."""
         return self._done.is_set()
 
     async def hold(
@@ -152,9 +152,9 @@ class ToolsetSession:
         self.tried = anyio.Event()
         """Set when it is open, or the first attempt to open it came to nothing."""
         self.ended = False
-        """Whether its task has ended: it is not opened again by this session."""
+        """True once its task has ended: it is not opened again by this session."""
         self.read_before = False
-        """Whether its tools have been read since this session began."""
+        """True once its tools have been read."""
         self.instructions: str | None = None
         self.why = f"it did not open within {context.open_seconds:g} s"
         """Why it is not open, where it is not."""
@@ -168,7 +168,7 @@ class ToolsetSession:
 
     @property
     def is_open(self) -> bool:
-        """Whether its tools can be called now."""
+        """True while its tools can be called."""
         return self._session is not None and self._session.opened is not None
 
     async def keep_open(self) -> None:
@@ -230,7 +230,7 @@ class ToolsetSession:
         return not session.cancelled
 
     def tell_missing(self) -> None:
-        """Tell people, once, that it has not been open yet."""
+        """Notify people, once, that it has not been open yet."""
         if not self.is_open and not self._tools and not self._told_missing:
             self._told_missing = True
             self._notify(

@@ -57,7 +57,7 @@ class NotRun(NamedTuple):
 
 
 class ToolSessions:
-    """What the tools of one conversation are, and what they hold open.
+    """The tools of one conversation, and what they hold open.
 
     A toolset is opened when tools are first composed, by a task of its own that keeps it open. A tool with `open` is
     opened when it is first called.
@@ -125,7 +125,7 @@ class ToolSessions:
         return notices
 
     def owns(self, name: str) -> bool:
-        """Whether a name is that of one of the agent's own tools, which need no toolset."""
+        """Return True for the name of one of the agent's own tools, which need no toolset."""
         return name in self._own
 
     def resolve(self, name: str, digest: str | None) -> AnyTool | NotRun:

@@ -1,4 +1,4 @@
-"""What every toolset keeps to, as tests: subclass it where your toolset is tested."""
+"""The behaviour that all toolsets share, as tests: subclass it where your toolset is tested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What installed distributions declare under a name: the one way in which a name in a log may lead to an import."""
+"""Factories that installed distributions declare by name: the one way in which a name in a log may lead to an import."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class RawTool(Tool[RawAction, Observation]):
 
     @cached_property
     def schema(self) -> ToolSchema:
-        """What a model is told of it."""
+        """The schema for models."""
         parameters = plain_schema(self.parameters)
         parameters.setdefault("type", "object")
         parameters.setdefault("properties", {})

@@ -20,16 +20,16 @@ class ToolSnapshot:
         """Take the tools, whose names are distinct, and the instructions of toolsets by their names."""
         self.tools: tuple[AnyTool, ...] = tuple(tools)
         self.instructions: Mapping[str, str] = dict(instructions or {})
-        """What the model is told of toolsets as a whole, by their names."""
+        """The instructions of toolsets, by their names."""
 
     def __repr__(self) -> str:
         return f"<ToolSnapshot of {len(self.tools)} tools>"
 
     @cached_property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """What the model is told of each tool."""
+        """The schema of each tool."""
         return tuple(tool.schema for tool in self.tools)
 
     def is_of(self, tools: Sequence[AnyTool], instructions: Mapping[str, str]) -> bool:
-        """Whether it is a snapshot of these very tools."""
+        """Return True if it is a snapshot of these very tools."""
         return self.tools == tuple(tools) and self.instructions == instructions

@@ -29,7 +29,7 @@ class ToolsetContext:
     secrets: ToolSecrets = field(repr=False)
     """`await context.secrets.get(name)`; what is read here is masked in what tools say and in what is recorded."""
     notice: Callable[[str], None] = field(repr=False)
-    """Tell the people, not the model, something about the toolset: it is logged, and recorded with the next message. Never waits."""
+    """Notify the people, not the model: the text is logged, and recorded with the next message. Never waits."""
     open_seconds: float = 30.0
     """How long the conversation waits for the opening. One that takes longer goes on, and its tools come with the next message."""
 
@@ -39,7 +39,7 @@ class OpenToolset(Protocol):
 
     @property
     def instructions(self) -> str | None:
-        """What the model is told of the tools as a whole, or None."""
+        """A text for the system prompt on the tools as a whole, or None."""
         ...
 
     def tools(self) -> Sequence[AnyTool]:
@@ -63,7 +63,7 @@ class Toolset(Protocol):
 
     @property
     def name(self) -> str:
-        """What people call it, in notices and errors."""
+        """Its name for people, in notices and errors."""
         ...
 
     @property

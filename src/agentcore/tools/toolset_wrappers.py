@@ -44,7 +44,7 @@ def filtered(toolset: Toolset, keep: Collection[str] | Callable[[AnyTool], bool]
 
 
 def renamed(toolset: Toolset, names: Mapping[str, str]) -> Toolset:
-    """Give tools other names: `renamed(server, {"search_v2": "search"})`. Tools that are not mentioned keep theirs.
+    """Rename tools: `renamed(server, {"search_v2": "search"})`. Tools that are not mentioned keep theirs.
 
     Raises:
         ValueError: a new name can't be a tool's, or two tools would be called the same.
