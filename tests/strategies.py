@@ -59,6 +59,7 @@ from agentcore.events import (
     SystemPromptEvent,
     TagsSet,
     TitleSet,
+    ToolsetNotice,
     UnknownEvent,
     UnknownFact,
     UsageEvent,
@@ -169,6 +170,7 @@ _facts: st.SearchStrategy[Fact] = st.one_of(
     _values(SecretsRegistered, names=st.lists(_words, max_size=2).map(tuple)),
     _values(Forked, conversation_id=_words, at=_count),
     _values(RunJoined, run=_count),
+    _values(ToolsetNotice, name=_words, code=_words, detail=_words),
     _values(UnknownFact, fact=st.sampled_from(["mood", "weather"])),
 )
 _errors = st.sampled_from(["failed", "interrupted", "not_run", "unknown"])

@@ -61,8 +61,14 @@ if TYPE_CHECKING:
     from agentcore.security import NeverConfirm as NeverConfirm
     from agentcore.tools import Action as Action
     from agentcore.tools import Observation as Observation
+    from agentcore.tools import OpenToolset as OpenToolset
     from agentcore.tools import Tool as Tool
     from agentcore.tools import ToolContext as ToolContext
+    from agentcore.tools import Toolset as Toolset
+    from agentcore.tools import ToolsetContext as ToolsetContext
+    from agentcore.tools import filtered as filtered
+    from agentcore.tools import prefixed as prefixed
+    from agentcore.tools import renamed as renamed
     from agentcore.tools import tool as tool
     from agentcore.usage import Limits as Limits
     from agentcore.usage import Usage as Usage
@@ -108,6 +114,7 @@ _HOMES = {
     "NeverConfirm": "agentcore.security",
     "Observation": "agentcore.tools",
     "ObservationEvent": "agentcore.events",
+    "OpenToolset": "agentcore.tools",
     "PauseEvent": "agentcore.events",
     "Reply": "agentcore.llm",
     "RetryEvent": "agentcore.events",
@@ -118,12 +125,17 @@ _HOMES = {
     "SystemPromptEvent": "agentcore.events",
     "Tool": "agentcore.tools",
     "ToolContext": "agentcore.tools",
+    "Toolset": "agentcore.tools",
+    "ToolsetContext": "agentcore.tools",
     "Usage": "agentcore.usage",
     "UsageEvent": "agentcore.events",
     "UserRejectObservation": "agentcore.events",
     "Workspace": "agentcore.workspace",
     "WorkspaceOpened": "agentcore.events",
+    "filtered": "agentcore.tools",
+    "prefixed": "agentcore.tools",
     "read_media": "agentcore.messages",
+    "renamed": "agentcore.tools",
     "tool": "agentcore.tools",
 }
 
@@ -165,6 +177,7 @@ __all__ = [
     "NeverConfirm",
     "Observation",
     "ObservationEvent",
+    "OpenToolset",
     "PauseEvent",
     "Reply",
     "RetryEvent",
@@ -175,12 +188,17 @@ __all__ = [
     "SystemPromptEvent",
     "Tool",
     "ToolContext",
+    "Toolset",
+    "ToolsetContext",
     "Usage",
     "UsageEvent",
     "UserRejectObservation",
     "Workspace",
     "WorkspaceOpened",
+    "filtered",
+    "prefixed",
     "read_media",
+    "renamed",
     "tool",
 ]
 

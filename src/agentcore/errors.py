@@ -27,7 +27,8 @@ AgentcoreError
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
 │   └── ToolArgumentsError         the arguments do not fit the tool
-├── ToolNotFound                   (also a LookupError) a recorded tool that this program does not have
+├── ToolNotFound                   (also a LookupError) a recorded tool or toolset that this program does not have
+├── ToolNameTaken                  (also a ValueError) tools of two toolsets, or a tool and one of a toolset, have one name
 ├── WorkspaceError
 │   ├── WorkspaceNotOpen           used before it was entered, or after it was left
 │   ├── PathError                  that path can't be used so; `.reason` says why in a word
@@ -81,6 +82,7 @@ __all__ = [
     "StructuredOutputError",
     "ToolArgumentsError",
     "ToolError",
+    "ToolNameTaken",
     "ToolNotFound",
     "UnsupportedPlatform",
     "WorkspaceError",
@@ -362,10 +364,21 @@ class ToolArgumentsError(ToolError):
 
 
 class ToolNotFound(AgentcoreError, LookupError):
-    """A recorded tool can't be made again here. Compare `NotRecorded`, which is about what a log does not hold."""
+    """A recorded tool or toolset can't be made again here. Compare `NotRecorded`, which is about what a log does not hold."""
 
-    def __init__(self, tool_name: str, reason: str) -> None:
-        super().__init__(f"The recorded tool {tool_name!r} can't be made again: {reason}")
+    def __init__(self, tool_name: str, reason: str, *, what: str = "tool") -> None:
+        super().__init__(f"The recorded {what} {tool_name!r} can't be made again: {reason}")
+        self.tool_name = tool_name
+
+
+class ToolNameTaken(AgentcoreError, ValueError):
+    """Two tools of an agent have one name, and at least one of them is from a toolset."""
+
+    def __init__(self, tool_name: str, first: str, second: str) -> None:
+        super().__init__(
+            f"{first} and {second} both have a tool called {tool_name!r}: a model could not tell them apart. "
+            "Give one of them other names, as with prefixed(toolset, 'other_'), or leave it out with filtered(...)."
+        )
         self.tool_name = tool_name
 
 

@@ -62,6 +62,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
     "agent_configured": [
         {"agent": {"llm": {"model": f"a/b{EVIL}"}, "tools": [{"name": "terminal"}]}},
         {"agent": {"tools": [{"name": "function", "params": {"import": "m:weather"}}]}, "missing": [f"the {EVIL}"]},
+        {"agent": {"toolsets": [{"name": f"box{EVIL}", "params": {}}, 7]}},
     ],
     "workspace_opened": [{"workspace": f"lo{EVIL}", "spec": {"root": f"/a{EVIL}"}}],
     "action_assessed": [
@@ -84,6 +85,7 @@ SAMPLES: dict[str, list[dict[str, Any]]] = {
         {"update": {"fact": "policy", "policy": {"name": "always_confirm"}}},
         {"update": {"fact": "secrets", "names": ["KEY"]}},
         {"update": {"fact": "forked", "conversation_id": "x", "at": 3}},
+        {"update": {"fact": "toolset", "name": "s", "code": "missing", "detail": f"it is missing {EVIL}"}},
         {"update": {"fact": "from_the_future", "x": EVIL}},
     ],
     "condensation_request": [{}],
@@ -156,3 +158,11 @@ def test_a_workspace_is_told_with_its_folder() -> None:
     opened = {"kind": "workspace_opened", "workspace": "local", "spec": {"root": "/srv/project"}}
     told = Teller().tell(parse_event(json.dumps(opened)))
     assert (told.label.plain, told.said.plain) == ("workspace", "local /srv/project")
+
+
+def test_toolsets_are_named_among_the_tools_of_an_agent() -> None:
+    wrapped: Any = {"name": "prefixed", "params": {"toolset": {"name": "github", "params": {}}, "prefix": "x_"}}
+    agent: Any = {"llm": {"model": "a/b"}, "tools": [{"name": "terminal"}], "toolsets": [wrapped]}
+    sent = {"seq": 1, "id": "e", "timestamp": "2026-01-01T00:00:00Z", "source": "user", "cause": None}
+    event = parse_event(json.dumps({**sent, "kind": "agent_configured", "agent": agent}))
+    assert Teller().tell(event).line.plain == "a/b, with terminal, github (a toolset)"

@@ -16,6 +16,11 @@ from agentcore import ActionEvent, Agent, Conversation, ConversationStatus, File
 from agentcore.testing import Request, Said, ScriptedLLM, call, calls
 from agentcore.tools import tool
 
+# Where pytest looks for what several tests share; this is a program of its own.
+sys.path.append(str(Path(__file__).parents[1]))
+
+from live_toolset import Service
+
 HERE = Path(sys.argv[1])
 
 
@@ -51,7 +56,9 @@ async def main() -> None:
             return calls(call("effect", n=step * 100 + 1), call("effect", n=step * 100 + 2))
         return call("effect", n=step)
 
-    agent = Agent(llm=ScriptedLLM(reply, record=False), tools=[effect], stuck=None)
+    # The same tool, its own or a toolset's.
+    given = Service("effects", effect) if sys.argv[2:] == ["toolset"] else effect
+    agent = Agent(llm=ScriptedLLM(reply, record=False), tools=[given], stuck=None)
     store = FileStore(HERE / "logs")
     limits = Limits(steps=None)
     async with Conversation(agent, HERE, store=store, id="victim", limits=limits, confirm=EveryFifth()) as conversation:

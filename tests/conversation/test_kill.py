@@ -40,20 +40,20 @@ async def never_again(n: int) -> str:
     raise AssertionError("an action was run again by opening its conversation")
 
 
-Start = Callable[[Path], AbstractAsyncContextManager[tuple[Forked, Output]]]
-"""Starts the program with its folder; it ends with the block at the latest."""
+Start = Callable[[Path, str], AbstractAsyncContextManager[tuple[Forked, Output]]]
+"""Starts the program with its folder and the kind of its tool; it ends with the block at the latest."""
 
 
 @pytest.fixture
 def start(warm: WarmPython, surroundings: dict[str, str]) -> Start:
     """Give what starts the program soon: it is started often."""
-    return lambda folder: warm.telling([str(PROGRAM), str(folder)], env=surroundings, cwd=folder)
+    return lambda folder, kind: warm.telling([str(PROGRAM), str(folder), kind], env=surroundings, cwd=folder)
 
 
-async def kill_one(start: Start, folder: Path, lines: int) -> dict[int, str]:
+async def kill_one(start: Start, folder: Path, lines: int, kind: str) -> dict[int, str]:
     """Run the program, kill it after it said so many lines, and give what it had said for certain."""
     said: dict[int, str] = {}
-    async with start(folder) as (process, output):
+    async with start(folder, kind) as (process, output):
         stream = BufferedByteReceiveStream(output)
         with anyio.fail_after(60):
             for _ in range(lines):
@@ -117,7 +117,8 @@ async def rounds(start: Start, tmp_path: Path, count: int, seed: int) -> None:
     for number in range(count):
         folder = tmp_path / str(number)
         folder.mkdir()
-        await check(folder, await kill_one(start, folder, chance.randint(1, 150)))
+        kind = "toolset" if number % 2 else "tool"
+        await check(folder, await kill_one(start, folder, chance.randint(1, 150), kind))
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

@@ -239,7 +239,7 @@ async def test_what_is_no_agent_no_model_no_tool_or_no_message_is_told_at_once(t
     with pytest.raises(TypeError, match=r"LLM\(model='anthropic/claude'\)"):
         Agent(llm=wrong)
     plain: Any = answer
-    with pytest.raises(TypeError, match="answer is not a tool: decorate"):
+    with pytest.raises(TypeError, match="answer is neither a tool nor a toolset: decorate"):
         Agent(llm=ScriptedLLM([]), tools=[plain])
     with pytest.raises(TypeError, match=r"Agent\(llm"):
         async with Conversation(wrong, tmp_path):

@@ -20,7 +20,7 @@ from agentcore import (
     Tool,
     ToolContext,
 )
-from agentcore.conversation import tools as bench
+from agentcore.conversation import tool_session
 from agentcore.testing import ScriptedLLM, call, calls, say
 
 
@@ -122,7 +122,7 @@ async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
 async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "_CLOSE_SECONDS", 0)
+    monkeypatch.setattr(tool_session, "_CLOSE_SECONDS", 0)
 
     @asynccontextmanager
     async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:

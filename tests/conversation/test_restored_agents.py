@@ -118,7 +118,7 @@ def test_an_output_of_a_stranger_ends_in_an_error_and_not_in_a_hang(depth: int) 
     recorded, _ = record_agent(Agent(llm=LLM(model="openai/gpt-5")))
     recorded = {**recorded, "output": {"name": "x", "schema": schema}}
     with pytest.raises(AgentcoreError, match=r"too large|can't be checked"):
-        restore_agent(recorded).all_tools[0].parse({"message": "a", "result": 1})
+        restore_agent(recorded).own_tools[0].parse({"message": "a", "result": 1})
 
 
 async def test_no_key_goes_to_an_address_that_only_the_log_names(

@@ -222,3 +222,16 @@ async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(
         assert "<secret:TOKEN>" in str(caught.value)
         assert TOKEN not in str(caught.value)
         assert not any(TOKEN in record.getMessage() for record in caplog.records)
+
+
+async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known(tmp_path: Path) -> None:
+    @tool(resources=())
+    async def ask(ctx: ToolContext) -> str:
+        """Ask for the token."""
+        return await ctx.secrets.get("TOKEN")
+
+    agent = Agent(llm=ScriptedLLM([call("ask"), say("done")]), tools=[ask], system_prompt=f"Use {TOKEN}.")
+    async with Conversation(agent, tmp_path, secrets={"TOKEN": lambda: TOKEN}) as conversation:
+        await conversation.run("go")
+        assert conversation.state.prompt is not None
+        assert conversation.state.prompt.prompt.startswith("Use <secret:TOKEN>.")

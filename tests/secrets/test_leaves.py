@@ -79,7 +79,7 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
     ("cls", "fields"),
     [
         (ActionEvent, {"tool_name", "arguments", "malformed", "before", "after", "display"}),
-        (MessageEvent, {"message"}),
+        (MessageEvent, {"message", "by"}),
         (ObservationEvent, {"tool_name", "content", "data", "display"}),
         (UserRejectObservation, {"tool_name", "reason", "by"}),
         (AgentErrorEvent, {"tool_name", "error"}),

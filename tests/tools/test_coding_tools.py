@@ -203,14 +203,14 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("installed")
 def test_the_tools_of_a_log_are_made_again_by_what_the_distribution_declares() -> None:
-    agent = Agent(llm=ScriptedLLM([]), tools=(terminal_tool(quiet_seconds=7), *coding_tools()[1:]))
-    recorded, missing = record_agent(agent)
+    tools = (terminal_tool(quiet_seconds=7), *coding_tools()[1:])
+    recorded, missing = record_agent(Agent(llm=ScriptedLLM([]), tools=tools))
     assert [part for part in missing if "tool" in part] == []
     specs = recorded["tools"]
     assert isinstance(specs, list)
     made = [ToolRegistry().resolve(ToolSpec.model_validate(spec)) for spec in specs]
     assert [(tool.name, tool.spec, tool.schema) for tool in made] == [
-        (tool.name, tool.spec, tool.schema) for tool in agent.tools
+        (tool.name, tool.spec, tool.schema) for tool in tools
     ]
 
 

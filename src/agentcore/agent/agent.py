@@ -16,10 +16,13 @@ from agentcore.tools import (
     AnyTool,
     OutputSchema,
     Tool,
+    Toolset,
+    ToolsetSpec,
     ToolSpec,
     finish_tool,
     output_schema_of,
     resolve_tool,
+    resolve_toolset,
     think_tool,
 )
 
@@ -31,14 +34,14 @@ class Agent:
     """A model, its tools, and what it is told. One value serves any number of conversations at once.
 
     Raises:
-        TypeError: `llm` is the name of a model instead of one, or a tool is a function that `@tool` did not make one.
+        TypeError: `llm` is the name of a model instead of one, or what is given as a tool is neither a tool nor a toolset.
         ValueError: two tools have one name, or `max_parallel_calls` is below 1.
     """
 
     llm: Model
     """The model: `LLM(...)`, a wrapper around one, or a scripted one."""
-    tools: Sequence[AnyTool] = ()
-    """What it may do; `finish` and `think` are added."""
+    tools: Sequence[AnyTool | Toolset] = ()
+    """What it may do, tools and toolsets; `finish` and `think` are added."""
     context: AgentContext | None = None
     """What it is told beyond its prompt."""
     condenser: Condenser | None = None
@@ -62,24 +65,36 @@ class Agent:
             raise ValueError(
                 f"max_parallel_calls is {self.max_parallel_calls}: at least one call has to run at a time."
             )
-        names = [tool.name for tool in self.all_tools]
+        names = [tool.name for tool in self.own_tools]
         if doubled := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(
                 f"Two tools are called {', '.join(map(repr, doubled))}: a model could not tell them apart."
             )
 
     @cached_property
-    def all_tools(self) -> tuple[AnyTool, ...]:
-        """The tools, the built-in ones included."""
-        names = {tool.name for tool in self.tools}
+    def own_tools(self) -> tuple[AnyTool, ...]:
+        """The tools that are there whatever is open: those that were given one by one, and the built-in ones."""
+        tools = tuple(each for each in self.tools if isinstance(each, Tool))
+        names = {tool.name for tool in tools}
         built_in = (finish_tool(self.output), think_tool())
-        return (*self.tools, *(tool for tool in built_in if tool.name not in names))
+        return (*tools, *(tool for tool in built_in if tool.name not in names))
+
+    @property
+    def toolsets(self) -> tuple[Toolset, ...]:
+        """The toolsets, whose tools are known when they are open."""
+        return tuple(each for each in self.tools if not isinstance(each, Tool))
 
 
 def _refuse_other_than_tool(given: object) -> None:
-    if not isinstance(given, Tool):
-        name = getattr(given, "__qualname__", repr(given))
-        raise TypeError(f"{name} is not a tool: decorate the function with @tool, or make a Tool(...) of it.")
+    if isinstance(given, Tool):
+        return
+    name = getattr(given, "__qualname__", repr(given))
+    if isinstance(given, type) and hasattr(given, "record") and hasattr(given, "open"):
+        raise TypeError(f"{name} is the class of a toolset: pass a toolset, {name}(...).")
+    if not isinstance(given, Toolset):
+        raise TypeError(
+            f"{name} is neither a tool nor a toolset: decorate the function with @tool, or make a Tool(...) of it."
+        )
 
 
 def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
@@ -92,11 +107,14 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
         missing.append(f"the model ({describe_unrecorded(agent.llm)})")
     tools: list[JsonValue] = []
     for tool in agent.tools:
+        if not isinstance(tool, Tool):
+            continue
         if tool.spec is None:
             missing.append(f"the tool {tool.name!r}")
         else:
             tools.append(tool.spec.model_dump(mode="json"))
     recorded["tools"] = tools
+    _record_toolsets(agent.toolsets, recorded, missing)
     if agent.context is not None:
         recorded["context"] = agent.context.model_dump(mode="json")
     if agent.condenser is not None:
@@ -106,6 +124,21 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
     recorded["system_prompt"] = agent.system_prompt
     recorded["stuck"] = None if agent.stuck is None else agent.stuck.model_dump(mode="json")
     return recorded, tuple(missing)
+
+
+def _record_toolsets(toolsets: Sequence[Toolset], recorded: dict[str, JsonValue], missing: list[str]) -> None:
+    specs: list[JsonValue] = []
+    for toolset in toolsets:
+        if (spec := toolset.record()) is None:
+            missing.append(f"the toolset {toolset.name!r}")
+        else:
+            specs.append(spec.model_dump(mode="json"))
+    if specs:
+        recorded["toolsets"] = specs
+
+
+def _restore_toolsets(recorded: dict[str, Any]) -> list[Toolset]:
+    return [resolve_toolset(ToolsetSpec.model_validate(spec)) for spec in recorded.get("toolsets", ())]
 
 
 def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agent:
@@ -118,12 +151,15 @@ def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agen
         llm: The model to work with, in place of the recorded one.
 
     Raises:
-        AgentcoreError: a tool is not registered here, or the model is at an address that nobody here named.
+        AgentcoreError: a tool or a toolset is not registered here, or the model is at an address that nobody here named.
         ValueError: it does not describe an agent.
     """
     return Agent(
         llm=restore_model(recorded["llm"]) if llm is None else llm,
-        tools=tuple(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
+        tools=(
+            *(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
+            *_restore_toolsets(recorded),
+        ),
         context=None if recorded.get("context") is None else AgentContext.model_validate(recorded["context"]),
         output=_restore_output(recorded.get("output")),
         system_prompt=recorded.get("system_prompt"),

@@ -47,7 +47,8 @@ class StepOutcome(NamedTuple):
 async def take_step(
     agent: Agent,
     messages: Sequence[Message],
-    tools: Sequence[ToolSchema],
+    schemas: Sequence[ToolSchema],
+    tools: Sequence[AnyTool],
     *,
     reply_id: str,
     view_seq: int,
@@ -59,9 +60,10 @@ async def take_step(
     """Ask the model once and read its reply.
 
     Args:
-        agent: Whose model is asked, and whose tools the calls are read for.
+        agent: Whose model is asked.
         messages: The view.
-        tools: The schemas the model is given.
+        schemas: What the model is told of the tools.
+        tools: The tools themselves, against which its calls are read.
         reply_id: The id that the events of this reply share.
         view_seq: The head that the view was made at.
         clock: Seconds that only go up, for the length of the call.
@@ -74,7 +76,7 @@ async def take_step(
         TypeError: The model gave what is no delta, or no reply.
     """
     began = clock()
-    async with agent.llm.stream(messages, tools, context=context) as deltas:
+    async with agent.llm.stream(messages, schemas, context=context) as deltas:
         async for delta in deltas:
             await on_delta(_check(agent, delta, TextDelta, ReasoningDelta, ToolCallDelta, ResetDelta))
         reply = _check(agent, deltas.reply, Reply)
@@ -87,7 +89,7 @@ async def take_step(
         seconds=round(clock() - began, 6),
     )
     if reply.message.tool_calls:
-        said, answers, calls = _read_calls(agent, reply, reply_id, mask)
+        said, answers, calls = _read_calls(tools, reply, reply_id, mask)
         return StepOutcome("calls", reply, said, answers, calls, usage)
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
@@ -111,9 +113,8 @@ def _shape(reply: Reply) -> Shape:
 
 
 def _read_calls(
-    agent: Agent, reply: Reply, reply_id: str, mask: MaskBlock
+    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock
 ) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[Call, ...]]:
-    tools = agent.all_tools
     events: list[ActionEvent] = []
     answers: list[AgentErrorEvent] = []
     calls: list[Call] = []

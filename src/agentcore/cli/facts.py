@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from pydantic import JsonValue
 from rich.text import Text
 
 from agentcore.cli.amounts import cost, count, duration, spent
@@ -29,6 +30,7 @@ from agentcore.events import (
     StatusChanged,
     TagsSet,
     TitleSet,
+    ToolsetNotice,
     UsageEvent,
     WorkspaceOpened,
 )
@@ -125,6 +127,8 @@ def _say_update(fact: Fact) -> Text:
             told = Text(one_line(f"confirmation: {fact.policy.get('name', 'of the program')}"))
         case SecretsRegistered():
             told = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
+        case ToolsetNotice():
+            told = Text(one_line(fact.detail), "" if fact.code in {"open", "said"} else WARN)
         case Forked():
             told = Text(one_line(f"a copy of {fact.conversation_id} up to its event {fact.at}"))
         case _:
@@ -142,7 +146,7 @@ def model_of(configured: AgentConfigured) -> str | None:
 
 
 def tools_of(configured: AgentConfigured) -> list[str]:
-    """Give the names under which the agent's tools were recorded."""
+    """Give the names under which the agent's tools and toolsets were recorded."""
     names: list[str] = []
     match configured.agent.get("tools"):
         case list() as tools:
@@ -156,4 +160,19 @@ def tools_of(configured: AgentConfigured) -> list[str]:
                         pass
         case _:
             pass
+    match configured.agent.get("toolsets"):
+        case list() as toolsets:
+            names += [_toolset_name(toolset) for toolset in toolsets]
+        case _:
+            pass
     return names
+
+
+def _toolset_name(recorded: JsonValue) -> str:
+    match recorded:
+        case {"params": {"toolset": inner}}:  # what wraps another one
+            return _toolset_name(inner)
+        case {"name": str() as name}:
+            return f"{name} (a toolset)"
+        case _:
+            return "a toolset"

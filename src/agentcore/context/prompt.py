@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from agentcore._value import Value
 
 __all__ = ["DEFAULT_PROMPT", "AgentContext", "system_prompt"]
@@ -31,10 +33,24 @@ class AgentContext(Value):
     """Added to the system prompt: conventions of the project, the tone, what not to do."""
 
 
-def system_prompt(base: str | None, context: AgentContext | None, root: str) -> str:
-    """Compose a system prompt: what is the same for every conversation first, so that providers can cache it."""
+_MOST_INSTRUCTIONS = 10_000
+
+
+def system_prompt(
+    base: str | None, context: AgentContext | None, root: str, toolsets: Mapping[str, str] | None = None
+) -> str:
+    """Compose a system prompt: what is the same for every conversation first, so that providers can cache it.
+
+    Args:
+        base: Replaces the prompt that agentcore brings.
+        context: What the agent is told beyond it.
+        root: The workspace's folder.
+        toolsets: What toolsets say of their tools as a whole, by their names; each is cut where it is too long.
+    """
     parts = [base or DEFAULT_PROMPT]
     if context is not None and context.instructions:
         parts.append(context.instructions)
+    for name, instructions in (toolsets or {}).items():
+        parts.append(f"The tools of {name!r} come with these instructions:\n{instructions[:_MOST_INSTRUCTIONS]}")
     parts.append(f"You work in the folder {root}. Relative paths start there.")
     return "\n\n".join(parts)

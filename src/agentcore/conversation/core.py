@@ -24,7 +24,7 @@ from agentcore.conversation.output import RunOutput
 from agentcore.conversation.prompt import PromptSource
 from agentcore.conversation.result import make_result
 from agentcore.conversation.stuck import StuckTracker
-from agentcore.conversation.tools import ToolBench
+from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import Bell
 from agentcore.errors import ConversationClosed, StoreError
@@ -76,7 +76,7 @@ class Core:
     """Those in force: changed when the event that records them is folded."""
     confirm: Confirm | None
     """The program's callback, where that decides in place of a policy."""
-    bench: ToolBench
+    tool_sessions: ToolSessions
     call_tasks: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
     jobs: Jobs

@@ -16,9 +16,11 @@ from agentcore.conversation.calls import RunningCall, interrupted, schedule
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
 from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.refusal import cannot_run, not_run
 from agentcore.conversation.spool import spool_if_room
 from agentcore.conversation.telling import describe, masked_repr, text_of
 from agentcore.conversation.tool_host import CallHost, make_context
+from agentcore.conversation.tools import NotRun
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
@@ -44,7 +46,9 @@ class CallBatch:
         """Plan the calls, in the order the model made them. Whoever sees their actions from now on may stop them."""
         self._core = core
         self._calls = [RunningCall(call, _resources_for(core, call)) for call in calls]
-        self._first = schedule(self._calls, core.agent.max_parallel_calls)
+        # What can't run any more is not begun with the reply: it is answered when its turn comes.
+        first = schedule(self._calls, core.agent.max_parallel_calls)
+        self._first = [call for call in first if cannot_run(core, call.call) is None]
         at_once = core.agent.max_parallel_calls
         self._room = anyio.CapacityLimiter(at_once) if len(calls) > at_once else nullcontext()
         self._left = {call.id: call for call in self._calls}
@@ -149,6 +153,9 @@ class CallBatch:
             await earlier.ended.wait()
         async with self._room:
             await checkpoint_if_cancelled()
+            if not call.started and (refused := cannot_run(self._core, call.call)) is not None:
+                await self._core.journal.write_shielded(refused)
+                return
             if not call.started:
                 await self._core.journal.write(ActionStarted(cause=call.id))
                 call.started = True
@@ -200,7 +207,9 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
     host = CallHost(core, event)
     context = make_context(core, event, host)
     try:
-        execute = await core.bench.executor(call.tool)
+        execute = await core.tool_sessions.executor(call.tool)
+        if isinstance(execute, NotRun):
+            return not_run(event, execute.text, execute.code)
         observation = await execute(call.action, context)
         return await observe(core, call, observation)
     except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again

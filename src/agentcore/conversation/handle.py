@@ -35,6 +35,7 @@ from agentcore.conversation.fork import fork
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.journal import Attachment
+from agentcore.conversation.pending import check_edited
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import Setup, serve_conversation
@@ -45,7 +46,6 @@ from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Checks, Confirm, as_checks, record_checks
-from agentcore.tools import read_call
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
 
@@ -245,7 +245,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = await self._live()
         selected, all_that_wait = _select(core, ids)
-        edited = None if arguments is None else _validate_arguments(core, selected, arguments)
+        edited = None if arguments is None else await _validate_arguments(core, selected, arguments)
         await self._execute(
             core,
             Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by),
@@ -414,7 +414,7 @@ def _select(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...
     return ((ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))), False
 
 
-def _validate_arguments(
+async def _validate_arguments(
     core: Core, selected: Sequence[str], arguments: Mapping[str, JsonValue]
 ) -> dict[str, JsonValue]:
     """Give changed arguments, if they fit the tool of the one action that they are for."""
@@ -423,7 +423,5 @@ def _validate_arguments(
     edited = dict(arguments)
     action = core.state.open_actions.get(selected[0])
     if action is not None:
-        read = read_call(action.event.tool_name, edited, core.agent.all_tools)
-        if read.tool is not None:
-            read.tool.parse(edited)
+        await check_edited(core, action.event, edited)
     return edited

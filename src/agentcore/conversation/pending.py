@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from pydantic import JsonValue
+
 from agentcore import commands
 from agentcore.agent import Call
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.journal import Attachment, Decision
+from agentcore.conversation.refusal import not_run
 from agentcore.conversation.stepping import status_event
+from agentcore.conversation.tools import NotRun
 from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
 from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
+from agentcore.messages import ToolSchema
 from agentcore.record import ASKING, ConversationState, OpenAction
 from agentcore.risk import SecurityRisk
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
-from agentcore.tools import read_call
+from agentcore.tools import ToolContext, raw_tool, read_call
 
-__all__ = ["approved_calls", "ask_for_approval", "prepare"]
+__all__ = ["approved_calls", "ask_for_approval", "check_edited", "prepare"]
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -28,15 +33,21 @@ async def approved_calls(core: Core) -> list[Call]:
 
     Those that turn out to be impossible are answered here.
     """
+    ready = [
+        action
+        for action in core.state.open_actions.values()
+        if (action.event.id in core.calls.to_retry if action.started else action.approval is not None)
+    ]
+    if not all(core.tool_sessions.owns(action.event.tool_name) for action in ready):
+        await core.tool_sessions.compose()  # after a restart nothing is open yet
     calls: list[Call] = []
-    for action in tuple(core.state.open_actions.values()):
-        if action.event.id in core.calls.to_retry if action.started else action.approval is not None:
-            found = await prepare(core, action)
-            if isinstance(found, Call):
-                calls.append(found)
-            else:
-                core.calls.to_retry.discard(action.event.id)
-                await core.journal.write(found)
+    for action in ready:
+        found = await prepare(core, action)
+        if isinstance(found, Call):
+            calls.append(found)
+        else:
+            core.calls.to_retry.discard(action.event.id)
+            await core.journal.write(found)
     return calls
 
 
@@ -48,17 +59,47 @@ async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
         try:
             arguments = await unmask(action.arguments, core.secrets.get, names=core.state.secret_names)
         except SecretError as error:
-            return _cannot_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
-    read = read_call(event.tool_name, dict(arguments), core.agent.all_tools)
+            return not_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
+    tool = core.tool_sessions.resolve(event.tool_name, _recorded_digest(core, event.tool_name))
+    if isinstance(tool, NotRun):
+        return not_run(event, tool.text, tool.code)
+    await core.tool_sessions.prepare_checks((tool,))
+    read = read_call(event.tool_name, dict(arguments), (tool,))
     if read.tool is None or read.action is None:
-        return _cannot_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
+        return not_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
     return Call(event, read.tool, read.action)
 
 
-def _cannot_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
-    return AgentErrorEvent(
-        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=error, outcome="not_run", code=code
-    )
+async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, JsonValue]) -> None:
+    """Check the arguments that a person gave a waiting action, against the schema that the model was told.
+
+    Raises:
+        ToolArgumentsError: They do not fit.
+    """
+    tool = core.tool_sessions.resolve(event.tool_name, _recorded_digest(core, event.tool_name))
+    if isinstance(tool, NotRun):
+        # It may be a toolset's that is not open, as after a restart: what the log has of it does.
+        schema = _recorded_schema(core, event.tool_name)
+        if schema is None:
+            return
+        tool = raw_tool(schema.name, schema.description, schema.parameters, _never)
+    await core.tool_sessions.prepare_checks((tool,))
+    tool.parse(arguments)
+
+
+async def _never(arguments: dict[str, JsonValue], ctx: ToolContext) -> None:  # noqa: ARG001 every executor is given them
+    raise AssertionError("it is made to check arguments")
+
+
+def _recorded_schema(core: Core, name: str) -> ToolSchema | None:
+    """Find what the model was told of a tool when it made the calls that wait: no other request is made before they are answered."""
+    prompt = core.state.prompt
+    return None if prompt is None else next((schema for schema in prompt.tools if schema.name == name), None)
+
+
+def _recorded_digest(core: Core, name: str) -> str | None:
+    schema = _recorded_schema(core, name)
+    return None if schema is None else schema.digest
 
 
 async def ask_for_approval(core: Core, turn: Turn) -> bool:

@@ -1,52 +1,98 @@
-"""The system prompt and the tools' schemas as they stand now, composed again only when what they are made of has changed."""
+"""The system prompt and the tools of the next request, composed again only when what they are made of may have changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from agentcore.agent import Agent
 from agentcore.context import system_prompt
-from agentcore.events import Event, SystemPromptEvent
-from agentcore.messages import ToolSchema
+from agentcore.conversation.tools import ToolSessions
+from agentcore.events import ConversationStateUpdateEvent, Event, SystemPromptEvent
 from agentcore.record import ConversationState
 from agentcore.secrets import Masker, SecretRegistry
+from agentcore.tools import ToolSnapshot
 
 __all__ = ["PromptSource"]
 
 
-class PromptSource:
-    """Composes the prompt of one conversation."""
+class _Basis(NamedTuple):
+    """The facts that the tools of a request depend on: where it is the same, toolsets are not read again."""
 
-    def __init__(self, agent: Agent, root: str, secrets: SecretRegistry) -> None:
+    last_user_seq: int
+    view_epoch: int
+    cuts: int
+
+
+class PromptSource:
+    """Composes the prompt of one conversation.
+
+    Tools are read after a message of the user, a cut and a rewind only: providers cache what comes first.
+    """
+
+    def __init__(self, agent: Agent, root: str, secrets: SecretRegistry, sessions: ToolSessions) -> None:
         self._agent = agent
         self._root = root
         self._secrets = secrets
-        self._masker: Masker | None = None
-        self._prompt = ""
-        self._tools: tuple[ToolSchema, ...] = ()
+        self._sessions = sessions
+        self._snapshot: ToolSnapshot | None = None
+        self._basis: _Basis | None = None
+        self._cuts = 0
+        self._made_of: tuple[Masker, ToolSnapshot] | None = None
+        self._text = ""
+        self._digests: list[str] = []
         self._checked: SystemPromptEvent | None = None
         """The event that says what is composed, once one in force was found to."""
 
-    def compose(self) -> None:
-        """Compose it, unless what it is made of is as it was.
+    def cut(self) -> None:
+        """Note that the history was made shorter."""
+        self._cuts += 1
+
+    def compose_nowait(self) -> None:
+        """Compose it, where that needs no waiting: where no toolset has to be asked.
 
         Raises:
             SchemaError: A model can't be told of one of the tools.
         """
-        masker = self._secrets.masker
-        if self._masker is masker:
-            return
-        self._tools = tuple(tool.schema for tool in self._agent.all_tools)
-        self._prompt = masker.mask_text(system_prompt(self._agent.system_prompt, self._agent.context, self._root))
-        self._masker = masker
-        self._checked = None
+        if not self._agent.toolsets:
+            self._snapshot = self._snapshot or ToolSnapshot(self._agent.own_tools)
+            self._make_text(self._snapshot)
+
+    async def compose(self, state: ConversationState) -> tuple[ToolSnapshot, Sequence[Event]]:
+        """Give the tools of the next request, and the events that are to be kept before it is made.
+
+        Raises:
+            SchemaError: A model can't be told of one of the tools.
+            ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
+        """
+        basis = _Basis(state.last_user_seq, state.view_epoch, self._cuts)
+        if self._snapshot is None or self._basis is None or (self._agent.toolsets and self._basis != basis):
+            self._snapshot = await self._sessions.compose()
+            self._basis = basis
+        self._make_text(self._snapshot)
+        notices = [ConversationStateUpdateEvent(update=notice) for notice in self._sessions.take_notices()]
+        return self._snapshot, [*notices, *self.changed(state)]
 
     def changed(self, state: ConversationState) -> Sequence[Event]:
         """Give the event that puts in force what was composed; none where it is in force on the active branch."""
         in_force = state.prompt
-        if self._masker is None or (in_force is not None and in_force is self._checked):
+        if self._made_of is None or (in_force is not None and in_force is self._checked):
             return ()
-        if in_force is not None and (in_force.prompt, in_force.tools) == (self._prompt, self._tools):
+        # By their digests: where a description holds a secret, the log has it masked.
+        digests = [] if in_force is None else [schema.digest for schema in in_force.tools]
+        if in_force is not None and (in_force.prompt, digests) == (self._text, self._digests):
             self._checked = in_force
             return ()
-        return (SystemPromptEvent(prompt=self._prompt, tools=self._tools),)
+        return (SystemPromptEvent(prompt=self._text, tools=self._made_of[1].schemas),)
+
+    def _make_text(self, snapshot: ToolSnapshot) -> None:
+        masker = self._secrets.masker
+        if self._made_of is not None and self._made_of[0] is masker and self._made_of[1] is snapshot:
+            return
+        self._digests = [schema.digest for schema in snapshot.schemas]
+        agent = self._agent
+        self._text = masker.mask_text(
+            system_prompt(agent.system_prompt, agent.context, self._root, snapshot.instructions)
+        )
+        self._made_of = masker, snapshot
+        self._checked = None

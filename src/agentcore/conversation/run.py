@@ -27,7 +27,7 @@ __all__ = ["RunStream", "run_to_end"]
 def begin_run(core: Core, message: Message | None, context: Context) -> Decision:
     """Hand over the command that begins a run, or joins it."""
     with suppress(Exception):  # a tool that can't be described: the step that needs it says so
-        core.prompt.compose()
+        core.prompt.compose_nowait()
     command = Run(message=message, attended=core.confirm is not None)
     return core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed))
 

@@ -31,7 +31,7 @@ from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
 from agentcore.conversation.spool import remove_spool
 from agentcore.conversation.stuck import StuckTracker
-from agentcore.conversation.tools import ToolBench
+from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import Bell
 from agentcore.errors import (
@@ -195,6 +195,14 @@ async def _serve(
     async with turns_in, turns_out, _enter(setup.workspace, state) as workspace:
         try:
             async with open_group() as tasks:
+                sessions = ToolSessions(
+                    tasks,
+                    agent.own_tools,
+                    agent.toolsets,
+                    workspace=workspace,
+                    conversation_id=state.conversation_id,
+                    secrets=recording.secrets,
+                )
                 core = recording.core = Core(
                     store=store,
                     state=state,
@@ -206,7 +214,7 @@ async def _serve(
                     secrets=recording.secrets,
                     checks=checks,
                     confirm=confirm,
-                    bench=ToolBench(tasks, workspace, state.conversation_id, recording.secrets),
+                    tool_sessions=sessions,
                     call_tasks=call_tasks,
                     jobs=Jobs(tasks, state.conversation_id),
                     home=recording.home,
@@ -215,7 +223,7 @@ async def _serve(
                     clock=anyio.current_time,
                     # A log in memory that nobody else can reach is gone with the conversation.
                     life=Lifecycle(delete=setup.store is None),
-                    prompt=PromptSource(agent, workspace.root, recording.secrets),
+                    prompt=PromptSource(agent, workspace.root, recording.secrets, sessions),
                     opened_at=state.head,
                     repaired=recording.log.repaired,
                 )
@@ -251,7 +259,7 @@ async def _wind_down(core: Core) -> None:
     if core.turn is not None:
         await core.turn.done.wait()
     try:
-        await core.bench.aclose()
+        await core.tool_sessions.aclose()
     finally:
         await core.queued_turns.aclose()
 

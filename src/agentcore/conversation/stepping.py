@@ -28,6 +28,7 @@ from agentcore.events import (
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
 from agentcore.messages import Message
+from agentcore.tools import ToolSnapshot
 
 __all__ = ["Stepper", "settle", "status_event"]
 
@@ -63,12 +64,11 @@ class Stepper:
     async def step(self) -> None:
         """Ask the model, record and do what it said. The conversation may have settled then."""
         core = self._core
-        core.prompt.compose()
-        await core.journal.write(*core.prompt.changed(core.state))
-        if core.agent.condenser is not None:
-            await self._condense(requested=False)
+        tools = await self._compose()
+        if core.agent.condenser is not None and await self._condense(requested=False):
+            tools = await self._compose()
         try:
-            outcome = await self._ask_model()
+            outcome = await self._ask_model(tools)
         except (ContextWindowExceeded, MalformedHistory) as error:
             if core.agent.condenser is None:
                 raise
@@ -100,6 +100,13 @@ class Stepper:
         if not self._turn.settled:
             await self._check_stuck()
 
+    async def _compose(self) -> ToolSnapshot:
+        """Give the tools of the next request, and record prompt and schemas where they are not those in force."""
+        tools, events = await self._core.prompt.compose(self._core.state)
+        if events:
+            await self._core.journal.write(*events)
+        return tools
+
     async def _condense(self, *, requested: bool) -> bool:
         core = self._core
         assert core.agent.condenser is not None
@@ -107,9 +114,10 @@ class Stepper:
         if condensation is None:
             return False
         await core.journal.write(condensation)
+        core.prompt.cut()
         return True
 
-    async def _ask_model(self) -> StepOutcome | None:
+    async def _ask_model(self, tools: ToolSnapshot) -> StepOutcome | None:
         """Ask, within the time of a step; None where that was too short, which is recorded."""
         core, limits = self._core, self._core.state.limits
         core.view.update(core.state)
@@ -123,6 +131,7 @@ class Stepper:
                 core.agent,
                 core.view.messages,
                 prompt.tools,
+                tools.tools,
                 reply_id=reply_id,
                 view_seq=self._view_seq,
                 clock=core.clock,

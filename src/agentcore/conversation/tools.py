@@ -1,112 +1,178 @@
-"""The live tools of one conversation: what has to be opened is opened once, when first called, by a task of its own."""
+"""The tools of one conversation, as they are now: its agent's own, and those of toolsets, which are opened and kept open here.
+
+Above: the steps, which compose a snapshot of the tools for their requests, and the calls, which ask for what runs them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
-from typing import Any
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import anyio
-from anyio.abc import TaskGroup, TaskStatus
+from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 
 from agentcore.conversation.groups import bare
-from agentcore.conversation.telling import masked_repr
-from agentcore.errors import ToolError
+from agentcore.conversation.tool_session import ToolSession, ToolsetSession
+from agentcore.errors import ToolError, ToolNameTaken
+from agentcore.events import ToolsetNotice
 from agentcore.logs import get_logger
+from agentcore.schema import schema_errors
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import AnyTool, Observation, ToolContext
+from agentcore.tools import (
+    AnyTool,
+    Observation,
+    RawTool,
+    ToolContext,
+    Toolset,
+    ToolsetContext,
+    ToolSnapshot,
+)
 from agentcore.workspace import Workspace
 
-__all__ = ["Execute", "ToolBench"]
+__all__ = ["Execute", "NotRun", "ToolSessions"]
 
 Execute = Callable[[Any, ToolContext], Awaitable[Observation]]
-"""What does a tool's actions."""
+"""Does a tool's actions."""
 
 _log = get_logger(__name__)
 
-_CLOSE_SECONDS = 10.0
-"""How long a tool may take to close before it is cancelled."""
+_OPEN_SECONDS: Final = 30.0
+"""How long a step waits for toolsets that have not been open yet."""
+_MOST_NOTICES: Final = 100
+
+_CHANGED: Final = (
+    "The tool {name!r} is not what it was when this call was made: its description or its arguments have changed. "
+    "Nothing was done. You will be told of the tool as it is now; do not repeat the call until then."
+)
 
 
-class _Owner:
-    """Opens and closes one tool's executor in one task, for callers in any task."""
+class NotRun(NamedTuple):
+    """Why a call can't run now. It was not begun."""
 
-    def __init__(self, name: str, secrets: SecretRegistry) -> None:
-        self.name = name
-        self._secrets = secrets
-        self.execute: Execute | None = None
-        """What does the tool's actions, while it is open."""
-        self._scope = anyio.CancelScope()
-        self._stop = anyio.Event()
-        self._done = anyio.Event()
-        self._failure: BaseException | None = None
-
-    async def run(self, opened: AbstractAsyncContextManager[Execute], *, task_status: TaskStatus[None]) -> None:
-        was_open = False
-        try:
-            with self._scope:
-                async with opened as self.execute:
-                    was_open = True
-                    task_status.started()
-                    await self._stop.wait()
-        except Exception as error:
-            if not was_open:
-                raise  # the call that wanted it is told
-            # One tool that ends by itself does not end the conversation: the next call opens it again.
-            self._failure = bare(error)
-            _log.warning("tool ended", tool=self.name, error=masked_repr(self._secrets, self._failure))
-        finally:
-            self.execute = None
-            self._done.set()
-
-    async def aclose(self) -> None:
-        """Close it.
-
-        Raises:
-            Exception: What closing it raised.
-        """
-        ended_before, self._failure = self._failure, None
-        self._stop.set()
-        with anyio.move_on_after(_CLOSE_SECONDS, shield=True) as patience:
-            await self._done.wait()
-        if patience.cancelled_caught:
-            _log.warning("tool cancelled: it took too long to close", tool=self.name, seconds=_CLOSE_SECONDS)
-            self._scope.cancel()
-        if ended_before is None and self._failure is not None:
-            self._failure.add_note(f"Raised while the tool {self.name!r} was closed.")
-            raise self._failure
+    code: Literal["tool_changed", "tool_gone", "toolset_closed"]
+    text: str
+    """The answer for the model."""
 
 
-class ToolBench:
-    """Gives the executor of each tool."""
+class ToolSessions:
+    """The tools of one conversation, and what they hold open.
 
-    def __init__(self, owners: TaskGroup, workspace: Workspace, conversation_id: str, secrets: SecretRegistry) -> None:
-        self._tasks = owners
+    A toolset is opened when tools are first composed, by a task of its own that keeps it open. A tool with `open` is
+    opened when it is first called.
+    """
+
+    def __init__(
+        self,
+        tasks: TaskGroup,
+        tools: Sequence[AnyTool],
+        toolsets: Sequence[Toolset],
+        *,
+        workspace: Workspace,
+        conversation_id: str,
+        secrets: SecretRegistry,
+    ) -> None:
+        """Take the tools and toolsets of an agent; `tasks` outlives this, and hosts the tasks that hold things open."""
+        self._tasks = tasks
+        self._own = {tool.name: tool for tool in tools}
+        self._toolsets = tuple(toolsets)
         self._workspace = workspace
         self._id = conversation_id
         self._secrets = secrets
-        self._owners: dict[str, _Owner] = {}
-        self._opening: dict[str, anyio.Lock] = {}  # two calls of one reply may both be the first
+        self._sessions: dict[int, ToolsetSession] = {}
+        """Of toolsets, by the identity of the toolset: none of them need be hashable."""
+        self._opened_tools: dict[AnyTool, ToolSession[Execute]] = {}
+        self._opening: dict[AnyTool, anyio.Lock] = {}  # two calls of one reply may both be the first
+        self._to_close: list[ToolSession[Execute] | ToolsetSession] = []
+        self._owners: dict[str, ToolsetSession] = {}
+        """Which toolset has the tool of a name, as last composed."""
+        self._snapshot: ToolSnapshot | None = None
+        self._notices: deque[ToolsetNotice] = deque(maxlen=_MOST_NOTICES)
+        self._can_check = False
 
-    async def executor(self, tool: AnyTool) -> Execute:
-        """Give what runs the tool's actions, opened if it has to be.
+    async def compose(self) -> ToolSnapshot:
+        """Read the tools as of now, once toolsets are open or have had their time; the same object where nothing changed.
+
+        To be called at a user's message and at a cut only: what models are told of tools is what their providers cache.
+
+        Raises:
+            ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
+        """
+        await self._open_toolsets()
+        sessions = list(self._sessions.values())
+        read = [(session, session.read()) for session in sessions]
+        tools = [*self._own.values(), *self._assign(read)]
+        instructions = {session.toolset.name: session.instructions for session in sessions if session.instructions}
+        for session in sessions:
+            session.read_before = session.read_before or session.is_open
+            session.tell_missing()
+        if self._snapshot is None or not self._snapshot.is_of(tools, instructions):
+            self._snapshot = ToolSnapshot(tools, instructions)
+            await self.prepare_checks(tools)
+        return self._snapshot
+
+    async def prepare_checks(self, tools: Sequence[AnyTool]) -> None:
+        """Make ready to parse the arguments of these tools: what checks them against a JSON Schema takes a while to import."""
+        if not self._can_check and any(isinstance(tool, RawTool) for tool in tools):
+            await run_sync(schema_errors, _ANYTHING, None)
+            self._can_check = True
+
+    def take_notices(self) -> tuple[ToolsetNotice, ...]:
+        """Return what people should know of toolsets since this was last asked, to be recorded."""
+        notices = tuple(self._notices)
+        self._notices.clear()
+        return notices
+
+    def owns(self, name: str) -> bool:
+        """Return True for the name of one of the agent's own tools, which need no toolset."""
+        return name in self._own
+
+    def resolve(self, name: str, digest: str | None) -> AnyTool | NotRun:
+        """Find the tool of a name as it is now, to run a call of it.
+
+        `digest` is that of the schema that the model was told; None where nobody knows.
+
+        Costs nothing for a tool of the agent's own, and never waits.
+        """
+        tool = self._own.get(name)
+        if tool is None:
+            session = self._owners.get(name)
+            if session is None:
+                return NotRun("tool_gone", f"There is no tool {name!r} any more. Nothing was done.")
+            if not session.is_open:
+                return NotRun("toolset_closed", _closed(name, session))
+            tool = session.find(name)
+            if tool is None:
+                return NotRun("tool_gone", f"The {session.what} has no tool {name!r} any more. Nothing was done.")
+        if digest is not None and tool.schema.digest != digest:
+            return NotRun("tool_changed", _CHANGED.format(name=name))
+        return tool
+
+    async def executor(self, tool: AnyTool) -> Execute | NotRun:
+        """Return what runs the actions of a tool of a snapshot, opened if it has to be, or why that can't be done now.
 
         Raises:
             Exception: What opening it raised; the next call tries again.
         """
-        if tool.open is None:
-            assert tool.execute is not None
-            return tool.execute
-        async with self._opening.setdefault(tool.name, anyio.Lock()):
-            owner = self._owners.get(tool.name)
-            if owner is None or owner.execute is None:
-                self._owners.pop(tool.name, None)
-                owner = _Owner(tool.name, self._secrets)
-                await self._tasks.start(owner.run, tool.open(self._workspace, self._id), name=f"tool {tool.name}")
-                self._owners[tool.name] = owner
-            if owner.execute is None:
-                raise ToolError(f"{tool.name!r} ended as soon as it was open.")
-            return owner.execute
+        now = self.resolve(tool.name, tool.schema.digest)
+        if isinstance(now, NotRun):
+            return now
+        if now.open is None:
+            assert now.execute is not None
+            return now.execute
+        async with self._opening.setdefault(now, anyio.Lock()):
+            session = self._opened_tools.get(now)
+            if session is None or session.opened is None:
+                session = ToolSession[Execute](f"tool {now.name!r}", self._secrets)
+                opening = now.open(self._workspace, self._id)
+                await self._tasks.start(session.hold, opening, name=session.what)
+                self._forget_ended()
+                self._opened_tools[now] = session
+                self._to_close.append(session)
+            if session.opened is None:
+                raise ToolError(f"{now.name!r} ended as soon as it was open.")
+            return session.opened
 
     async def aclose(self) -> None:
         """Close what was opened, the newest first, and each of them whatever the others do.
@@ -115,11 +181,80 @@ class ToolBench:
             Exception: What closing one of them raised.
         """
         failures: list[Exception] = []
-        while self._owners:
-            _, owner = self._owners.popitem()
+        while self._to_close:
             try:
-                await owner.aclose()
+                await self._to_close.pop().aclose()
             except Exception as error:
                 failures.append(error)
         if failures:
             raise bare(ExceptionGroup("closing tools", failures))
+
+    async def _open_toolsets(self) -> None:
+        """Begin to open what is not open, all at once, and wait for what has not been open yet."""
+        for toolset in self._toolsets:
+            session = self._sessions.get(id(toolset))
+            if session is None or session.ended:
+                self._begin(toolset)
+        for session in self._sessions.values():
+            if not session.tried.is_set():
+                with anyio.move_on_after(max(0.0, session.patience_ends - anyio.current_time())):
+                    await session.tried.wait()
+
+    def _begin(self, toolset: Toolset) -> None:
+        def notify(code: str, detail: str) -> None:
+            self._notify(toolset.name, code, detail)
+
+        context = ToolsetContext(
+            workspace=self._workspace,
+            conversation_id=self._id,
+            secrets=self._secrets,
+            notice=lambda text: notify("said", text),
+            open_seconds=_OPEN_SECONDS,
+        )
+        session = ToolsetSession(toolset, context, self._secrets, notify)
+        self._forget_ended()
+        self._sessions[id(toolset)] = session
+        self._to_close.append(session)
+        self._tasks.start_soon(session.keep_open, name=session.what)
+
+    def _forget_ended(self) -> None:
+        self._to_close = [each for each in self._to_close if not each.ended]
+
+    def _notify(self, name: str, code: str, detail: str) -> None:
+        notice = ToolsetNotice(name=name, code=code, detail=detail)
+        if notice in self._notices:
+            return  # a toolset that comes and goes says the same again and again
+        self._notices.append(notice)
+        _log.info("toolset", name=name, code=code, detail=self._secrets.mask(detail))
+
+    def _assign(self, read: Sequence[tuple[ToolsetSession, Sequence[AnyTool]]]) -> list[AnyTool]:
+        """Decide whose tool each name is: whoever had it keeps it, so that no toolset can put itself in another's place."""
+        owners: dict[str, ToolsetSession] = {}
+        for session, tools in read:
+            owners.update((tool.name, session) for tool in tools if self._owners.get(tool.name) is session)
+        taken: set[str] = set()
+        assigned: list[AnyTool] = []
+        for session, tools in read:
+            for tool in tools:
+                owner = owners.setdefault(tool.name, session)
+                if tool.name not in self._own and owner is session and tool.name not in taken:
+                    taken.add(tool.name)
+                    assigned.append(tool)
+                    continue
+                holder = "The agent" if tool.name in self._own else f"The {owner.what}"
+                error = ToolNameTaken(tool.name, holder, f"the {session.what}")
+                if not session.read_before:
+                    raise error
+                self._notify(session.toolset.name, "tool_left_out", f"{error} It is left out of the {session.what}.")
+        self._owners = owners
+        return assigned
+
+
+_ANYTHING: Final[Mapping[str, Any]] = {}
+
+
+def _closed(name: str, session: ToolsetSession) -> str:
+    return (
+        f"The tool {name!r} can't be called now: the {session.what} is closed ({session.why}). It is being opened again. "
+        "Nothing was done. Go on without it, or try again later."
+    )

@@ -34,6 +34,7 @@ from agentcore.events.facts import SecretsRegistered as SecretsRegistered
 from agentcore.events.facts import StatusChanged as StatusChanged
 from agentcore.events.facts import TagsSet as TagsSet
 from agentcore.events.facts import TitleSet as TitleSet
+from agentcore.events.facts import ToolsetNotice as ToolsetNotice
 from agentcore.events.facts import UnknownFact as UnknownFact
 from agentcore.events.shown import ActionEvent as ActionEvent
 from agentcore.events.shown import CondensationSummaryEvent as CondensationSummaryEvent

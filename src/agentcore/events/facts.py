@@ -23,6 +23,7 @@ __all__ = [
     "StatusChanged",
     "TagsSet",
     "TitleSet",
+    "ToolsetNotice",
     "UnknownFact",
 ]
 
@@ -103,6 +104,18 @@ class RunJoined(Recorded):
     """The seq at which the run began."""
 
 
+class ToolsetNotice(Recorded):
+    """Something about a toolset that people should know: it did not open, it ended, one of its tools is left out."""
+
+    fact: Annotated[Literal["toolset"], VERBATIM] = "toolset"
+    name: str
+    """The toolset's name."""
+    code: Verbatim
+    """What happened, for programs: "missing", "closed", "tool_left_out", "tools_unreadable", or "said" (by the toolset)."""
+    detail: str
+    """The same, for people."""
+
+
 class UnknownFact(Recorded):
     """A fact that only a newer version knows: kept as it is."""
 
@@ -117,7 +130,9 @@ class UnknownFact(Recorded):
         return value
 
 
-KnownFact = StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked | RunJoined
+KnownFact = (
+    StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked | RunJoined | ToolsetNotice
+)
 
 _CLASSES: tuple[type[Recorded], ...] = KnownFact.__args__
 _KNOWN_FACTS = frozenset(cast("str", cls.model_fields["fact"].default) for cls in _CLASSES)

@@ -2,9 +2,11 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated, Literal, Self
+import hashlib
+import json
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
 from agentcore.messages.blocks import Block, TextBlock, ToolCallBlock
@@ -50,6 +52,12 @@ def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
     return tuple(TextBlock(text=piece) if isinstance(piece, str) else piece for piece in content)
 
 
+def _digest(fields: dict[str, Any]) -> str:
+    """Hash what a model is told of a tool; the order of the keys of an object does not count."""
+    told = [fields.get("name"), fields.get("description"), fields.get("parameters")]
+    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 class ToolSchema(Recorded):
     """What a model is told of a tool."""
 
@@ -57,3 +65,5 @@ class ToolSchema(Recorded):
     description: str
     parameters: dict[str, JsonValue]
     """A JSON Schema of type "object"."""
+    digest: Verbatim = Field(default_factory=_digest)
+    """A SHA-256 of name, description and parameters as the tool has them: where the log masks a secret, this stays."""

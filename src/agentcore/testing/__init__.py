@@ -30,4 +30,5 @@ from agentcore.testing.script import hang as hang
 from agentcore.testing.script import say as say
 from agentcore.testing.scripted import ScriptedLLM as ScriptedLLM
 from agentcore.testing.store_contract import StoreContract as StoreContract
+from agentcore.testing.toolset_contract import ToolsetContract as ToolsetContract
 from agentcore.testing.workspace_contract import WorkspaceContract as WorkspaceContract

@@ -13,20 +13,18 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import JsonValue
 
 from agentcore.errors import AgentcoreError, ToolNotFound
 from agentcore.tools.builtin import finish_tool, think_tool
 from agentcore.tools.definition import AnyTool, Tool
+from agentcore.tools.entry_points import entry_points_in, load_declared
 from agentcore.tools.function import FUNCTION_SPEC
 from agentcore.tools.importing import look_up
 from agentcore.tools.output import OutputSchema
 from agentcore.tools.spec import ToolSpec
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
 
 __all__ = ["ENTRY_POINTS", "ToolFactory", "ToolRegistry", "allow_imports", "register_tool", "resolve_tool"]
 
@@ -111,35 +109,12 @@ class ToolRegistry:
         return found
 
     def _may_import(self, module: str) -> bool:
-        declared = {point.module for point in _entry_points() if not point.attr}
+        declared = {point.module for point in entry_points_in(ENTRY_POINTS) if not point.attr}
         return any(module == name or module.startswith(f"{name}.") for name in self._allowed | declared)
 
 
-def _entry_points() -> EntryPoints:
-    # Here because importing it takes a fifth as long as importing pydantic, and few programs resolve what is not registered.
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    return entry_points(group=ENTRY_POINTS)
-
-
 def _declared(name: str) -> ToolFactory:
-    """Load the factory that an installed distribution declares under the name."""
-    points = {point.value: point for point in _entry_points().select(name=name) if point.attr}
-    if not points:
-        raise ToolNotFound(
-            name, "no factory has this name. Register it with `register_tool`, or install the package it is from."
-        )
-    if len(points) > 1:
-        raise ToolNotFound(name, f"several installed packages declare it: {', '.join(sorted(points))}.")
-    (point,) = points.values()
-    return _loaded(point)
-
-
-def _loaded(point: EntryPoint) -> ToolFactory:
-    try:
-        return cast("ToolFactory", point.load())
-    except (ImportError, AttributeError) as error:
-        raise ToolNotFound(point.name, f"{point.value!r}, where it should be, can't be imported: {error}") from error
+    return cast("ToolFactory", load_declared(ENTRY_POINTS, name, what="tool", register="register_tool"))
 
 
 # The one registry of the process, for programs that need no second one.

@@ -7,6 +7,7 @@ can tell what to write instead: a call that can't be read is an answer, never a 
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep
 __all__ = ["ReadCall", "read_call"]
 
 _WORD: Final = re.compile(r"[\w-]+")
+_MOST_NAMES: Final = 100
+_CLOSEST_NAMES: Final = 20
 _NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 
 MendedT = TypeVar("MendedT")
@@ -112,9 +115,15 @@ def _folded(name: str) -> str:
 
 
 def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool]) -> ReadCall:
-    there = ", ".join(tool.name for tool in tools) or "none"
-    problem = f"There is no tool {name!r}. The tools there are: {there}. Given: {shown(given)}"
+    problem = f"There is no tool {name!r}. {_there(name, [tool.name for tool in tools])} Given: {shown(given)}"
     return ReadCall(name=_safe(name), arguments=given, problem=problem, code="unknown_tool")
+
+
+def _there(name: str, names: Sequence[str]) -> str:
+    if len(names) <= _MOST_NAMES:
+        return f"The tools there are: {', '.join(names) or 'none'}."
+    closest = difflib.get_close_matches(name[:64], names, n=_CLOSEST_NAMES) or names[:_CLOSEST_NAMES]
+    return f"Of the {len(names)} tools there are these come closest: {', '.join(closest)}."
 
 
 def _unreadable(name: str, tool: AnyTool | None, text: str, error: ValueError, tools: Sequence[AnyTool]) -> ReadCall:
