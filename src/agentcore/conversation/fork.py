@@ -20,7 +20,7 @@ from agentcore.events import (
     StatusChanged,
 )
 from agentcore.ids import new_conversation_id
-from agentcore.record import ConversationState, EventLog, Store
+from agentcore.record import ConversationState, Store, write_log
 
 __all__ = ["fork"]
 
@@ -38,17 +38,17 @@ async def fork(core: Core, at: int | None, conversation_id: str | None) -> str:
         raise RewindRefused(f"Event {at} is not a point to fork at.", state.nearest_settled(at))
     copied = _copy_branch(state, at)
     new_id = conversation_id or new_conversation_id()
-    return await core.jobs.do(lambda: _write_fork(core.store, copied, new_id), name="fork", finish=True)
+    return await core.jobs.do(lambda: _write(core.store, copied, new_id), name="fork", finish=True)
 
 
 def _copy_branch(state: ConversationState, at: int) -> list[Event]:
     """Give the events of the fork. They keep their ids. Limits and policy are those of now: a fork loosens nothing."""
     # A move of the head means nothing in a log that holds the branch alone.
     copied: list[Event] = [event for event in state.branch_events(at) if not isinstance(event, HeadMoved)]
-    if state.agent is not None and state.agent not in copied:
-        copied.append(state.agent)  # a rewind to before it was recorded does not forget it
-    if state.workspace is not None and state.workspace not in copied:
-        copied.append(state.workspace)
+    # A rewind to before they were recorded does not forget these.
+    for lasting in (state.agent, state.workspace):
+        if lasting is not None and not any(event is lasting for event in copied):
+            copied.append(lasting)
     if state.workspace is not None and state.workspace not in copied:
         copied.append(state.workspace)
     facts: list[Fact] = [LimitsSet(limits=state.limits)]
@@ -62,15 +62,7 @@ def _copy_branch(state: ConversationState, at: int) -> list[Event]:
     return copied
 
 
-async def _write_fork(store: Store, copied: list[Event], conversation_id: str) -> str:
-    # Shielded: the fork is there, or it is not, but never begun and empty. The store bounds each of the steps.
-    with anyio.CancelScope(shield=True):
-        fork = await EventLog.create(store, conversation_id)
-        try:
-            await fork.append([copied])
-        except BaseException:
-            await fork.close()  # noqa: ASYNC102 shielded above, and the store bounds it
-            await store.delete(conversation_id)  # noqa: ASYNC102 shielded above, and the store bounds it
-            raise
-        await fork.close()
+async def _write(store: Store, copied: list[Event], conversation_id: str) -> str:
+    with anyio.CancelScope(shield=True):  # a fork is finished, or undone; the store bounds it
+        await write_log(store, conversation_id, copied)
     return conversation_id

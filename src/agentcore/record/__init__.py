@@ -11,6 +11,7 @@ from agentcore.record.files import RepairReport as RepairReport
 from agentcore.record.log import EventLog as EventLog
 from agentcore.record.log import LogReader as LogReader
 from agentcore.record.log import read_log as read_log
+from agentcore.record.log import write_log as write_log
 from agentcore.record.memory import MemoryStore as MemoryStore
 from agentcore.record.open_action import OpenAction as OpenAction
 from agentcore.record.state import ASKING as ASKING

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Self
 
 import anyio
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
@@ -22,7 +23,7 @@ from agentcore.record.state import ConversationState
 from agentcore.record.store import NO_EVENTS, LogTail, Record, Store, StoredLog
 from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
 
-__all__ = ["EventLog", "LogReader", "read_log"]
+__all__ = ["EventLog", "LogReader", "read_log", "write_log"]
 
 _BLOB = BLOB_PREFIX.encode()
 _FEW = 64
@@ -107,6 +108,31 @@ class EventLog:
     async def close(self) -> None:
         """Let go of the log."""
         await self._stored.close()
+
+
+async def write_log(store: Store, conversation_id: str, events: Sequence[Event]) -> None:
+    """Make a log that holds these events as one group: there is all of it, or no log. However many they are, others go on.
+
+    Raises:
+        ConversationExists: the store has one of that id.
+        StoreError: it could not be kept.
+    """
+    stored = await store.create(conversation_id, format_version=FORMAT_VERSION)
+    try:
+        records: list[Record] = []
+        for seq, event in enumerate(events, 1):
+            if seq % _FEW == 0:
+                await checkpoint()
+            _, body = await encode(event.model_copy(update={"seq": seq}), stored.write_blob)
+            records.append(Record(seq, len(events), body))
+        await stored.append(records)
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await stored.close()
+            await store.delete(conversation_id)
+        raise
+    with anyio.CancelScope(shield=True):
+        await stored.close()
 
 
 async def read_log(store: Store, conversation_id: str) -> ConversationState:

@@ -119,7 +119,7 @@ class FileLog:
         self._refuse_if_poisoned()
         check_append(self._id, records, self._last)
         self._records = None
-        await self._write("Writing to", self._append, b"".join(map(encode_line, records)), records[-1].seq)
+        await self._write("Writing to", self._append, records)
 
     async def write_blob(self, data: bytes) -> str:
         """Keep a large piece under its hash."""
@@ -175,7 +175,8 @@ class FileLog:
             if not work.running:
                 self._work = None
 
-    def _append(self, data: bytes, last: int) -> None:
+    def _append(self, records: Sequence[Record]) -> None:
+        data = b"".join(map(encode_line, records))
         descriptor = self._descriptor
         assert descriptor is not None
         try:
@@ -190,4 +191,4 @@ class FileLog:
             raise
         # Here and not in the task that waits: that may be cancelled, and the records count all the same.
         self._length += len(data)
-        self._last = last
+        self._last = records[-1].seq
