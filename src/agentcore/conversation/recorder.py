@@ -66,7 +66,7 @@ async def keep_record(intake: Intake, log: EventLog, secrets: SecretRegistry, li
 
 async def _next(intake: Intake) -> list[Draft | Decision]:
     """Wait for items; none when there will be no more."""
-    while True:
+    while True:  # noqa: ASYNC913 it is never cancelled
         try:
             return await intake.take(_MOST)
         except get_cancelled_exc_class():  # noqa: ASYNC103 not that of a scope: those can't come in

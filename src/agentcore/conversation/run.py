@@ -46,7 +46,7 @@ async def run_to_end(core: Core, message: Message | None) -> RunResult:
         if isinstance(turn, Turn):
             await turn.done.wait()
     except get_cancelled_exc_class():
-        await _leave(core, decision)
+        await _leave(core, decision)  # noqa: ASYNC102 shielded there, and bounded by the store and by how long calls may take to stop
         raise
     return outcome_of(core, decision)
 

@@ -90,7 +90,7 @@ class ThreadWork(Generic[T]):
         error: BaseException | None = None
         try:
             result.append(self._function())
-        except BaseException as raised:
+        except BaseException as raised:  # noqa: ASYNC103 in a thread, and told to whoever waits
             error = raised
         with self._mutex:
             self._results, self._error = result, error
@@ -143,17 +143,16 @@ class ThreadWork(Generic[T]):
 
     async def _run_to_the_end(self, bound: anyio.CancelScope) -> None:
         """Run it, and wait for its end whatever is cancelled meanwhile."""
-        cancellation = anyio.get_cancelled_exc_class()
         act, limiter = self.run, store_limiter()
-        while True:
+        while True:  # noqa: ASYNC913 whoever calls it bounds it
             try:
                 await run_sync(act, abandon_on_cancel=True, limiter=limiter)
-            except cancellation as error:
+            except anyio.get_cancelled_exc_class() as error:  # noqa: ASYNC103 it is kept, and raised when the thread has ended
                 if bound.cancel_called:
                     raise
                 self._cancelled = error
                 if not self._will_end():
-                    return
+                    return  # noqa: ASYNC104 the same
                 # One thread more, only to wait for the other: no event loop has a shield against this.
                 act, limiter = self._clear, anyio.CapacityLimiter(1)
             else:
