@@ -23,7 +23,7 @@ from agentcore.conversation.telling import masked_repr, text_of
 from agentcore.events import ActionAssessed, AgentErrorEvent
 from agentcore.logs import get_logger
 from agentcore.risk import SecurityRisk
-from agentcore.security import Check, CheckContext, combine, highest_risk
+from agentcore.security import Check, CheckContext, NeverConfirm, combine, highest_risk
 from agentcore.tools import FinishAction, ThinkAction
 
 __all__ = ["Assessed", "assess_reply"]
@@ -75,6 +75,8 @@ async def assess_reply(
         calls: The calls that can run.
         before_waiting: Called once, before the first check that answers later is awaited.
     """
+    if all(type(check) is NeverConfirm for check in checks) and all(call.tool.risk is None for call in calls):
+        return [Assessed(call, None) for call in calls]  # nobody can have an opinion, as by default
     cases = [_Case(core, call) for call in calls]
     # To finish or to think harms nobody: asking would only wear people out.
     asked = [case for case in cases if not issubclass(case.call.tool.action, FinishAction | ThinkAction)]

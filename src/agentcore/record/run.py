@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from agentcore.events import Event, MessageEvent, ObservationEvent, UsageEvent
 from agentcore.record.tally import Tally
 from agentcore.usage import Usage
 
@@ -26,18 +25,10 @@ class RunTally:
         """What it used, side questions included."""
         return self._usage.total
 
-    def fold(self, event: Event) -> None:
-        """Take the next event in."""
-        match event:
-            case UsageEvent():
-                self._usage.add(event.usage)
-                self.steps += event.purpose == "step"
-            case MessageEvent(source="agent"):
-                self.text = event.text or self.text
-            case ObservationEvent(finished=True):
-                self.text = str(event.data.get("message") or event.text)
-            case _:
-                pass
+    def add(self, usage: Usage, *, is_step: bool) -> None:
+        """Count a model call."""
+        self._usage.add(usage)
+        self.steps += is_step
 
     def values(self) -> tuple[int, int, str | None, Usage]:
         """Give what it says as plain values, for comparing two."""

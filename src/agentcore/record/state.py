@@ -301,11 +301,9 @@ class ConversationState:
         fold = self._FOLDS.get(type(event))
         if fold is not None:
             fold(self, event)
-        self.run.fold(event)
         self._branch.fold(event)
-        command = getattr(event, "command", None)
-        if command is not None and isinstance(event, CommandedEvent):
-            self._receipts.note(event, command, self.run.seq)
+        if isinstance(event, CommandedEvent) and event.command is not None:
+            self._receipts.note(event, event.command, self.run.seq)
         self._settled.append(group_ends and not self._branch.open_actions)
         self._last_time = event.timestamp
 
@@ -328,12 +326,19 @@ class ConversationState:
     def _fold_message(self, event: MessageEvent) -> None:
         if event.source == "user":
             self._set_status(event, next_status(self.status, "send"))
+        elif event.source == "agent":
+            self.run.text = event.text or self.run.text
+
+    def _fold_observation(self, event: ObservationEvent) -> None:
+        if event.finished:
+            self.run.text = str(event.data.get("message") or event.text)
 
     def _fold_usage(self, event: UsageEvent) -> None:
         self._usage.add(event.usage)
         if (of_model := self._usage_by_model.get(event.model)) is None:
             of_model = self._usage_by_model[event.model] = Tally()
         of_model.add(event.usage)
+        self.run.add(event.usage, is_step=event.purpose == "step")
 
     def _fold_agent(self, event: AgentConfigured) -> None:
         self.agent = event
@@ -407,6 +412,7 @@ class ConversationState:
 
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
         MessageEvent: _fold_message,
+        ObservationEvent: _fold_observation,
         UsageEvent: _fold_usage,
         ConversationStateUpdateEvent: _fold_fact,
         AgentConfigured: _fold_agent,
