@@ -51,8 +51,11 @@ async def approved_calls(core: Core) -> list[Call]:
     return calls
 
 
-async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
-    """Make a call of an open action again, or the answer that says why that can't be done."""
+async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -> Call | AgentErrorEvent:
+    """Make a call of an open action again, or the answer that says why that can't be done.
+
+    `as_recorded` asks that the tool is what the model was told of it: so it has to be, to run the call.
+    """
     event = action.event
     arguments = core.calls.arguments_of(event.id)
     if arguments is None:
@@ -60,7 +63,8 @@ async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
             arguments = await unmask(action.arguments, core.secrets.get, names=core.state.secret_names)
         except SecretError as error:
             return not_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
-    tool = core.tool_sessions.resolve(event.tool_name, _recorded_digest(core, event.tool_name))
+    digest = _recorded_digest(core, event.tool_name) if as_recorded else None
+    tool = core.tool_sessions.resolve(event.tool_name, digest)
     if isinstance(tool, NotRun):
         return not_run(event, tool.text, tool.code)
     await core.tool_sessions.prepare_checks((tool,))

@@ -56,7 +56,8 @@ async def _outcome(core: Core, action: OpenAction) -> ObservationEvent | AgentEr
     event = action.event
     call: Call | AgentErrorEvent | None = None
     with anyio.move_on_after(_RECONCILE_SECONDS):  # it may need a secret, from a source that does not answer
-        call = await prepare(core, action)
+        # A tool that is described otherwise by now can say what became of the call all the same.
+        call = await prepare(core, action, as_recorded=False)
     if isinstance(call, Call):
         if call.tool.annotations.read_only:
             core.calls.to_retry.add(event.id)
