@@ -83,6 +83,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "many",
         "model_call",
         "open_log",
+        "stalls",
         "step",
         "terminal",
         "tools",
