@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
+from pydantic import ConfigDict
+
 from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
@@ -27,6 +29,9 @@ RawExecute: TypeAlias = Callable[[Arguments, ToolContext], Awaitable[Any]]
 
 class RawAction(Action):
     """Arguments that fit a JSON Schema."""
+
+    # Reading the source for attribute docstrings would be most of what importing this costs.
+    model_config = ConfigDict(use_attribute_docstrings=False)
 
     arguments: Arguments
 
