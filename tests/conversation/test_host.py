@@ -9,7 +9,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore import Agent, AlwaysConfirm, Conversation, Host, Limits, MemoryStore, NeverConfirm
-from agentcore.errors import ConversationError
+from agentcore.errors import ConversationError, ConversationNotFound
 from agentcore.testing import ScriptedLLM, say
 
 
@@ -73,3 +73,12 @@ async def test_a_conversation_that_was_closed_is_opened_anew(tmp_path: Path) -> 
             assert (await second.run("go")).text == "x"
             await second.close()
             assert host.conversations == ()
+
+
+async def test_a_host_keeps_nothing_of_what_it_could_not_open_or_has_closed(tmp_path: Path) -> None:
+    agent, store = Agent(llm=ScriptedLLM([say("x")])), MemoryStore()
+    async with Host() as host:
+        with pytest.raises(ConversationNotFound):
+            await host.open(None, tmp_path, id="unknown", store=store)
+        await (await host.open(agent, tmp_path, id="a", store=store)).close()
+        assert not host._opening  # pyright: ignore[reportPrivateUsage]

@@ -49,8 +49,6 @@ def _copy_branch(state: ConversationState, at: int) -> list[Event]:
         copied.append(state.agent)  # a rewind to before it was recorded does not forget it
     if state.workspace is not None and state.workspace not in copied:
         copied.append(state.workspace)
-    if state.workspace is not None and state.workspace not in copied:
-        copied.append(state.workspace)
     facts: list[Fact] = [LimitsSet(limits=state.limits)]
     if state.secret_names:
         facts.append(SecretsRegistered(names=state.secret_names))

@@ -88,14 +88,21 @@ class Host(AsyncContextManagerMixin):
         setup.validate()
         if id is None or store is None:
             return await self._start(setup)
-        async with self._opening.setdefault(_key(store, id), anyio.Lock()):
-            hosted = self._open.get(_key(store, id))
-            if hosted is not None and not hosted.core.life.stop.is_set():
-                _refuse_other(hosted.core, setup)
-                return hosted.handle
-            if hosted is not None:
-                await hosted.core.life.ended.wait()
-            return await self._start(setup)
+        key = _key(store, id)
+        one_at_a_time = self._opening.setdefault(key, anyio.Lock())
+        try:
+            async with one_at_a_time:
+                hosted = self._open.get(key)
+                if hosted is not None and not hosted.core.life.stop.is_set():
+                    _refuse_other(hosted.core, setup)
+                    return hosted.handle
+                if hosted is not None:
+                    await hosted.core.life.ended.wait()
+                return await self._start(setup)
+        finally:
+            # It is the next one's already where somebody waits for it.
+            if not one_at_a_time.locked() and self._opening.get(key) is one_at_a_time:
+                del self._opening[key]
 
     def get(self, id: str, store: Store | None = None) -> Conversation | None:  # noqa: A002
         """Give the handle of a conversation that is open here, or None.
@@ -131,11 +138,7 @@ class Host(AsyncContextManagerMixin):
             _log.error("conversation ended", conversation=status.core.state.conversation_id, error=shown)
         finally:
             if status.core is not None:
-                key = _key_of(status.core)
-                del self._open[key]
-                lock = self._opening.get(key)
-                if lock is not None and not lock.locked():
-                    del self._opening[key]
+                del self._open[_key_of(status.core)]
 
     def _remember(self, setup: Setup, core: Core) -> None:
         handle = Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
