@@ -130,13 +130,14 @@ async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status
                 async with recording.under_way():
                     await _serve(setup, store, agent, recording, call_tasks, task_status=task_status)
         finally:
+            # However it ended: a delete that has begun is finished.
             with anyio.CancelScope(shield=True):
                 await log.close()
-        if recording.core is not None and recording.core.life.delete:
-            try:
-                await store.delete(log.state.conversation_id)
-            except StoreError as error:
-                recording.core.life.delete_error = error  # for whoever asked for it
+                if recording.core is not None and recording.core.life.delete:
+                    try:
+                        await store.delete(log.state.conversation_id)
+                    except StoreError as error:
+                        recording.core.life.delete_error = error  # for whoever asked for it
     finally:
         if recording.core is not None:
             recording.core.life.ended.set()
