@@ -53,7 +53,10 @@ async def run_to_end(core: Core, message: Message | None) -> RunResult:
 
 async def _leave(core: Core, decision: Decision) -> None:
     """Wait for the run no longer. The last one to leave interrupts it, and waits until that is recorded."""
-    if not decision.done.is_set():
+    # Before anything is awaited: a second cancellation of asyncio's own goes through the shield.
+    if isinstance(decision.turn, Turn):
+        decision.turn.leave(decision.command.id)
+    elif not decision.done.is_set():
         with suppress(ConversationClosed):
             core.journal.hand_over(Leave(waiter=decision.command.id))  # decided on right behind the run
     with anyio.CancelScope(shield=True):
