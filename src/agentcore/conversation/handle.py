@@ -207,7 +207,7 @@ class Conversation(AsyncContextManagerMixin):
         if turn is not None:
             # At once, and behind nothing; what follows only waits until that is recorded.
             turn.interrupt(reason, command=command.id)
-        decision = core.journal.hand_over(command)
+        decision = core.journal.hand_over(command, Attachment(run=core.undecided_run))
         await core.journal.receipt_of(decision)
         turn = turn or decision.turn
         if isinstance(turn, Turn):
