@@ -19,7 +19,7 @@ from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
 from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
 from agentcore.messages import ToolSchema
-from agentcore.record import ASKING, ConversationState, OpenAction
+from agentcore.record import ASKING, OpenAction
 from agentcore.risk import SecurityRisk
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
@@ -115,8 +115,11 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     timer.pause()
     try:
         for event in core.state.pending:
-            answer = await _ask(core, confirm, event)
-            if answer is not None:
+            if not _is_asked(core, turn, event):
+                continue  # decided on elsewhere while another one was asked about
+            answer = await _ask(core, confirm, event, turn)
+            # What is said after a pause came too late: the action waits for whoever looks next.
+            if answer is not None and not turn.settled:
                 with suppress(NothingPending):  # somebody else was faster
                     await core.journal.receipt_of(_hand_over(core, event, answer))
     finally:
@@ -137,13 +140,13 @@ def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Deci
     )
 
 
-async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Reject | None:
-    """Ask about one action; None where somebody else decides first, and then nobody is asked any more."""
+async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> Approve | Reject | None:
+    """Ask about one action; None where somebody else decides first, or pauses, and then nobody is asked any more."""
     answer: Approve | Reject | None = None
     async with open_group() as tasks:
 
         async def withdraw() -> None:
-            while _waits(core.state, event.id):
+            while _is_asked(core, turn, event):
                 await core.bell.wait()
             tasks.cancel_scope.cancel()
 
@@ -155,6 +158,7 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Re
     return answer
 
 
-def _waits(state: ConversationState, action_id: str) -> bool:
-    action = state.open_actions.get(action_id)
-    return action is not None and action.waits
+def _is_asked(core: Core, turn: Turn, event: ActionEvent) -> bool:
+    """Say whether the callback is to be asked about an action: it waits, and the turn has not settled by a pause."""
+    action = core.state.open_actions.get(event.id)
+    return action is not None and action.waits and not turn.settled

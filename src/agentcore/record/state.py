@@ -326,8 +326,9 @@ class ConversationState:
         }
 
     def _fold_message(self, event: MessageEvent) -> None:
-        if event.source == "user":
-            self._set_status(event, next_status(self.status, "send"))
+        # A message ends no question to the program's callback.
+        if event.source == "user" and (status := next_status(self.status, "send")) is not self.status:
+            self._set_status(event, status)
 
     def _fold_usage(self, event: UsageEvent) -> None:
         self._usage.add(event.usage)
