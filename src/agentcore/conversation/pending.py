@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 
 from pydantic import JsonValue
 
@@ -25,7 +26,7 @@ from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call
 
-__all__ = ["approved_calls", "ask_for_approval", "check_edited", "prepare"]
+__all__ = ["approved_calls", "ask_for_approval", "check_edited", "prepare", "restore_edited"]
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -68,6 +69,17 @@ async def prepare(core: Core, action: OpenAction) -> Call | AgentErrorEvent:
     if read.tool is None or read.action is None:
         return not_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
     return Call(event, read.tool, read.action)
+
+
+async def restore_edited(core: Core, edited: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """Give a person's arguments with values where they say the masks of secrets: it is masks that people are shown.
+
+    None where a value is not there: the call is answered with that, as one whose arguments nobody changed.
+    """
+    try:
+        return await unmask(edited, core.secrets.get, names=core.state.secret_names)
+    except SecretError:
+        return None
 
 
 async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, JsonValue]) -> None:
@@ -121,7 +133,7 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
             # What is said after a pause came too late: the action waits for whoever looks next.
             if answer is not None and not turn.settled:
                 with suppress(NothingPending):  # somebody else was faster
-                    await core.journal.receipt_of(_hand_over(core, event, answer))
+                    await core.journal.receipt_of(await _hand_over(core, event, answer))
     finally:
         timer.resume()
     await core.journal.write(
@@ -130,14 +142,14 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     return True
 
 
-def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Decision:
+async def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Decision:
     """Hand over the command that says what the callback answered."""
     if isinstance(answer, Reject):
         return core.journal.hand_over(commands.Reject(ids=(event.id,), reason=answer.reason, by=answer.by))
-    return core.journal.hand_over(
-        commands.Approve(ids=(event.id,), by=answer.by, arguments=answer.arguments),
-        Attachment(arguments=answer.arguments),
-    )
+    edited = deepcopy(answer.arguments)
+    plain = None if edited is None else await restore_edited(core, edited)
+    command = commands.Approve(ids=(event.id,), by=answer.by, arguments=edited)
+    return core.journal.hand_over(command, Attachment(arguments=plain))
 
 
 async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> Approve | Reject | None:
