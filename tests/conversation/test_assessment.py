@@ -245,15 +245,14 @@ async def test_a_check_that_fails_asks_and_a_failing_analyzer_says_high(
     assert not ran
 
 
-async def test_a_check_without_a_name_or_a_time_limit_asks(tmp_path: Path) -> None:
+async def test_a_check_without_a_name_or_a_time_limit_is_refused_at_once(tmp_path: Path) -> None:
     class Bare:
         async def assess(self, action: ActionEvent, context: CheckContext) -> Opinion:
             return None
 
     bare: Any = Bare()
-    async with Conversation(agent_with(call("delete", name="a")), tmp_path, confirm=bare) as conversation:
-        assert (await conversation.run("go")).status is WAITING
-        assert assessed(conversation)[0].parts[0].by == "Bare"
+    with pytest.raises(TypeError, match="The check Bare has no name and no timeout"):
+        Conversation(agent_with(), tmp_path, confirm=bare)
 
 
 async def test_what_a_check_says_later_is_written_before_anything_starts(tmp_path: Path) -> None:

@@ -364,3 +364,29 @@ async def test_a_group_that_the_program_raised_leaves_as_it_is(tmp_path: Path, r
         async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path):
             raise raised
     assert caught.value is raised
+
+
+@tool(resources=())
+async def hang() -> str:
+    """Never end."""
+    await anyio.sleep_forever()
+    return ""
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_an_interrupt_reaches_a_run_that_is_not_decided_on_yet(tmp_path: Path, first: bool) -> None:
+    store = GatedStore()
+    agent = Agent(llm=ScriptedLLM([*([] if first else [say("one")]), call("hang")]), tools=[hang])
+    async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+        if not first:
+            await conversation.run("go")
+        store.close_gate()
+        with anyio.fail_after(5):
+            running = asyncio.ensure_future(conversation.run("go on"))
+            await store.waiting.wait()
+            interrupting = asyncio.ensure_future(conversation.interrupt("stop"))
+            await anyio.wait_all_tasks_blocked()
+            store.gate.set()
+            await interrupting
+            assert (await running).status is ConversationStatus.PAUSED
+        assert conversation.state.status_detail == "stop"

@@ -16,11 +16,14 @@ from agentcore import (
     Agent,
     AgentErrorEvent,
     Conversation,
+    MemoryStore,
     Observation,
     Tool,
     ToolContext,
 )
 from agentcore.conversation import tool_session
+from agentcore.errors import ConversationNotFound
+from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, call, calls, say
 
 
@@ -156,3 +159,45 @@ async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Pa
     with anyio.fail_after(10):
         async with Conversation(agent, tmp_path) as conversation:
             assert (await conversation.run("go")).text == "done"
+
+
+async def test_a_conversation_whose_tool_breaks_while_it_closes_is_deleted_all_the_same(tmp_path: Path) -> None:
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        yield answer
+        raise ValueError("no goodbye")
+
+    store = MemoryStore()
+    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    with pytest.raises(ValueError, match="no goodbye"):
+        async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+            await conversation.run("go")
+            await conversation.delete()
+    with pytest.raises(ConversationNotFound):
+        await read_log(store, "a")
+
+
+async def test_a_delete_that_has_begun_is_finished_though_everything_is_cancelled(tmp_path: Path) -> None:
+    farewell = anyio.Event()
+
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        yield answer
+        farewell.set()
+        await checkpoint()
+
+    store = MemoryStore()
+    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+
+            async def cancel() -> None:
+                await farewell.wait()
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(cancel)
+            async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+                await conversation.run("go")
+                await conversation.delete()
+    with pytest.raises(ConversationNotFound):
+        await read_log(store, "a")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from pydantic import JsonValue
 
 from agentcore import (
     ActionEvent,
@@ -22,6 +23,8 @@ from agentcore import (
 from agentcore.errors import BadRequest, RunError, SecretError
 from agentcore.events import ConversationErrorEvent
 from agentcore.messages import DocumentBlock, ImageBlock
+from agentcore.record import read_log
+from agentcore.security import Approve
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ContentObservation, tool
 
@@ -235,3 +238,47 @@ async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known(tm
         await conversation.run("go")
         assert conversation.state.prompt is not None
         assert conversation.state.prompt.prompt.startswith("Use <secret:TOKEN>.")
+
+
+@pytest.mark.parametrize(("restarted", "asked"), [(False, False), (True, False), (True, True)])
+async def test_changed_arguments_that_say_the_masks_that_people_are_shown_get_the_values(
+    tmp_path: Path, restarted: bool, asked: bool
+) -> None:
+    async def confirm(event: ActionEvent) -> Approve:
+        return Approve({"text": f"{event.arguments['text']} -v"})
+
+    store, secrets = MemoryStore(), {"TOKEN": TOKEN}
+    agent = Agent(llm=ScriptedLLM([call("use", text=f"curl {TOKEN}"), say("done")]), tools=[use])
+    async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets, confirm=AlwaysConfirm()) as before:
+        (pending,) = (await before.run("go")).pending
+        changed: dict[str, JsonValue] = {"text": f"{pending.arguments['text']} -v"}
+        if not restarted:
+            await before.approve(arguments=changed)
+            await before.run()
+    if restarted:
+        decides = confirm if asked else None
+        async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets, confirm=decides) as after:
+            if not asked:
+                await after.approve(arguments=changed)
+            await after.run()
+    assert used == [f"curl {TOKEN} -v"]
+    assert TOKEN not in str((await read_log(store, "a")).events)
+
+
+async def test_changed_arguments_are_run_as_they_were_when_they_were_approved(tmp_path: Path) -> None:
+    got: list[list[str]] = []
+
+    @tool(resources=())
+    async def tag(tags: list[str]) -> str:
+        """Keep tags."""
+        got.append(tags)
+        return ""
+
+    agent = Agent(llm=ScriptedLLM([call("tag", tags=[]), say("done")]), tools=[tag])
+    async with Conversation(agent, tmp_path, confirm=AlwaysConfirm()) as conversation:
+        await conversation.run("go")
+        tags: list[JsonValue] = ["a"]
+        await conversation.approve(arguments={"tags": tags})
+        tags.append("too late")
+        await conversation.run()
+    assert got == [["a"]]

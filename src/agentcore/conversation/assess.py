@@ -213,6 +213,8 @@ class _Round:
             if await is_cancelled():  # noqa: ASYNC102 asking does not wait
                 raise
             self._failed(check, case, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
+        except TimeoutError:
+            self._failed(check, case, TimeoutError(f"it took longer than its timeout of {check.timeout:g} s"))
         except Exception as error:
             self._failed(check, case, error)
 

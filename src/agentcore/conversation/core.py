@@ -92,6 +92,8 @@ class Core:
     output: RunOutput = field(default_factory=RunOutput)
     turn: Turn | None = None
     """The turn that works or is about to; None as soon as the log says how it settled."""
+    last_run: Decision | None = None
+    """The latest `Run` that was handed over: an interrupt may come before it is decided on."""
     answered: bool = False
     """Whether the model has answered since the conversation was opened."""
     opened_at: int = 0
@@ -111,6 +113,11 @@ class Core:
             elif isinstance(event, ActionStarted) and event.cause in names:
                 ran.add(names[event.cause])
         return frozenset(ran)
+
+    @property
+    def undecided_run(self) -> Decision | None:
+        """The run that was asked for and has not been decided on, where there is one."""
+        return None if self.last_run is None or self.last_run.done.is_set() else self.last_run
 
     def refuse_elsewhere(self) -> None:
         """Raise where the caller runs in another event loop, and this has not ended."""
@@ -150,7 +157,9 @@ class Core:
             case SetLimits():
                 if self.turn is not None and self.turn.timer is not None:
                     self.turn.timer.set_limits(self.state.limits)
-            case Interrupt(run=run) as command if self.turn is not None and self.turn.run == run:
+            case Interrupt(run=run) as command if self.turn is not None and (
+                self.turn.run == run or self.turn is _turn_of(decision.attachment.run)
+            ):
                 self.turn.interrupt(command.reason, command=command.id, by=command.by)
                 decision.turn = self.turn
             case Leave(waiter=waiter):
@@ -189,3 +198,7 @@ class Core:
             self.turn.error = self.turn.error or ConversationClosed(self.state.conversation_id)
             self.turn.fatal = True
             self.end_turn(self.turn)
+
+
+def _turn_of(run: Decision | None) -> Turn | None:
+    return run.turn if run is not None and isinstance(run.turn, Turn) else None

@@ -49,8 +49,6 @@ def _copy_branch(state: ConversationState, at: int) -> list[Event]:
     for lasting in (state.agent, state.workspace):
         if lasting is not None and not any(event is lasting for event in copied):
             copied.append(lasting)
-    if state.workspace is not None and state.workspace not in copied:
-        copied.append(state.workspace)
     facts: list[Fact] = [LimitsSet(limits=state.limits)]
     if state.secret_names:
         facts.append(SecretsRegistered(names=state.secret_names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
+from copy import deepcopy
 from os import PathLike
 from typing import Any, Self, TypeVar
 
@@ -35,7 +36,7 @@ from agentcore.conversation.fork import fork
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.journal import Attachment
-from agentcore.conversation.pending import check_edited
+from agentcore.conversation.pending import check_edited, restore_edited
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import Setup, serve_conversation
@@ -207,7 +208,7 @@ class Conversation(AsyncContextManagerMixin):
         if turn is not None:
             # At once, and behind nothing; what follows only waits until that is recorded.
             turn.interrupt(reason, command=command.id)
-        decision = core.journal.hand_over(command)
+        decision = core.journal.hand_over(command, Attachment(run=core.undecided_run))
         await core.journal.receipt_of(decision)
         turn = turn or decision.turn
         if isinstance(turn, Turn):
@@ -245,11 +246,14 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = await self._live()
         selected, all_that_wait = _select(core, ids)
-        edited = None if arguments is None else await _validate_arguments(core, selected, arguments)
+        edited, plain = None, None
+        if arguments is not None:
+            edited = deepcopy(dict(arguments))  # they are the caller's, who may change them while the call waits
+            plain = await _validate_arguments(core, selected, edited)
         await self._execute(
             core,
             Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by),
-            Attachment(context=copy_context(), arguments=edited),
+            Attachment(context=copy_context(), arguments=plain),
         )
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
@@ -415,13 +419,13 @@ def _select(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...
 
 
 async def _validate_arguments(
-    core: Core, selected: Sequence[str], arguments: Mapping[str, JsonValue]
-) -> dict[str, JsonValue]:
-    """Give changed arguments, if they fit the tool of the one action that they are for."""
+    core: Core, selected: Sequence[str], edited: dict[str, JsonValue]
+) -> Mapping[str, JsonValue] | None:
+    """Give changed arguments as they are to be run, if they fit the tool of the one action that they are for."""
     if len(selected) != 1:
         raise ValueError(f"Arguments can be changed for one action at a time; {len(selected)} are being approved.")
-    edited = dict(arguments)
+    plain = await restore_edited(core, edited)
     action = core.state.open_actions.get(selected[0])
     if action is not None:
-        await check_edited(core, action.event, edited)
-    return edited
+        await check_edited(core, action.event, edited if plain is None else plain)
+    return plain

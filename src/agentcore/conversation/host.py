@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from os import PathLike
-from typing import NamedTuple, Self, cast
+from typing import Self, cast
 
 import anyio
 from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup, TaskStatus
+from anyio.to_thread import run_sync
 
 from agentcore.agent import Agent
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import open_group
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.home import Home
+from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.serve import Setup, serve_conversation
 from agentcore.conversation.telling import masked_repr
 from agentcore.errors import ConversationClosed, ConversationError
@@ -24,7 +28,7 @@ from agentcore.record import Store
 from agentcore.secrets import SecretSource
 from agentcore.security import Checks, Confirm, as_checks, is_checks
 from agentcore.usage import Limits
-from agentcore.workspace import Workspace
+from agentcore.workspace import Workspace, record_workspace
 
 __all__ = ["Host"]
 
@@ -39,9 +43,10 @@ class Host(AsyncContextManagerMixin):
 
     def __init__(self) -> None:
         self._tasks: TaskGroup | None = None
-        # Two stores may each have one of the same id.
-        self._open: dict[tuple[int, str], _Hosted] = {}
-        self._opening: dict[tuple[int, str], anyio.Lock] = {}
+        self._jobs: Jobs | None = None
+        self._open: list[_Hosted] = []
+        self._opening: dict[str, anyio.Lock] = {}
+        """By the conversation's id: two who open one share its handle."""
         self._leaving = False
         self._home: Home | None = None
 
@@ -51,11 +56,12 @@ class Host(AsyncContextManagerMixin):
             raise ConversationError("A Host is entered once. Make another one.")
         self._home = Home(None)
         async with open_group() as self._tasks:
+            self._jobs = Jobs(self._tasks, "of a host")
             try:
                 yield self
             finally:
                 self._leaving = True
-                for hosted in self._open.values():
+                for hosted in self._open:
                     hosted.core.life.stop.set()
 
     async def open(
@@ -86,16 +92,37 @@ class Host(AsyncContextManagerMixin):
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )
         setup.validate()
-        if id is None or store is None:
+        assert self._jobs is not None
+        # In a task of the host's: a caller that is cancelled twice, as asyncio cancels, leaves nothing half open.
+        hosted = await self._jobs.do(
+            lambda: self._find_or_start(setup), name=f"open {id}", finish=False, discard=_close_unless_taken
+        )
+        hosted.taken = True
+        return hosted.handle
+
+    async def _find_or_start(self, setup: Setup) -> _Hosted:
+        if setup.id is None:
             return await self._start(setup)
-        async with self._opening.setdefault(_key(store, id), anyio.Lock()):
-            hosted = self._open.get(_key(store, id))
-            if hosted is not None and not hosted.core.life.stop.is_set():
-                _refuse_other(hosted.core, setup)
-                return hosted.handle
-            if hosted is not None:
-                await hosted.core.life.ended.wait()
-            return await self._start(setup)
+        one_at_a_time = self._opening.setdefault(setup.id, anyio.Lock())
+        try:
+            async with one_at_a_time:
+                hosted = self._find(setup.id, setup.store)
+                if hosted is not None and not hosted.core.life.stop.is_set():
+                    await _refuse_other(hosted.core, setup)
+                    return hosted
+                if hosted is not None:
+                    await hosted.core.life.ended.wait()
+                return await self._start(setup)
+        finally:
+            # It is the next one's already where somebody waits for it.
+            if not one_at_a_time.locked() and self._opening.get(setup.id) is one_at_a_time:
+                del self._opening[setup.id]
+
+    def _find(self, conversation_id: str, store: Store | None) -> _Hosted | None:
+        for hosted in self._open:
+            if hosted.handle.id == conversation_id and (store is None or store == hosted.core.store):
+                return hosted
+        return None
 
     def get(self, id: str, store: Store | None = None) -> Conversation | None:  # noqa: A002
         """Give the handle of a conversation that is open here, or None.
@@ -104,20 +131,21 @@ class Host(AsyncContextManagerMixin):
             id: The conversation's id.
             store: Where its log is, where several stores have one of that id.
         """
-        return next((each for each in self.conversations if each.id == id and store in (None, each.store)), None)
+        hosted = self._find(id, store)
+        return None if hosted is None or hosted.core.life.stop.is_set() else hosted.handle
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:
         """The handles of the conversations that are open here, the oldest first."""
-        return tuple(hosted.handle for hosted in self._open.values() if not hosted.core.life.stop.is_set())
+        return tuple(hosted.handle for hosted in self._open if not hosted.core.life.stop.is_set())
 
-    async def _start(self, setup: Setup) -> Conversation:
+    async def _start(self, setup: Setup) -> _Hosted:
         assert self._tasks is not None
         core: Core = await self._tasks.start(self._serve, setup, name="conversation")
-        hosted = self._open.get(_key_of(core))
+        hosted = next((each for each in self._open if each.core is core), None)
         if hosted is None:
             raise ConversationClosed(core.state.conversation_id)  # it ended as soon as it was open
-        return hosted.handle
+        return hosted
 
     async def _serve(self, setup: Setup, *, task_status: TaskStatus[Core]) -> None:
         assert self._tasks is not None
@@ -131,30 +159,27 @@ class Host(AsyncContextManagerMixin):
             _log.error("conversation ended", conversation=status.core.state.conversation_id, error=shown)
         finally:
             if status.core is not None:
-                key = _key_of(status.core)
-                del self._open[key]
-                lock = self._opening.get(key)
-                if lock is not None and not lock.locked():
-                    del self._opening[key]
+                self._open = [hosted for hosted in self._open if hosted.core is not status.core]
 
     def _remember(self, setup: Setup, core: Core) -> None:
         handle = Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
-        self._open[_key_of(core)] = _Hosted(core, handle)
+        self._open.append(_Hosted(core, handle))
         if self._leaving:
             core.life.stop.set()
 
 
-class _Hosted(NamedTuple):
+@dataclass(eq=False)
+class _Hosted:
     core: Core
     handle: Conversation
+    taken: bool = False
+    """Whether somebody has the handle."""
 
 
-def _key(store: Store, conversation_id: str) -> tuple[int, str]:
-    return id(store), conversation_id
-
-
-def _key_of(core: Core) -> tuple[int, str]:
-    return _key(core.store, core.state.conversation_id)
+def _close_unless_taken(hosted: _Hosted) -> None:
+    """Close what was opened for somebody who has left meanwhile."""
+    if not hosted.taken:
+        hosted.core.life.stop.set()
 
 
 def _is_in_force(core: Core, confirm: Checks | Confirm) -> bool:
@@ -163,7 +188,14 @@ def _is_in_force(core: Core, confirm: Checks | Confirm) -> bool:
     return is_checks(confirm) and as_checks(cast("Checks", confirm)) == core.checks
 
 
-def _refuse_other(core: Core, setup: Setup) -> None:
+async def _is_same_place(open_one: Workspace, given: Workspace | str | PathLike[str]) -> bool:
+    if not isinstance(given, str | PathLike):
+        return given is open_one or record_workspace(given) == record_workspace(open_one)
+    here, there = os.fspath(given), open_one.root
+    return await run_sync(lambda: os.path.realpath(os.path.expanduser(here)) == os.path.realpath(there))
+
+
+async def _refuse_other(core: Core, setup: Setup) -> None:
     """Refuse to open a conversation once more with something else than what it is open with.
 
     Raises:
@@ -172,6 +204,8 @@ def _refuse_other(core: Core, setup: Setup) -> None:
     other: list[str] = []
     if setup.agent is not None and setup.agent != core.agent:
         other.append("agent")
+    if setup.workspace is not None and not await _is_same_place(core.workspace, setup.workspace):
+        other.append("workspace")
     if setup.limits is not None and setup.limits != core.state.limits:
         other.append("limits")
     if setup.confirm is not None and not _is_in_force(core, setup.confirm):

@@ -23,8 +23,16 @@ ResultT = TypeVar("ResultT")
 class _Job(Generic[ResultT]):
     """One piece of work and what it came to."""
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, ResultT]], *, finish: bool) -> None:
+    def __init__(
+        self,
+        work: Callable[[], Coroutine[Any, Any, ResultT]],
+        *,
+        finish: bool,
+        discard: Callable[[ResultT], None] | None,
+    ) -> None:
         self._work = work
+        self._discard = discard
+        self._left = False
         self._results: list[ResultT] = []
         self.finish = finish
         self.scope = anyio.CancelScope()
@@ -35,10 +43,22 @@ class _Job(Generic[ResultT]):
         try:
             with self.scope:
                 self._results.append(await self._work())
+                self._discard_if_left()
         except Exception as error:
             self.error = error  # raised where it is waited for; a conversation does not end over it
         finally:
             self.done.set()
+
+    def leave(self) -> None:
+        """Wait for it no longer: what it gives, or has given just now, is discarded."""
+        self._left = True
+        if not self.finish:
+            self.scope.cancel()
+        self._discard_if_left()
+
+    def _discard_if_left(self) -> None:
+        if self._left and self._results and self._discard is not None:
+            self._discard(self._results[0])
 
     def result(self, conversation_id: str) -> ResultT:
         if self.error is not None:
@@ -49,7 +69,7 @@ class _Job(Generic[ResultT]):
 
 
 class Jobs:
-    """The jobs of one conversation."""
+    """The jobs of one conversation, or of a host."""
 
     def __init__(self, tasks: TaskGroup, conversation_id: str) -> None:
         self._tasks = tasks
@@ -57,27 +77,34 @@ class Jobs:
         self._under_way: set[_Job[Any]] = set()
         self._closed = False
 
-    async def do(self, work: Callable[[], Coroutine[Any, Any, ResultT]], *, name: str, finish: bool) -> ResultT:
+    async def do(
+        self,
+        work: Callable[[], Coroutine[Any, Any, ResultT]],
+        *,
+        name: str,
+        finish: bool,
+        discard: Callable[[ResultT], None] | None = None,
+    ) -> ResultT:
         """Do a job and give its result, or raise what it raised.
 
         Args:
             work: What to do.
             name: Of the task.
             finish: Whether it goes on to its end when nobody waits for it any more.
+            discard: Lets go of a result that nobody waits for.
 
         Raises:
             ConversationClosed: The conversation takes no more jobs, or gave this one up.
         """
         if self._closed:
             raise ConversationClosed(self._id)
-        job = _Job(work, finish=finish)
+        job = _Job(work, finish=finish, discard=discard)
         self._under_way.add(job)
         self._tasks.create_task(self._run(job), context=copy_context(), name=name)
         try:
             await job.done.wait()
         except get_cancelled_exc_class():
-            if not finish:
-                job.scope.cancel()
+            job.leave()
             raise
         return job.result(self._id)
 

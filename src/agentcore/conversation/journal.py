@@ -46,6 +46,8 @@ class Attachment:
     """Edited arguments as they were given: the log has them masked."""
     tail: Compose | None = None
     """Gives what joins the group of a command that begins a run: the system prompt, where it is another one."""
+    run: Decision | None = None
+    """Of an interrupt: a run that was asked for before it, and had not been decided on. It is meant too."""
 
 
 class Draft:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 
 from pydantic import JsonValue
 
@@ -19,13 +20,13 @@ from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
 from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
 from agentcore.messages import ToolSchema
-from agentcore.record import ASKING, ConversationState, OpenAction
+from agentcore.record import ASKING, OpenAction
 from agentcore.risk import SecurityRisk
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call
 
-__all__ = ["approved_calls", "ask_for_approval", "check_edited", "prepare"]
+__all__ = ["approved_calls", "ask_for_approval", "check_edited", "prepare", "restore_edited"]
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -74,6 +75,17 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     return Call(event, read.tool, read.action)
 
 
+async def restore_edited(core: Core, edited: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """Give a person's arguments with values where they say the masks of secrets: it is masks that people are shown.
+
+    None where a value is not there: the call is answered with that, as one whose arguments nobody changed.
+    """
+    try:
+        return await unmask(edited, core.secrets.get, names=core.state.secret_names)
+    except SecretError:
+        return None
+
+
 async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, JsonValue]) -> None:
     """Check the arguments that a person gave a waiting action, against the schema that the model was told.
 
@@ -119,10 +131,13 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     timer.pause()
     try:
         for event in core.state.pending:
-            answer = await _ask(core, confirm, event)
-            if answer is not None:
+            if not _is_asked(core, turn, event):
+                continue  # decided on elsewhere while another one was asked about
+            answer = await _ask(core, confirm, event, turn)
+            # What is said after a pause came too late: the action waits for whoever looks next.
+            if answer is not None and not turn.settled:
                 with suppress(NothingPending):  # somebody else was faster
-                    await core.journal.receipt_of(_hand_over(core, event, answer))
+                    await core.journal.receipt_of(await _hand_over(core, event, answer))
     finally:
         timer.resume()
     await core.journal.write(
@@ -131,23 +146,23 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     return True
 
 
-def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Decision:
+async def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Decision:
     """Hand over the command that says what the callback answered."""
     if isinstance(answer, Reject):
         return core.journal.hand_over(commands.Reject(ids=(event.id,), reason=answer.reason, by=answer.by))
-    return core.journal.hand_over(
-        commands.Approve(ids=(event.id,), by=answer.by, arguments=answer.arguments),
-        Attachment(arguments=answer.arguments),
-    )
+    edited = deepcopy(answer.arguments)
+    plain = None if edited is None else await restore_edited(core, edited)
+    command = commands.Approve(ids=(event.id,), by=answer.by, arguments=edited)
+    return core.journal.hand_over(command, Attachment(arguments=plain))
 
 
-async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Reject | None:
-    """Ask about one action; None where somebody else decides first, and then nobody is asked any more."""
+async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> Approve | Reject | None:
+    """Ask about one action; None where somebody else decides first, or pauses, and then nobody is asked any more."""
     answer: Approve | Reject | None = None
     async with open_group() as tasks:
 
         async def withdraw() -> None:
-            while _waits(core.state, event.id):
+            while _is_asked(core, turn, event):
                 await core.bell.wait()
             tasks.cancel_scope.cancel()
 
@@ -159,6 +174,7 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent) -> Approve | Re
     return answer
 
 
-def _waits(state: ConversationState, action_id: str) -> bool:
-    action = state.open_actions.get(action_id)
-    return action is not None and action.waits
+def _is_asked(core: Core, turn: Turn, event: ActionEvent) -> bool:
+    """Say whether the callback is to be asked about an action: it waits, and the turn has not settled by a pause."""
+    action = core.state.open_actions.get(event.id)
+    return action is not None and action.waits and not turn.settled

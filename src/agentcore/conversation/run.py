@@ -29,7 +29,9 @@ def begin_run(core: Core, message: Message | None, context: Context) -> Decision
     with suppress(Exception):  # a tool that can't be described: the step that needs it says so
         core.prompt.compose_nowait()
     command = Run(message=message, attended=core.confirm is not None)
-    return core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed))
+    decision = core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed))
+    core.last_run = decision
+    return decision
 
 
 async def run_to_end(core: Core, message: Message | None) -> RunResult:
@@ -53,7 +55,10 @@ async def run_to_end(core: Core, message: Message | None) -> RunResult:
 
 async def _leave(core: Core, decision: Decision) -> None:
     """Wait for the run no longer. The last one to leave interrupts it, and waits until that is recorded."""
-    if not decision.done.is_set():
+    # Before anything is awaited: a second cancellation of asyncio's own goes through the shield.
+    if isinstance(decision.turn, Turn):
+        decision.turn.leave(decision.command.id)
+    elif not decision.done.is_set():
         with suppress(ConversationClosed):
             core.journal.hand_over(Leave(waiter=decision.command.id))  # decided on right behind the run
     with anyio.CancelScope(shield=True):

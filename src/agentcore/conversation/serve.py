@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from os import PathLike
 from pathlib import PurePath
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
@@ -107,6 +107,8 @@ class Setup(NamedTuple):
                 "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), a check or a list of those, or an async function "
                 f"that is asked about each call, not {confirm!r}."
             )
+        if is_checks(confirm):
+            as_checks(cast("Checks", confirm))
 
 
 async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status: TaskStatus[Core]) -> None:
@@ -130,13 +132,14 @@ async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status
                 async with recording.under_way():
                     await _serve(setup, store, agent, recording, call_tasks, task_status=task_status)
         finally:
+            # However it ended: a delete that has begun is finished.
             with anyio.CancelScope(shield=True):
                 await log.close()
-        if recording.core is not None and recording.core.life.delete:
-            try:
-                await store.delete(log.state.conversation_id)
-            except StoreError as error:
-                recording.core.life.delete_error = error  # for whoever asked for it
+                if recording.core is not None and recording.core.life.delete:
+                    try:
+                        await store.delete(log.state.conversation_id)
+                    except StoreError as error:
+                        recording.core.life.delete_error = error  # for whoever asked for it
     finally:
         if recording.core is not None:
             recording.core.life.ended.set()

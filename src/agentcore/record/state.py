@@ -325,7 +325,9 @@ class ConversationState:
 
     def _fold_message(self, event: MessageEvent) -> None:
         if event.source == "user":
-            self._set_status(event, next_status(self.status, "send"))
+            # A message ends no question to the program's callback.
+            if (status := next_status(self.status, "send")) is not self.status:
+                self._set_status(event, status)
         elif event.source == "agent":
             self.run.text = event.text or self.run.text
 

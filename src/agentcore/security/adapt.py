@@ -22,8 +22,19 @@ def is_checks(given: object) -> bool:
 
 
 def as_checks(given: Checks) -> tuple[Check, ...]:
-    """Make checks of what a program gave: one, or several that are asked in this order."""
+    """Make checks of what a program gave: one, or several that are asked in this order.
+
+    Raises:
+        TypeError: One of them lacks a part of `Check`.
+    """
     items = cast("Sequence[Any]", given if isinstance(given, list | tuple) else (given,))
+    for item in items:
+        missing = [part for part in ("name", "timeout") if hasattr(item, "assess") and not hasattr(item, part)]
+        if missing:
+            raise TypeError(
+                f"The check {type(item).__name__} has no {' and no '.join(missing)}: a check has `name` (text), `timeout` "
+                "(seconds, for one that is async) and `assess(action, context)`."
+            )
     return tuple(item if hasattr(item, "assess") else _PolicyCheck(item) for item in items)
 
 

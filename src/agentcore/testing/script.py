@@ -16,8 +16,9 @@ from __future__ import annotations
 import inspect
 import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import anyio
 import anyio.lowlevel
@@ -227,6 +228,9 @@ class Script:
     ) -> None:
         if callable(lines):
             lines, repeat = [lines], True
+        elif isinstance(lines, list | tuple):
+            for line in cast("Sequence[object]", lines):
+                _refuse_other_than_line(line)
         self._lines: Iterator[ScriptLine] = itertools.cycle(lines) if repeat else iter(lines)
         self._name = name
         self.played = 0
@@ -252,6 +256,15 @@ class Script:
             raise line
         said = _said(line)
         return Performance(said, said.reply(self._name, number))
+
+
+def _refuse_other_than_line(line: object) -> None:
+    if isinstance(line, list | tuple):
+        raise TypeError(
+            "A reply is one line: several calls of one reply are calls(call(...), call(...)), not a list of them."
+        )
+    if not isinstance(line, str | Said | Message | BaseException) and not callable(line):
+        raise TypeError(f"{line!r} is not a reply: use say(...), call(...), calls(...), an exception, or a function.")
 
 
 def _said(line: str | Said | Message) -> Said:

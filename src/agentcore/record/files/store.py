@@ -70,6 +70,13 @@ class FileStore:
         self._seconds = seconds
         self._disk: Disk = disk or RealDisk()
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is a store in the same folder."""
+        return isinstance(other, FileStore) and self.location == other.location
+
+    def __hash__(self) -> int:
+        return hash(self.location)
+
     def __repr__(self) -> str:
         return f"FileStore({self._given!r}, durability={self._durability!r})"
 
