@@ -66,10 +66,10 @@ class KeepingHost:
     async def open_spool(self, name: str, limit: int) -> Spool:
         return await open_spool(self._core, name, limit)
 
-    async def takes(self, medium: Medium) -> bool | None:
+    async def model_accepts(self, medium: Medium) -> bool | None:
         return self.seeing
 
-    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+    def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         return self.recorded
 
 

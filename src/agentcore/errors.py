@@ -12,7 +12,7 @@ AgentcoreError
 ├── ConversationError
 │   ├── ConversationClosed
 │   ├── RunError                   a step raised; `.result` says how far the run came
-│   ├── InsideConversation         run() or close() from a tool, hook or callback: it would wait for itself
+│   ├── ReentrantCall              run() or close() from a tool, hook or callback: it would wait for itself
 │   ├── NothingPending             approve() or reject() with no such action waiting
 │   ├── RewindRefused              that seq is not a settled point
 │   ├── NotRecorded                resuming needs a part that could not be recorded
@@ -57,7 +57,6 @@ __all__ = [
     "ConversationExists",
     "ConversationLocked",
     "ConversationNotFound",
-    "InsideConversation",
     "LogDamaged",
     "LogReadOnly",
     "MalformedHistory",
@@ -72,6 +71,7 @@ __all__ = [
     "NothingPending",
     "PathError",
     "RateLimited",
+    "ReentrantCall",
     "RewindRefused",
     "RunError",
     "SchemaError",
@@ -185,7 +185,7 @@ class RunError(ConversationError):
         """The `RunResult` of the run that failed: status, text so far, usage, error."""
 
 
-class InsideConversation(ConversationError):
+class ReentrantCall(ConversationError):
     def __init__(self, what: str) -> None:
         super().__init__(
             f"{what}() was called from inside the conversation (a tool, hook or callback): it would wait for itself. "

@@ -244,9 +244,9 @@ def test_how_a_program_ended_is_said_in_words() -> None:
 
 
 def test_where_all_of_a_long_output_is_is_said_on_a_line_that_is_not_folded() -> None:
-    long = TerminalObservation(text="x", exit_code=0, whole_at="/w")
+    long = TerminalObservation(text="x", exit_code=0, full_output_path="/w")
     assert answered("terminal", long, command="x") == ("exit code 0", ["x"], ["all of it: /w"])
-    both = RunObservation(exit_code=0, stdout_at="/o", stderr_at="/e")
+    both = RunObservation(exit_code=0, stdout_path="/o", stderr_path="/e")
     assert answered("run", both, command="x")[2] == ["all of its output: /o", "all of its errors: /e"]
     assert draw_answer(shown(MarkdownBlock(text="all of it: `/w`"))).lines[0].no_wrap
     assert not draw_answer(shown(MarkdownBlock(text="it is in `/w`"))).lines[0].no_wrap

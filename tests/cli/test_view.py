@@ -347,7 +347,7 @@ def test_lines_are_folded_on_a_terminal_and_left_whole_elsewhere() -> None:
 
 def test_a_path_to_copy_is_not_folded() -> None:
     seq = (action("a", command="x"), started("a"), progress("a", "1\n"))
-    printed = Stage(width=23, terminal=True).happens(*seq, ran("a", "1", whole_at="/tmp/a/very/long/path"))
+    printed = Stage(width=23, terminal=True).happens(*seq, ran("a", "1", full_output_path="/tmp/a/very/long/path"))
     assert printed.endswith(" │ exit code 0\n │ all of it: /tmp/a/very/long/path\n\n")
 
 

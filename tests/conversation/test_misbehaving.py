@@ -25,7 +25,7 @@ from agentcore import (
 )
 from agentcore.errors import (
     ConversationClosed,
-    InsideConversation,
+    ReentrantCall,
     RunError,
     StoreError,
     ToolError,
@@ -210,7 +210,7 @@ async def test_a_stream_of_a_run_is_not_followed_from_inside_it(tmp_path: Path) 
             async for _ in stream:
                 pass
         assert stream.result.text == "done"
-        assert errors(conversation)[0].code == InsideConversation.__name__
+        assert errors(conversation)[0].code == ReentrantCall.__name__
 
 
 async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_working(tmp_path: Path) -> None:

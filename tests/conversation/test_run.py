@@ -24,7 +24,7 @@ from agentcore import (
     UsageEvent,
 )
 from agentcore.context import rebuild_request
-from agentcore.errors import ConversationError, InsideConversation, ModelUnavailable, RunError
+from agentcore.errors import ConversationError, ModelUnavailable, ReentrantCall, RunError
 from agentcore.events import EventBase
 from agentcore.record import read_log
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
@@ -238,7 +238,7 @@ async def test_run_and_close_from_inside_a_tool_are_refused_with_what_to_do(tmp_
     async def naughty() -> str:
         """Try."""
         for attempt in (conversation.run, conversation.close):
-            with pytest.raises(InsideConversation, match=r"ctx\.send"):
+            with pytest.raises(ReentrantCall, match=r"ctx\.send"):
                 await attempt()
         return "refused"
 

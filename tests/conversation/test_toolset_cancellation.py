@@ -13,7 +13,7 @@ import pytest
 
 from agentcore import Agent, AgentErrorEvent, Conversation, Host, LocalWorkspace, MemoryStore
 from agentcore.conversation import tool_session
-from agentcore.errors import ConversationNotFound, InsideConversation
+from agentcore.errors import ConversationNotFound, ReentrantCall
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, call, calls, cancel_everywhere, say
 from live_toolset import Service, raw
@@ -215,7 +215,7 @@ async def test_a_toolset_can_not_wait_for_the_conversation_that_waits_for_it(tmp
             assert conversation is not None
             try:
                 await conversation.run()
-            except InsideConversation as error:
+            except ReentrantCall as error:
                 told.append(error)
             async with super().open(context) as opened:
                 yield opened

@@ -273,7 +273,7 @@ async def test_a_tool_is_told_through_a_wrapper_what_the_model_can_look_at() -> 
     @tool
     async def look(ctx: ToolContext) -> str:
         """Look."""
-        told.extend([await ctx.takes("image"), await ctx.takes("pdf")])
+        told.extend([await ctx.model_accepts("image"), await ctx.model_accepts("pdf")])
         return "seen"
 
     scripted = ScriptedLLM([call("look"), "Done."], features=Features(vision=True))

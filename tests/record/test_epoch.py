@@ -87,7 +87,7 @@ async def test_a_creation_that_was_cut_off_does_not_count(tmp_path: Path) -> Non
         try:
             log = await EventLog.create(store, "a")
         except StoreError:
-            disk.mend()
+            disk.normalize()
             try:
                 log = await EventLog.create(store, "a")
             except StoreError:

@@ -171,7 +171,7 @@ async def test_a_failing_disk_is_an_error_that_says_what_to_do(
     assert "Free space or mend the disk, then open it again" in str(raised.value)
     assert str(tmp_path / "a") in str(raised.value)
     assert log.state.head == 2
-    disk.mend()
+    disk.normalize()
     with pytest.raises(StoreError, match="takes no more events"):
         await log.append([[said("three")]])
     await log.close()

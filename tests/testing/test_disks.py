@@ -90,7 +90,7 @@ def test_a_fault_may_last_until_it_is_mended(tmp_path: Path) -> None:
     for action in (disk.read, disk.sync_folder, disk.make_folder, disk.open_append):
         with pytest.raises(OSError, match="No space left"):
             action(str(tmp_path / "f"))
-    disk.mend()
+    disk.normalize()
     assert disk.read(str(tmp_path / "f")) == b"1"
 
 

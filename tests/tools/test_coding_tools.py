@@ -117,7 +117,7 @@ async def test_a_long_output_is_shown_from_both_ends_with_the_path_of_the_whole(
             assert len(text) <= OUTPUT_LIMIT
             assert text.startswith("1\n2\n")
             assert "\n29999\n30000\n[exit code 0;" in text
-            path = str(told.data["whole_at"])
+            path = str(told.data["full_output_path"])
             assert path in text
             assert Path(path).read_text() == "".join(f"{number}\n" for number in range(1, 30001))
 
@@ -263,7 +263,7 @@ async def test_a_long_output_is_masked_while_it_is_kept_and_removed_with_the_con
         ) as conversation:
             await conversation.run("go")
             (told,) = observations(conversation)
-            kept = Path(str(told.data["whole_at"]))
+            kept = Path(str(told.data["full_output_path"]))
             assert kept.read_text() == "".join(f"<secret:API_TOKEN> number {number}\n" for number in range(1, 1501))
             assert "horse" not in text_of(told)
             await conversation.delete()

@@ -335,6 +335,8 @@ async def test_a_file_that_grew_since_it_was_found_is_read_again(tmp_path: Path)
 
 async def test_a_call_as_other_programs_have_it_is_understood() -> None:
     tool = grep_tool()
-    assert tool.mend is not None
-    action = tool.parse(tool.mend({"pattern": "a", "glob": "*.py", "-i": True, "output_mode": "files_with_matches"}))
+    assert tool.normalize is not None
+    action = tool.parse(
+        tool.normalize({"pattern": "a", "glob": "*.py", "-i": True, "output_mode": "files_with_matches"})
+    )
     assert (action.include, action.ignore_case, action.output) == ("*.py", True, "files")

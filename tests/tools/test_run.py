@@ -101,8 +101,8 @@ async def test_long_output_is_on_disk_and_shown_from_both_ends(tmp_path: Path) -
         told = await run.call(command="seq 30000; seq 30001 60000 >&2")
         numbers = [[f"{number}\n" for number in range(first, first + 30_000)] for first in (1, 30_001)]
         for text, path, written in (
-            (told.stdout, told.stdout_at, numbers[0]),
-            (told.stderr, told.stderr_at, numbers[1]),
+            (told.stdout, told.stdout_path, numbers[0]),
+            (told.stderr, told.stderr_path, numbers[1]),
         ):
             assert path is not None
             assert text.startswith("".join(written[:10]))
@@ -200,5 +200,5 @@ async def test_after_a_crash_what_still_runs_is_named_and_where_its_output_is(tm
     assert told is not None
     assert (told.problem, told.exit_code, told.is_error) == ("cut_off", None, True)
     assert told.stdout == (f"[Still running: {process.pid} (sleep 1000).]" if left else "")
-    assert told.stdout_at == (path if left else None)
+    assert told.stdout_path == (path if left else None)
     assert "not known" in str(told.to_content())

@@ -54,7 +54,7 @@ async def test_a_flood_is_kept_on_disk_in_bounded_memory_and_shown_from_both_end
         left_out = re.search(r"\[([0-9,]+) characters \(([0-9,]+) line ends\) are left out here", told.text)
         assert left_out is not None
         shown = len(told.text) - len(
-            f"\n{left_out[0]}. Its beginning is in {told.whole_at}, and the rest was not kept]\n"
+            f"\n{left_out[0]}. Its beginning is in {told.full_output_path}, and the rest was not kept]\n"
         )
         written = megabytes * MEGABYTE + len("the beginning\n\nthe end\n")
         assert int(left_out[1].replace(",", "")) + shown == written
@@ -64,10 +64,10 @@ async def test_a_flood_is_kept_on_disk_in_bounded_memory_and_shown_from_both_end
 async def test_of_what_is_on_disk_the_beginning_is_kept_up_to_the_bound_and_that_is_told(tmp_path: Path) -> None:
     async with open_terminal(tmp_path, keep_bytes=1_000_000) as terminal:
         told = await terminal("seq 300000")
-        assert told.whole_at is not None
-        assert f"Its beginning is in {told.whole_at}, and the rest was not kept]" in told.text
+        assert told.full_output_path is not None
+        assert f"Its beginning is in {told.full_output_path}, and the rest was not kept]" in told.text
         assert told.text.endswith("\n299999\n300000\n")
-        kept = (await terminal.workspace.read(told.whole_at)).decode()
+        kept = (await terminal.workspace.read(told.full_output_path)).decode()
         beginning, _, note = kept.rpartition("\n[The output went on")
         assert len(beginning) == 1_000_000
         assert "".join(f"{number}\n" for number in range(1, 300_001)).startswith(beginning)
@@ -79,15 +79,15 @@ async def test_output_is_on_disk_while_the_command_runs(tmp_path: Path) -> None:
     async with open_terminal(tmp_path, quiet=0.5) as terminal:
         told = await terminal("seq 20000; read x < go; seq 20001 40000; read x < go; echo end")
         assert told.running
-        assert told.whole_at is not None
-        first = (await terminal.workspace.read(told.whole_at)).decode()
+        assert told.full_output_path is not None
+        first = (await terminal.workspace.read(told.full_output_path)).decode()
         assert "".join(f"{number}\n" for number in range(1, 20_001)).startswith(first)
         assert len(first) > 100_000
         (tmp_path / "go").write_text("\n")
         assert (await terminal()).running
         (tmp_path / "go").write_text("\n")
         last = await terminal(timeout=60)
-        whole = (await terminal.workspace.read(told.whole_at)).decode()
+        whole = (await terminal.workspace.read(told.full_output_path)).decode()
         assert whole == "".join(f"{number}\n" for number in range(1, 40_001)) + "end\n"
         assert last.exit_code == 0
 
@@ -95,8 +95,8 @@ async def test_output_is_on_disk_while_the_command_runs(tmp_path: Path) -> None:
 async def test_what_was_written_over_is_on_disk_as_it_ended(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         told = await terminal(r"for i in {1..100}; do printf '%3d%%\r' $i; done; echo; seq 20000; printf 'no end'")
-        assert told.whole_at is not None
-        whole = (await terminal.workspace.read(told.whole_at)).decode()
+        assert told.full_output_path is not None
+        whole = (await terminal.workspace.read(told.full_output_path)).decode()
         assert whole == "100%\n" + "".join(f"{number}\n" for number in range(1, 20_001)) + "no end"
 
 
@@ -104,8 +104,8 @@ async def test_the_output_of_a_shell_that_ended_is_on_disk(tmp_path: Path) -> No
     async with open_terminal(tmp_path) as terminal:
         told = await terminal("seq 20000; exit 3")
         assert told.shell_ended
-        assert told.whole_at is not None
-        whole = (await terminal.workspace.read(told.whole_at)).decode()
+        assert told.full_output_path is not None
+        whole = (await terminal.workspace.read(told.full_output_path)).decode()
         assert whole.startswith("".join(f"{number}\n" for number in range(1, 20_001)))
 
 
@@ -123,11 +123,11 @@ async def test_a_line_without_an_end_is_kept_in_bounded_memory(tmp_path: Path) -
 async def test_of_what_is_longer_than_is_shown_all_can_be_read(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         told = await terminal("seq 20000")
-        assert told.whole_at is not None
+        assert told.full_output_path is not None
         assert told.text.startswith("1\n2\n")
         assert told.text.endswith("19999\n20000\n")
-        assert (await terminal(f"sed -n 10000,10002p {told.whole_at}")).text == "10000\n10001\n10002\n"
-        assert not told.whole_at.startswith(str(tmp_path))
+        assert (await terminal(f"sed -n 10000,10002p {told.full_output_path}")).text == "10000\n10001\n10002\n"
+        assert not told.full_output_path.startswith(str(tmp_path))
 
 
 class FullHost(KeepingHost):
@@ -139,7 +139,7 @@ async def test_an_output_that_can_not_be_kept_is_told_from_both_ends(tmp_path: P
     async with open_terminal(tmp_path) as terminal:
         terminal.host = FullHost(terminal.workspace, SecretRegistry())
         told = await terminal("seq 20000")
-        assert told.whole_at is None
+        assert told.full_output_path is None
         assert told.text.startswith("1\n2\n")
         assert told.text.endswith("19999\n20000\n")
         assert "left out here. It was not kept]" in told.text
@@ -148,7 +148,7 @@ async def test_an_output_that_can_not_be_kept_is_told_from_both_ends(tmp_path: P
 async def test_what_just_fits_is_shown_whole(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         told = await terminal("head -c 27999 /dev/zero | tr '\\0' x; echo")
-        assert told.whole_at is None
+        assert told.full_output_path is None
         assert told.text == "x" * 27999 + "\n"
 
 
@@ -157,20 +157,20 @@ async def test_no_half_of_a_secret_is_left_where_the_output_is_cut(tmp_path: Pat
     secret = "correct-horse-battery-staple-" * 10
     async with open_terminal(tmp_path, secrets={"TOKEN": secret}) as terminal:
         told = await terminal("for i in $(seq 200); do printf '%s' \"$TOKEN\"; seq 50; done")
-        assert told.whole_at is not None
+        assert told.full_output_path is not None
         assert "horse" not in told.text
         assert "<secret:TOKEN>1\n2\n" in told.text
-        assert b"horse" not in await terminal.workspace.read(told.whole_at)
+        assert b"horse" not in await terminal.workspace.read(told.full_output_path)
 
 
 async def test_a_secret_that_is_torn_apart_by_what_is_left_out_is_shown_nowhere(tmp_path: Path) -> None:
     secret = "".join(f"line {number} of the key\n" for number in range(200))
     async with open_terminal(tmp_path, secrets={"KEY": secret}) as terminal:
         told = await terminal('for i in {1..300}; do printf %s "$KEY"; done')
-        assert told.whole_at is not None
+        assert told.full_output_path is not None
         assert "of the key" not in told.text
         assert "left out here" in told.text
-        assert b"of the key" not in await terminal.workspace.read(told.whole_at)
+        assert b"of the key" not in await terminal.workspace.read(told.full_output_path)
 
 
 async def test_a_secret_that_no_environment_can_hold_is_refused(tmp_path: Path) -> None:

@@ -53,8 +53,8 @@ async def test_that_nothing_of_a_command_runs_is_said_and_that_its_end_is_not_kn
 async def test_what_still_runs_of_a_session_is_named_and_where_its_output_is(tmp_path: Path) -> None:
     told = await asked(tmp_path, "c1/server%201;", b"listening\n", command="serve", session="server 1")
     assert "sleep 1000" in told.text
-    assert told.whole_at is not None
-    assert told.whole_at in str(told.to_content())
+    assert told.full_output_path is not None
+    assert told.full_output_path in str(told.to_content())
     other = await asked(tmp_path, "c1/server;", command="make")
     assert other.text == ""
 

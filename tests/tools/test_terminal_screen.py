@@ -142,9 +142,9 @@ def test_it_does_not_matter_in_which_pieces_it_comes(written: str, data: st.Data
 
 
 @given(st.lists(sequences, max_size=60).map("".join), st.lists(st.integers(0, 3), max_size=60))
-def test_nothing_that_is_written_breaks_it(written: str, takes: list[int]) -> None:
+def test_nothing_that_is_written_breaks_it(written: str, model_accepts: list[int]) -> None:
     screen = Screen(10, 4)
-    for character, take in zip(written, [*takes, *[1] * len(written)], strict=False):
+    for character, take in zip(written, [*model_accepts, *[1] * len(written)], strict=False):
         screen.feed(character)
         if not take:
             screen.take()

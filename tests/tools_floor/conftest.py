@@ -40,11 +40,11 @@ class RememberingHost:
     async def open_spool(self, name: str, limit: int) -> Spool:
         raise NotImplementedError
 
-    async def takes(self, medium: Medium) -> bool | None:
-        self.heard.append(("takes", medium))
+    async def model_accepts(self, medium: Medium) -> bool | None:
+        self.heard.append(("model_accepts", medium))
         return medium == "image"
 
-    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+    def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         return {"of": tool_name}
 
 

@@ -28,9 +28,9 @@ async def test_the_whole_of_an_output_is_kept_as_bytes(ctx: ToolContext, host: T
 
 
 async def test_a_tool_can_ask_what_the_model_takes_and_what_it_recorded_last(ctx: ToolContext) -> None:
-    assert await ctx.takes("image")
-    assert not await ctx.takes("pdf")
-    assert ctx.latest_data == {"of": ctx.tool_name}
+    assert await ctx.model_accepts("image")
+    assert not await ctx.model_accepts("pdf")
+    assert ctx.last_data == {"of": ctx.tool_name}
 
 
 async def test_secrets_are_read_by_name(ctx: ToolContext) -> None:

@@ -59,7 +59,7 @@ EDITOR: AnyTool = Tool(
     action=Edit,
     execute=done,
     aliases=("str_replace", "str_replace_editor"),
-    mend=infer_command,
+    normalize=infer_command,
 )
 TOOLS = (TERMINAL, EDITOR)
 
@@ -182,7 +182,7 @@ def test_a_tool_whose_repair_fails_says_what_is_wrong_with_the_arguments() -> No
         raise KeyError("command")
 
     breaking: AnyTool = Tool(
-        name="breaking", description="", action=Run, execute=done, mend=fails, aliases=(Alias("other", fails),)
+        name="breaking", description="", action=Run, execute=done, normalize=fails, aliases=(Alias("other", fails),)
     )
     for name in ("breaking", "other"):
         assert "`command` is missing" in str(read_call(name, {}, [breaking]).problem)

@@ -18,7 +18,7 @@ from agentcore.agent import Call
 from agentcore.assessment import Assessment
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import cancelled_itself, is_cancelled, open_group
-from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.telling import masked_repr, text_of
 from agentcore.events import ActionAssessed, AgentErrorEvent
 from agentcore.logs import get_logger
@@ -81,7 +81,7 @@ async def assess_reply(
     # To finish or to think harms nobody: asking would only wear people out.
     asked = [case for case in cases if not issubclass(case.call.tool.action, FinishAction | ThinkAction)]
     round_ = _Round(core, before_waiting)
-    with enter_inside(core.state.conversation_id):
+    with mark_running_in(core.state.conversation_id):
         await round_.ask([check for check in checks if _is_analyzer(check)], asked)
         rules = [check for check in checks if not _is_analyzer(check)]
         await round_.ask(rules, asked)

@@ -15,7 +15,7 @@ from agentcore.agent import Call
 from agentcore.conversation.calls import RunningCall, interrupted, schedule
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
-from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.refusal import cannot_run, not_run
 from agentcore.conversation.spool import spool_if_room
 from agentcore.conversation.telling import describe, masked_repr, text_of
@@ -82,7 +82,7 @@ class CallBatch:
         if not self._calls:
             await checkpoint()
             return
-        with enter_inside(self._core.state.conversation_id):
+        with mark_running_in(self._core.state.conversation_id):
             for call in self._calls:
                 self._core.call_tasks.start_soon(self._run, call, name=f"call {call.call.tool.name}")
         try:
@@ -253,8 +253,10 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
     for number, piece in enumerate(observation.to_content()):
         block = TextBlock(text=piece) if isinstance(piece, str) else piece
         if isinstance(block, TextBlock) and len(block.text) > OUTPUT_LIMIT:
-            whole_at = await spool_if_room(core, f"{event.id}-{number}.txt", block.text.encode(errors="replace"))
-            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, whole_at))
+            full_output_path = await spool_if_room(
+                core, f"{event.id}-{number}.txt", block.text.encode(errors="replace")
+            )
+            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, full_output_path))
         content.append(block)
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:

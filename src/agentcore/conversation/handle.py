@@ -34,9 +34,9 @@ from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaCursor
 from agentcore.conversation.fork import fork
 from agentcore.conversation.groups import open_group
-from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.journal import Attachment
 from agentcore.conversation.pending import check_edited, restore_edited
+from agentcore.conversation.reentrancy import forbid_reentry
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import Setup, serve_conversation
@@ -171,10 +171,10 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             RunError: a step raised (`__cause__`); the log has it, and `run` may be called again.
             StoreError: the log died; the conversation is over.
-            InsideConversation: called from a tool, hook or callback of this conversation.
+            ReentrantCall: called from a tool, hook or callback of this conversation.
         """
         core = await self._live()
-        refuse_inside(core.state.conversation_id, "run")
+        forbid_reentry(core.state.conversation_id, "run")
         return await run_to_end(core, None if text is None else _user_message(text))
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
@@ -184,7 +184,7 @@ class Conversation(AsyncContextManagerMixin):
         `run` does; then `.result` is there.
         """
         core = self._checked()
-        refuse_inside(core.state.conversation_id, "run_stream")
+        forbid_reentry(core.state.conversation_id, "run_stream")
         return RunStream(core, None if text is None else _user_message(text))
 
     def events(self, after: int | None = None) -> EventCursor:
@@ -327,10 +327,10 @@ class Conversation(AsyncContextManagerMixin):
         """End the conversation: interrupt what runs, answer what is open, let go of everything. May be called twice.
 
         Raises:
-            InsideConversation: Called from a tool, hook or callback of this conversation.
+            ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
         core = self._core
-        refuse_inside(core.state.conversation_id, "close")
+        forbid_reentry(core.state.conversation_id, "close")
         if core.life.ended.is_set() or core.home.is_gone:
             await checkpoint()
             return
@@ -344,10 +344,10 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             StoreError: It is closed, and the log could not be removed.
             ConversationClosed: It was closed already; the store can still delete its log.
-            InsideConversation: Called from a tool, hook or callback of this conversation.
+            ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
         core = self._core
-        refuse_inside(core.state.conversation_id, "delete")
+        forbid_reentry(core.state.conversation_id, "delete")
         if core.life.ended.is_set() and not core.life.delete:
             raise ConversationClosed(core.state.conversation_id)
         core.refuse_elsewhere()

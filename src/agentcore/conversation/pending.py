@@ -11,8 +11,8 @@ from agentcore import commands
 from agentcore.agent import Call
 from agentcore.conversation.core import Core
 from agentcore.conversation.groups import open_group
-from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.journal import Attachment, Decision
+from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.refusal import not_run
 from agentcore.conversation.stepping import status_event
 from agentcore.conversation.tools import NotRun
@@ -168,7 +168,7 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> 
 
         tasks.start_soon(withdraw)
         risk = action.risk if (action := core.state.open_actions.get(event.id)) is not None else SecurityRisk.UNKNOWN
-        with enter_inside(core.state.conversation_id):
+        with mark_running_in(core.state.conversation_id):
             answer = read_answer(await confirm(rated(event, risk)), event)
         tasks.cancel_scope.cancel()
     return answer

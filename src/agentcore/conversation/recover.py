@@ -8,8 +8,8 @@ from agentcore.agent import Call
 from agentcore.conversation.calls import interrupted
 from agentcore.conversation.core import Core
 from agentcore.conversation.execute import observe
-from agentcore.conversation.inside import enter_inside
 from agentcore.conversation.pending import prepare
+from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.stepping import status_event
 from agentcore.conversation.telling import masked_repr
 from agentcore.conversation.tool_host import CallHost, make_context
@@ -79,7 +79,7 @@ async def _reconcile(core: Core, call: Call) -> ObservationEvent | None:
     if call.tool.reconcile is None:
         return None
     try:
-        with anyio.fail_after(_RECONCILE_SECONDS), enter_inside(core.state.conversation_id):
+        with anyio.fail_after(_RECONCILE_SECONDS), mark_running_in(core.state.conversation_id):
             context = make_context(core, call.event, CallHost(core, call.event))
             observation = await call.tool.reconcile(call.action, context)
             return None if observation is None else await observe(core, call, observation)

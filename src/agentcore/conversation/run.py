@@ -11,8 +11,8 @@ from anyio import get_cancelled_exc_class
 
 from agentcore.commands import Leave, Run
 from agentcore.conversation.core import Core
-from agentcore.conversation.inside import refuse_inside
 from agentcore.conversation.journal import Attachment, Decision
+from agentcore.conversation.reentrancy import forbid_reentry
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.telling import text_of
 from agentcore.conversation.turn import Turn
@@ -116,7 +116,7 @@ class RunStream:
 
     async def __anext__(self) -> Event:
         core = self._core
-        refuse_inside(core.state.conversation_id, "run_stream")
+        forbid_reentry(core.state.conversation_id, "run_stream")
         core.refuse_elsewhere()
         if self._decision is None or self._cursor is None:
             self._cursor = EventCursor(core.state, core.bell, core.state.head)

@@ -76,12 +76,12 @@ class CallHost:
         """Begin a file there that grows while an output comes."""
         return await open_spool(self._core, name, limit)
 
-    async def takes(self, medium: Medium) -> bool | None:
+    async def model_accepts(self, medium: Medium) -> bool | None:
         """Say whether the agent's model can look at it, as far as that is known."""
         features = await model_features(self._core.agent.llm)
         return features and (features.vision if medium == "image" else features.pdf)
 
-    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+    def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         """Give what the newest observation of a tool recorded, whether the model is still shown it or not."""
         for event in reversed(self._core.state.shown):
             if isinstance(event, ObservationEvent) and event.tool_name == tool_name:

@@ -17,7 +17,7 @@ from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
 
 from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
-from agentcore.conversation.inside import enter_inside
+from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.telling import masked_repr, text_of
 from agentcore.errors import ToolError
 from agentcore.logs import get_logger
@@ -175,7 +175,7 @@ class ToolsetSession:
         """Open it, and open it again after a growing delay whenever it ends, until it is closed."""
         delay = _FIRST_DELAY
         try:
-            with enter_inside(self._context.conversation_id):
+            with mark_running_in(self._context.conversation_id):
                 while not self._stop.is_set():
                     began = anyio.current_time()
                     if not await self._hold_once():

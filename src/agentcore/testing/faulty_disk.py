@@ -123,7 +123,7 @@ class FaultyDisk(DiskWrapper):
         finally:
             hang.release()
 
-    def mend(self) -> None:
+    def normalize(self) -> None:
         """Let nothing fail anymore. What hangs goes on hanging."""
         with self._lock:
             self._faults.clear()

@@ -77,7 +77,7 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         annotations=ToolAnnotations(title="Finish", **_HARMLESS),
         resources=(),
         aliases=("submit", "done", "complete", "attempt_completion"),
-        mend=_mend_finish,
+        normalize=_mend_finish,
         finishes=True,
         display_call=_show_finish,
         display_answer=_show_nothing,

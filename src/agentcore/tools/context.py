@@ -95,11 +95,11 @@ class ToolHost(Protocol):
         """Begin a file in the workspace's private folder that takes so many bytes."""
         ...
 
-    async def takes(self, medium: Medium) -> bool | None:
+    async def model_accepts(self, medium: Medium) -> bool | None:
         """Say whether the model can look at it; None where nobody knows."""
         ...
 
-    def latest_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+    def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         """Give what is recorded for programs of the tool's newest observation, on the active branch of the history."""
         ...
 
@@ -157,18 +157,18 @@ class ToolContext:
         """
         return await self.host.open_spool(name, limit)
 
-    async def takes(self, medium: Medium) -> bool | None:
+    async def model_accepts(self, medium: Medium) -> bool | None:
         """Say whether the model can look at a picture or a PDF; None where nobody knows."""
-        return await self.host.takes(medium)
+        return await self.host.model_accepts(medium)
 
     @property
-    def latest_data(self) -> Mapping[str, JsonValue] | None:
+    def last_data(self) -> Mapping[str, JsonValue] | None:
         """What this tool recorded last (`Observation.to_data`), on the active branch of the history; None for nothing.
 
         A tool that records all of its state each time has here a state that is resumed, forked and rewound with the
         conversation, and that is there when the model is not shown it any more.
         """
-        return self.host.latest_data(self.tool_name)
+        return self.host.last_data(self.tool_name)
 
     @property
     def cancel_requested(self) -> bool:

@@ -13,24 +13,24 @@ OUTPUT_LIMIT: Final = 30_000
 _SNAP = 200
 
 
-def cut(text: str, limit: int = OUTPUT_LIMIT, whole_at: str | None = None) -> str:
+def cut(text: str, limit: int = OUTPUT_LIMIT, full_output_path: str | None = None) -> str:
     """Keep the beginning and the end of a text that is longer than the limit, the notice between them included.
 
-    `whole_at` is the path under which the model can read the whole.
+    `full_output_path` is the path under which the model can read the whole.
     """
     if len(text) <= limit:
         return text
     # The notice is longest where everything is left out; room for it is taken first.
-    room = max(limit - len(_notice(text, whole_at)), 0)
+    room = max(limit - len(_notice(text, full_output_path)), 0)
     head = _to_line_end(text[: room - room // 2])
     tail = _from_line_start(text[len(text) - room // 2 :])
     left_out = text[len(head) : len(text) - len(tail)]
-    return head + _notice(left_out, whole_at) + tail
+    return head + _notice(left_out, full_output_path) + tail
 
 
-def _notice(left_out: str, whole_at: str | None) -> str:
+def _notice(left_out: str, full_output_path: str | None) -> str:
     lines = left_out.count("\n")
-    where = f" The whole is in {whole_at}" if whole_at is not None else " It was not kept"
+    where = f" The whole is in {full_output_path}" if full_output_path is not None else " It was not kept"
     return f"\n[{len(left_out):,} characters ({lines:,} line ends) are left out here.{where}]\n"
 
 

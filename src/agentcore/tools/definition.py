@@ -45,7 +45,7 @@ class Alias:
     """Another name that models call a tool by, where its arguments are others too."""
 
     name: str
-    mend: Callable[[Arguments], Arguments | None]
+    normalize: Callable[[Arguments], Arguments | None]
     """Makes the tool's arguments of those that came under this name; None says that the tool was not meant."""
 
 
@@ -77,7 +77,7 @@ class Tool(Generic[ActionT, ObservationT]):
     """Asked after a crash what became of an action that had started: its observation, or None where nobody can know."""
     aliases: tuple[str | Alias, ...] = ()
     """Other names that models call it by."""
-    mend: Callable[[Arguments], Arguments] | None = None
+    normalize: Callable[[Arguments], Arguments] | None = None
     """Repairs arguments before they are checked: infers a missing field, say. What is right already it leaves alone."""
     risk: Callable[[ActionT], SecurityRisk] | SecurityRisk | None = None
     """How much harm an action could do. None is low where the tool is read-only, else unknown."""

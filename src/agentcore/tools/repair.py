@@ -59,7 +59,7 @@ def read_call(name: str, arguments: Mapping[str, JsonValue] | str, tools: Sequen
         came = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         return _unreadable(name, tool, came, error, tools)
     for tool, alias in _meant(name, tools):
-        mended = given if alias is None else _mended(alias.mend, given)
+        mended = given if alias is None else _mended(alias.normalize, given)
         if mended is not None:
             return _read_arguments(tool, mended)
     return _unknown(name, given, tools)
@@ -73,8 +73,8 @@ def _cleaned(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
 def _read_arguments(tool: AnyTool, given: dict[str, JsonValue]) -> ReadCall:
     parameters = tool.schema.parameters
     mended = rename_keys(given, parameters)
-    if tool.mend is not None:
-        mended = _mended(tool.mend, mended)
+    if tool.normalize is not None:
+        mended = _mended(tool.normalize, mended)
     fitted = fit(mended, parameters)
     assert isinstance(fitted, dict), "arguments are an object and stay one"
     try:
@@ -83,9 +83,9 @@ def _read_arguments(tool: AnyTool, given: dict[str, JsonValue]) -> ReadCall:
         return ReadCall(name=tool.name, tool=tool, arguments=fitted, problem=str(error), code="bad_arguments")
 
 
-def _mended(mend: Callable[[Arguments], MendedT], given: Arguments) -> MendedT | Arguments:
+def _mended(normalize: Callable[[Arguments], MendedT], given: Arguments) -> MendedT | Arguments:
     try:
-        return mend(dict(given))
+        return normalize(dict(given))
     except Exception:
         # The tool's own code, on arguments that nobody has checked yet. The check comes next, and says what is wrong.
         return given

@@ -57,7 +57,7 @@ def apply_patch_tool(also: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPa
         annotations=ToolAnnotations(title="Apply a patch", open_world=False),
         resources=_resources,
         aliases=("applypatch", "patch"),
-        mend=_mend,
+        normalize=_mend,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="apply_patch", params=reach.params),

@@ -53,7 +53,7 @@ def edit_tool(also: Sequence[str] = (), only: Sequence[str] | None = None) -> To
         annotations=ToolAnnotations(title="Edit a file", open_world=False),
         resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
         aliases=("replace", "edit_file", "str_replace"),
-        mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
         spec=ToolSpec(name="edit", params=reach.params),

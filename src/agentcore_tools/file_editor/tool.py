@@ -10,7 +10,7 @@ from agentcore.tools import Resource, Tool, ToolAnnotations, ToolSpec
 from agentcore_tools.file_editor.action import FileEditorAction
 from agentcore_tools.file_editor.display import show_answer, show_call
 from agentcore_tools.file_editor.editor import FileEditor
-from agentcore_tools.file_editor.mend import ALIASES, mend
+from agentcore_tools.file_editor.normalize import ALIASES, normalize
 from agentcore_tools.file_editor.observation import FileEditorObservation
 from agentcore_tools.files.opening import opening
 from agentcore_tools.files.reach import Reach
@@ -51,7 +51,7 @@ def file_editor_tool(
         annotations=ToolAnnotations(title="File editor", open_world=False),
         resources=_resources,
         aliases=ALIASES,
-        mend=mend,
+        normalize=normalize,
         risk=_risk,
         display_call=show_call,
         display_answer=show_answer,

@@ -39,7 +39,7 @@ async def shown_medium(data: bytes, media_type: str, path: str, ctx: ToolContext
         ToolError: the model can't look at such, or it is too large. Sending it would break the conversation.
     """
     medium: Medium = "pdf" if media_type == _PDF else "image"
-    if await ctx.takes(medium) is False:
+    if await ctx.model_accepts(medium) is False:
         what, advice = ("a PDF", "pdftotext") if medium == "pdf" else ("a picture", "file, identify or exiftool")
         raise ToolError(
             f"{path!r} is {what} ({media_type}, {len(data):,} bytes), which the model that you are can't look at. "

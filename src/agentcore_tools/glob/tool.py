@@ -43,7 +43,7 @@ def glob_tool(also: Sequence[str] = ()) -> Tool[GlobAction, GlobObservation]:
         ),
         resources=lambda action, root: (Resource.file(_split(action.path, action.pattern)[0], "read", root=root),),
         aliases=("find_files", "file_glob", "find"),
-        mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
         display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
         spec=ToolSpec(name="glob", params=reach.params),
     )

@@ -65,7 +65,7 @@ def grep_tool(also: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
         ),
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
-        mend=_mend,
+        normalize=_mend,
         display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
         spec=ToolSpec(name="grep", params=reach.params),
     )

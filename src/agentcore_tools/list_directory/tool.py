@@ -39,7 +39,7 @@ def list_directory_tool(also: Sequence[str] = ()) -> Tool[ListDirectoryAction, L
         ),
         resources=lambda action, root: (Resource.file(action.dir_path, "read", root=root),),
         aliases=("ls", "list_dir"),
-        mend=lambda arguments: {
+        normalize=lambda arguments: {
             "dir_path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
         },
         display_call=lambda action: heading(code_span(action.dir_path), others(action, "dir_path")),

@@ -39,7 +39,9 @@ def list_files_tool(also: Sequence[str] = ()) -> Tool[ListFilesAction, ListFiles
         ),
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=("ls", "list_dir", "tree"),
-        mend=lambda arguments: {"path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
+        normalize=lambda arguments: {
+            "path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
+        },
         display_call=lambda action: heading(code_span(action.path), others(action, "path")),
         spec=ToolSpec(name="list_files", params=reach.params),
     )

@@ -42,7 +42,9 @@ def read_file_tool(also: Sequence[str] = ()) -> Tool[ReadFileAction, ReadFileObs
         ),
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=_ALIASES,
-        mend=lambda arguments: {"path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
+        normalize=lambda arguments: {
+            "path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
+        },
         display_call=lambda action: heading(code_span(action.path), others(action, "path")),
         display_answer=_show_answer,
         spec=ToolSpec(name="read_file", params=reach.params),

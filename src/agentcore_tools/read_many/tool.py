@@ -51,7 +51,9 @@ def read_many_tool(also: Sequence[str] = ()) -> Tool[ReadManyAction, ReadManyObs
             for path in action.paths
         ),
         aliases=("read_many_files", "read_files"),
-        mend=lambda arguments: {"paths" if name in _OTHER_NAMES else name: value for name, value in arguments.items()},
+        normalize=lambda arguments: {
+            "paths" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
+        },
         display_call=lambda action: heading(", ".join(map(code_span, action.paths)), others(action, "paths")),
         spec=ToolSpec(name="read_many", params=reach.params),
     )

@@ -21,7 +21,7 @@ def show_call(action: RunAction) -> Sequence[DisplayBlock]:
 def show_answer(action: RunAction, observation: RunObservation) -> Sequence[DisplayBlock]:
     """Show what it wrote, how it ended, and where the whole of a long output is."""
     command = CommandBlock(command=_typed(action), exit_code=observation.exit_code, output=observation.written)
-    places = (("output", observation.stdout_at), ("errors", observation.stderr_at))
+    places = (("output", observation.stdout_path), ("errors", observation.stderr_path))
     kept = [MarkdownBlock(text=f"all of its {what}: {code_span(path)}") for what, path in places if path is not None]
     return (command, *heading(_state(observation)), *kept)
 

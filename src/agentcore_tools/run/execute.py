@@ -39,8 +39,8 @@ async def execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: float
     half = TEXT_LIMIT // 2
     # One that is short leaves its room to the other.
     room = max(half, TEXT_LIMIT - len(err.text)), max(half, TEXT_LIMIT - len(out.text))
-    stdout, stdout_at = await out.shortened(room[0])
-    stderr, stderr_at = await err.shortened(room[1])
+    stdout, stdout_path = await out.shortened(room[0])
+    stderr, stderr_path = await err.shortened(room[1])
     return RunObservation(
         stdout=stdout,
         stderr=stderr,
@@ -48,8 +48,8 @@ async def execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: float
         signal=signal_of(code),
         timed_out=timed_out,
         seconds=round(seconds, 3),
-        stdout_at=stdout_at,
-        stderr_at=stderr_at,
+        stdout_path=stdout_path,
+        stderr_path=stderr_path,
     )
 
 
@@ -93,10 +93,10 @@ async def reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | No
     for name in ("stdout", "stderr"):
         path = f"{folder}/{ctx.action_id}-{name}.txt"
         if await ctx.workspace.stat(path) is not None:
-            paths[f"{name}_at"] = path
+            paths[f"{name}_path"] = path
     return RunObservation(
         stdout=f"[Still running: {left}.]" if left else "",
         problem="cut_off",
-        stdout_at=paths.get("stdout_at"),
-        stderr_at=paths.get("stderr_at"),
+        stdout_path=paths.get("stdout_path"),
+        stderr_path=paths.get("stderr_path"),
     )

@@ -29,9 +29,9 @@ class RunObservation(Observation):
     """Whether it took too long, and was ended."""
     seconds: float = 0.0
     """How long it ran."""
-    stdout_at: str | None = None
+    stdout_path: str | None = None
     """Where the whole of a long output is, in the workspace."""
-    stderr_at: str | None = None
+    stderr_path: str | None = None
     """Where the whole of long errors is, in the workspace."""
     problem: Literal["cut_off"] | None = None
     """Why nothing is known of its end: the process that ran it ended first."""
@@ -57,7 +57,7 @@ class RunObservation(Observation):
 
     def _end(self) -> str:
         if self.problem == "cut_off":
-            kept = [path for path in (self.stdout_at, self.stderr_at) if path]
+            kept = [path for path in (self.stdout_path, self.stderr_path) if path]
             where = f" What it had written by then is in {' and '.join(kept)}." if kept else ""
             return (
                 "[The process that ran this ended first. How it ended is not known: look before you do it again."

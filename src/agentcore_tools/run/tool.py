@@ -68,7 +68,7 @@ def run_tool(
         annotations=ToolAnnotations(title="Run"),
         reconcile=reconcile,
         aliases=("exec", "run_program", "subprocess"),
-        mend=_mend,
+        normalize=_mend,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="run", params=params),

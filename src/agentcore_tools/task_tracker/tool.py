@@ -49,7 +49,7 @@ def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
             Resource.named("task_tracker", "read" if action.command == "view" else "write"),
         ),
         aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
-        mend=_mend,
+        normalize=_mend,
         display_call=_show_call,
         display_answer=_show_answer,
         spec=ToolSpec(name="task_tracker"),
@@ -78,7 +78,7 @@ async def _track(action: TaskTrackerAction, ctx: ToolContext) -> TaskTrackerObse
 
 
 def _recorded(ctx: ToolContext) -> tuple[Task, ...]:
-    data = ctx.latest_data
+    data = ctx.last_data
     try:
         return () if data is None else TaskTrackerObservation.model_validate(dict(data)).tasks
     except ValidationError:

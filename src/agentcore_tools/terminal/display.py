@@ -39,7 +39,7 @@ def show_answer(action: TerminalAction, observation: TerminalObservation) -> Seq
     command = CommandBlock(
         command=action.command, exit_code=observation.exit_code, output=observation.text.removesuffix("\n")
     )
-    whole = observation.whole_at
+    whole = observation.full_output_path
     kept = () if whole is None else (MarkdownBlock(text=f"all of it: {code_span(whole)}"),)
     return (command, *heading(_state(observation)), *kept)
 

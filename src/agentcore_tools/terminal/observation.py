@@ -46,7 +46,7 @@ class TerminalObservation(Observation):
     """The Python that a command would find, where it is known."""
     session: str = "default"
     """The name of the session."""
-    whole_at: str | None = None
+    full_output_path: str | None = None
     """Where the whole of a long output is, in the workspace."""
 
     @property
@@ -79,7 +79,7 @@ class TerminalObservation(Observation):
                 "[The process that ran this ended while it waited. It only waited, so nothing is lost by that itself.]"
             )
         if self.problem == "cut_off":
-            kept = f" What it had written by then is in {self.whole_at}." if self.whole_at else ""
+            kept = f" What it had written by then is in {self.full_output_path}." if self.full_output_path else ""
             return (
                 "[The process that ran this ended while the command ran, or before its end was told, and the shell with it. How "
                 f"the command ended is not known: look before you do it again.{kept}]"

@@ -25,5 +25,5 @@ async def reconcile(action: TerminalAction, ctx: ToolContext) -> TerminalObserva
         problem="nothing_lost" if not action.command.strip() and not action.reset else "cut_off",
         new_shell=True,
         session=action.session,
-        whole_at=path if kept is not None else None,
+        full_output_path=path if kept is not None else None,
     )

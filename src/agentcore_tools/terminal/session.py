@@ -78,7 +78,7 @@ class Session:
                 if ctx.resumed and not self._resume_told:
                     self._resume_told = True
                     changes["new_shell"] = True
-                text, changes["whole_at"] = await shorten(
+                text, changes["full_output_path"] = await shorten(
                     observation.text, ctx, _file(ctx), whole, TEXT_LIMIT - len(earlier)
                 )
                 changes["text"] = f"{earlier}[From this command:]\n{text}" if earlier else text

@@ -11,7 +11,7 @@ from agentcore.tools import Resource, Tool, ToolAnnotations, ToolSpec
 from agentcore_tools._output import WHOLE_BYTES
 from agentcore_tools.terminal.action import TerminalAction
 from agentcore_tools.terminal.display import show_answer, show_call
-from agentcore_tools.terminal.mend import ALIASES, mend
+from agentcore_tools.terminal.normalize import ALIASES, normalize
 from agentcore_tools.terminal.observation import TerminalObservation
 from agentcore_tools.terminal.reconcile import reconcile
 from agentcore_tools.terminal.settings import TerminalSettings
@@ -81,7 +81,7 @@ def terminal_tool(
         resources=partial(_resources, overlap=overlap),
         reconcile=reconcile,
         aliases=ALIASES,
-        mend=mend,
+        normalize=normalize,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="terminal", params=params),

@@ -51,7 +51,7 @@ def write_file_tool(
         annotations=ToolAnnotations(title="Write a file", idempotent=True, open_world=False),
         resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
         aliases=("create_file", "save_file"),
-        mend=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
         spec=ToolSpec(name="write_file", params=reach.params),

@@ -6,7 +6,7 @@ from typing import Final
 
 from agentcore.tools import Alias, Arguments
 
-__all__ = ["ALIASES", "mend"]
+__all__ = ["ALIASES", "normalize"]
 
 _OTHER_NAMES: Final = {
     "file_path": "path",
@@ -32,7 +32,7 @@ _OTHER_COMMANDS: Final = {
 }
 
 
-def mend(arguments: Arguments) -> Arguments:
+def normalize(arguments: Arguments) -> Arguments:
     """Give the arguments their names, and infer the command that they are for."""
     mended: Arguments = {}
     for name, value in arguments.items():

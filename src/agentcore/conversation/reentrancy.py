@@ -6,15 +6,15 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from agentcore.errors import InsideConversation
+from agentcore.errors import ReentrantCall
 
-__all__ = ["enter_inside", "refuse_inside"]
+__all__ = ["forbid_reentry", "mark_running_in"]
 
 _inside: ContextVar[frozenset[str]] = ContextVar("agentcore_inside", default=frozenset())
 
 
 @contextmanager
-def enter_inside(conversation_id: str) -> Generator[None]:
+def mark_running_in(conversation_id: str) -> Generator[None]:
     """Mark what runs here, and every task it starts, as being inside this conversation."""
     token = _inside.set(_inside.get() | {conversation_id})
     try:
@@ -23,11 +23,11 @@ def enter_inside(conversation_id: str) -> Generator[None]:
         _inside.reset(token)
 
 
-def refuse_inside(conversation_id: str, what: str) -> None:
+def forbid_reentry(conversation_id: str, what: str) -> None:
     """Raise where the caller is inside this conversation.
 
     Raises:
-        InsideConversation: It is.
+        ReentrantCall: It is.
     """
     if conversation_id in _inside.get():
-        raise InsideConversation(what)
+        raise ReentrantCall(what)

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from agentcore.tools import Alias, Arguments
 
-__all__ = ["ALIASES", "mend"]
+__all__ = ["ALIASES", "normalize"]
 
 _OTHER_NAMES: Final = {
     "cmd": "command",
@@ -22,7 +22,7 @@ _OTHER_NAMES: Final = {
 }
 
 
-def mend(arguments: Arguments) -> Arguments:
+def normalize(arguments: Arguments) -> Arguments:
     """Give the arguments their names, and make a line of a list of words."""
     renamed = {
         new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value
@@ -45,7 +45,7 @@ def _line(words: list[str]) -> str:
 
 def _git(arguments: Arguments) -> Arguments | None:
     """Read a call of a tool that would be git."""
-    line = mend(arguments).get("command", arguments.get("args"))
+    line = normalize(arguments).get("command", arguments.get("args"))
     if isinstance(line, list) and all(isinstance(word, str) for word in line):
         line = shlex.join(cast("list[str]", line))
     if not isinstance(line, str):
