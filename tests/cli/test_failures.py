@@ -40,7 +40,7 @@ def test_an_error_of_ours_is_its_own_sentence(error: Exception, code: int) -> No
 
 
 def test_of_a_group_the_first_error_is_told() -> None:
-    group = ExceptionGroup("a group", [ExceptionGroup("reentrancy", [UsageError("Which model?")]), KeyError("x")])
+    group = ExceptionGroup("a group", [ExceptionGroup("inside", [UsageError("Which model?")]), KeyError("x")])
     assert explain(group) == ("Which model?", 2)
 
 

@@ -191,12 +191,12 @@ def test_a_task_with_a_context_of_its_own_is_counted_by_that_context() -> None:
         await asyncio.wait([task])
 
     async def main() -> None:
-        outside, reentrancy = 0, 0
+        outside, inside = 0, 0
         while await cancel_at(outside + 1, work, Context()):
             outside += 1
-        while await cancel_at(reentrancy + 1, lambda: work(copy_context())):
-            reentrancy += 1
-        assert reentrancy == outside + 3
+        while await cancel_at(inside + 1, lambda: work(copy_context())):
+            inside += 1
+        assert inside == outside + 3
 
     anyio.run(main)
 

@@ -27,7 +27,7 @@ async def test_what_is_outside_of_the_workspace_is_neither_read_nor_written(tmp_
     (root / "file_out").symlink_to("../outside/f")
     (root / "new_out").symlink_to(outside / "new")
     (root / "loop").symlink_to("loop")
-    (root / "reentrancy").symlink_to(root / "f")
+    (root / "inside").symlink_to(root / "f")
     async with open_editor(root) as editor:
         for path in (f"{outside}/f", "../outside/f", "../root-too/f", "way_out/f", "file_out", "/etc/passwd"):
             with pytest.raises(ToolError, match="outside of the workspace"):
@@ -39,7 +39,7 @@ async def test_what_is_outside_of_the_workspace_is_neither_read_nor_written(tmp_
                 await editor("create", path=path, file_text="x")
         with pytest.raises(ToolError, match="back to itself"):
             await editor("view", path="loop")
-        assert (await editor("view", path="reentrancy")).text == "     1\ta"
+        assert (await editor("view", path="inside")).text == "     1\ta"
         assert (await editor("view", path=f"{root}/f")).text == "     1\ta"
         kept = f"{await editor.workspace.private_folder('conversation')}/out.txt"
         await editor.workspace.write(kept, "whole\n")

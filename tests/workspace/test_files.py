@@ -176,9 +176,9 @@ async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:
 
 
 def test_a_private_folder_is_not_inside_the_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    reentrancy = tmp_path / "project" / "tmp"
-    reentrancy.mkdir(parents=True)
-    monkeypatch.setattr(tempfile, "tempdir", str(reentrancy))
+    inside = tmp_path / "project" / "tmp"
+    inside.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(inside))
     root = str(tmp_path / "project")
     folder = make_private_folder(root, "outputs")
     try:
