@@ -81,9 +81,14 @@ def said_by(reply: Reply) -> Said:
             pieces.append(("call", block.id, block.name, block.arguments))
         elif isinstance(block, ProviderBlock):
             data: Any = block.data
+            kind = data.get("type") if block.provider == "gemini" else None
             if data.get("type") == "cited_text":
                 cited += _cited(pieces[-1][1], data)
-            else:
+            elif kind == "part":
+                # An empty part is there for its signature alone, which is looked for elsewhere.
+                pieces += [("own", data["part"])] if data["part"].keys() - {"text", "thoughtSignature"} else []
+            elif block.provider != "gemini":
+                # Signatures have a check of their own, and so has what is said of sources.
                 pieces.append(("own", data))
     used = reply.usage
     counts = (
@@ -251,6 +256,8 @@ def _anthropic_whole(events: list[dict[str, Any]]) -> dict[str, Any]:
                         written += delta["partial_json"]
                     case "citations_delta":
                         block["citations"] = (block.get("citations") or []) + [delta["citation"]]
+                    case "compaction_delta":
+                        block["content"] = (block.get("content") or "") + (delta["content"] or "")
                     case kind:
                         name = kind.removesuffix("_delta")
                         block[name] = block.get(name, "") + delta[name]
@@ -314,6 +321,8 @@ def _gemini(response: Any, events: list[dict[str, Any]]) -> Said:
                 pieces.append(("thinking", part["text"], None))
             elif "text" in part:
                 pieces.append(("text", part["text"]))
+            elif "inlineData" not in part:
+                pieces.append(("own", part))
     calls = any(piece[0] == "call" for piece in pieces)
     reason = last["candidates"][0]["finishReason"]
     thought = usage.get("thoughtsTokenCount", 0)
@@ -325,4 +334,9 @@ def _gemini(response: Any, events: list[dict[str, Any]]) -> Said:
         thought,
     )
     stop = "tool_calls" if calls else {"STOP": "end", "MAX_TOKENS": "length"}[reason]
-    return Said(pieces, [], stop, counts, last["modelVersion"], last["responseId"], signatures)
+    grounding: dict[str, Any] = last["candidates"][0].get("groundingMetadata") or {}
+    cited = [
+        (support["segment"]["text"], [grounding["groundingChunks"][at] for at in support["groundingChunkIndices"]])
+        for support in grounding.get("groundingSupports") or ()
+    ]
+    return Said(pieces, cited, stop, counts, last["modelVersion"], last["responseId"], signatures)

@@ -29,7 +29,7 @@ from agentcore.events import (
     UsageEvent,
 )
 from agentcore.ids import new_id
-from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
+from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, ResetDelta, RetryReport, TextDelta
 from agentcore.logs import get_logger
 from agentcore.messages import Message
 from agentcore.record import ConversationState
@@ -168,7 +168,7 @@ class Stepper:
         voice = self._voice
         assert voice is not None
         match delta:
-            case TextDelta():
+            case TextDelta() | RefusalDelta():
                 voice.say("text", delta.text)
             case ReasoningDelta():
                 voice.say("reasoning", delta.text)

@@ -4,6 +4,7 @@ from agentcore.llm.concurrency import AdaptiveLimiter as AdaptiveLimiter
 from agentcore.llm.concurrency import LimitedModel as LimitedModel
 from agentcore.llm.deltas import Delta as Delta
 from agentcore.llm.deltas import ReasoningDelta as ReasoningDelta
+from agentcore.llm.deltas import RefusalDelta as RefusalDelta
 from agentcore.llm.deltas import ResetDelta as ResetDelta
 from agentcore.llm.deltas import TextDelta as TextDelta
 from agentcore.llm.deltas import ToolCallDelta as ToolCallDelta
@@ -26,6 +27,7 @@ from agentcore.llm.rate_limit import TokenBucket as TokenBucket
 from agentcore.llm.recording import record_model as record_model
 from agentcore.llm.recording import restore_model as restore_model
 from agentcore.llm.reply import Reply as Reply
+from agentcore.llm.reply import TokenLogprob as TokenLogprob
 from agentcore.llm.retry import RetryingModel as RetryingModel
 from agentcore.llm.retry import RetryPolicy as RetryPolicy
 from agentcore.llm.router import ModelRequest as ModelRequest

@@ -8,10 +8,11 @@ from typing import Any, Protocol
 
 from agentcore.errors import ModelConnectionError
 from agentcore.llm.deltas import Delta
+from agentcore.llm.reply import TokenLogprob
 from agentcore.messages import Message
 from agentcore.usage import Usage
 
-__all__ = ["Answer", "Reader", "broken_off"]
+__all__ = ["Answer", "Reader", "TokenLogprob", "broken_off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,10 @@ class Answer:
     model: str | None
     provider_id: str | None
     reported_cost: float | None = None
+    reported_usage: dict[str, Any] | None = None
+    """What the provider counted, in its own words."""
+    service_tier: str | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 class Reader(Protocol):

@@ -55,7 +55,7 @@ async def answer(request: HTTPRequest, responder: Responder) -> None:
 
 
 def model_at(url: str) -> LLM:
-    return LLM(model="gemini/gemini-2.5-flash", base_url=f"{url}/v1beta", api_key=KEY, num_retries=0)
+    return LLM(model="gemini/gemini-2.5-flash", base_url=f"{url}/v1beta", api_key=KEY, num_retries=0, route="litellm")
 
 
 async def test_words_calls_signatures_and_counts_arrive_streamed_and_not() -> None:
