@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer, broken_off
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.anthropic import CITED
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
@@ -56,7 +56,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
         raise refused_in_stream(settings, response.get("error") or response)
     content = response.get("content")
     if not isinstance(content, list):
-        raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+        raise no_reply(settings, response)
     message = decode_content(cast("list[dict[str, Any]]", content), settings.provider)
     return Answer(
         message=message,
@@ -229,7 +229,7 @@ class MessagesReader:
             ModelError: The provider gives the reply up.
         """
         kind = event.get("type")
-        if kind == "error" or (kind is None and event.get("error")):
+        if kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
         self._events.append(event)
         if kind == "content_block_start":

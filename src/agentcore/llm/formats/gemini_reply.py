@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from agentcore.errors import ContentPolicy, ModelError, ModelUnavailable
 from agentcore.llm.answer import Answer, TokenLogprob, broken_off
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.gemini import PART, SIGNATURE, SIGNED_TEXT
@@ -108,15 +108,11 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
 
 
 def _no_candidate(settings: LLMSettings, response: dict[str, Any]) -> ModelError:
-    if error := response.get("error"):
-        return refused_in_stream(settings, error)
     feedback: dict[str, Any] = response.get("promptFeedback") or {}
     if reason := feedback.get("blockReason"):
         words = clean(feedback.get("blockReasonMessage") or "")
         return _blocked(settings, f"{reason}: {words}" if words else str(reason))
-    if told := next((word for name in ("message", "detail") if isinstance(word := response.get(name), str)), None):
-        return refused_in_stream(settings, {"message": told})
-    return ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+    return no_reply(settings, response)
 
 
 def _blocked(settings: LLMSettings, said: str) -> ContentPolicy:

@@ -11,7 +11,8 @@ from typing import Any
 from agentcore.errors import BadRequest
 from agentcore.llm.answer import Answer, broken_off
 from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.responses import decode_items, decode_response_usage
 from agentcore.llm.formats.text import clean
 from agentcore.llm.settings import LLMSettings
@@ -39,7 +40,9 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
             "out of LLM(extra_body=...).",
             model=settings.model,
         )
-    message = decode_items(response.get("output") or (), settings.provider)
+    if not isinstance(response.get("output"), list):
+        raise no_reply(settings, response)
+    message = decode_items(response["output"], settings.provider)
     incomplete: dict[str, Any] = response.get("incomplete_details") or {}
     reason = incomplete.get("reason")
     if not reason and response.get("status") == "incomplete":
@@ -82,7 +85,7 @@ class ResponsesReader:
             self._last = event["response"]
         elif kind == "response.failed":
             raise refused_in_stream(self._settings, event["response"].get("error"))
-        elif kind == "error" or (kind is None and event.get("error")):
+        elif kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
 
     def answer(self) -> Answer:

@@ -9,10 +9,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
-from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
 from agentcore.llm.kept import Beginnings, Kept
@@ -105,9 +105,7 @@ class ChatWire:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
-            if error := _refusal(response):
-                raise refused_in_stream(settings, error)
-            raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+            raise no_reply(settings, response)
         if error := choices[0].get("error"):
             raise refused_in_stream(settings, error)
         reason = choices[0].get("finish_reason") or "stop"
@@ -158,10 +156,7 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
 
 def _refusal(said: dict[str, Any]) -> Any:
     """Give what refuses, which a few servers say without the word: as it is, in place of an answer."""
-    if "choices" in said or said.get("error"):
-        return said.get("error")
-    told = any(isinstance(said.get(name), str) for name in ("message", "detail"))
-    return said if said.get("object") == "error" or told else None
+    return said.get("error") if "choices" in said else find_error(said)
 
 
 class _ChatReader:
