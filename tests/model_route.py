@@ -447,6 +447,11 @@ class RouteContract(Route):
         assert reply.message.text == "half \U0001f600, lone \ufffd!"
         reply.model_dump_json()
 
+    async def test_a_stream_of_nothing_but_its_end_is_an_error_that_may_pass(self) -> None:
+        async with canned(b"data: [DONE]\n\n", content_type="text/event-stream") as server:
+            with pytest.raises(ModelConnectionError, match="broke off"):
+                await read(self.model_at(f"{server.url}/v1"))
+
     async def test_bytes_that_are_no_text_are_an_error_that_may_pass(self) -> None:
         async with canned(chunk(b"bytes \xff\xfe"), content_type="text/event-stream") as server:
             with pytest.raises(ModelUnavailable):

@@ -10,6 +10,7 @@ import anyio.to_thread
 import pytest
 from blockbuster import BlockBuster
 
+from agentcore.errors import BadRequest, ModelError
 from agentcore.llm import LLM
 from agentcore.messages import TextBlock, ToolCallBlock
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
@@ -72,6 +73,43 @@ async def test_words_calls_signatures_and_counts_arrive_streamed_and_not() -> No
         used = reply.usage
         assert (used.input_tokens, used.output_tokens, used.cache_read_tokens, used.reasoning_tokens) == (15, 13, 4, 5)
         assert (reply.stop_reason, reply.model) == ("tool_calls", "gemini/gemini-2.5-flash")
+
+
+BEGUN = f"data: {json.dumps(said({'text': 'The answer '}))}\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        2 * BEGUN,
+        'data: %s\r\n\r\ndata: {"candi' % json.dumps(said({"text": "The answer "})),
+        BEGUN + "<html>Bad gateway</html>",
+        "",
+    ],
+)
+async def test_a_stream_that_breaks_off_is_an_error_and_never_a_short_reply(body: str) -> None:
+    async def cut(request: HTTPRequest, responder: Responder) -> None:
+        del request
+        await responder.send(200, body.encode(), {"Content-Type": "text/event-stream"})
+
+    with anyio.fail_after(60):
+        async with serve_http(cut) as server:
+            with pytest.raises(ModelError) as raised:
+                await read(model_at(server.url))
+    assert raised.value.retryable
+
+
+async def test_an_error_is_told_without_what_litellm_makes_of_its_bytes() -> None:
+    async def refuse(request: HTTPRequest, responder: Responder) -> None:
+        del request
+        await responder.send_json(
+            404, {"error": {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}}
+        )
+
+    with anyio.fail_after(60):
+        async with serve_http(refuse) as server:
+            with pytest.raises(BadRequest, match=r"\(models/x is not found\)"):
+                await read(model_at(server.url))
 
 
 async def test_what_it_opened_is_closed_with_each_event_loop() -> None:

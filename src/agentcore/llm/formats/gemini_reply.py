@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from agentcore.errors import ContentPolicy, ModelError, ModelUnavailable
 from agentcore.llm.answer import Answer, TokenLogprob, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
@@ -288,6 +288,8 @@ class GeminiReader:
             for part in content.get("parts") or ():
                 self._parts.append(part)
                 yield from self._deltas(part)
+            if candidate.get("finishReason") in _BLOCKED and self._parts and (words := candidate.get("finishMessage")):
+                yield RefusalDelta(text=clean(words))
 
     def _keep(self, name: str, value: Any) -> None:
         """Keep what a piece says besides its parts: what a later one leaves out was said before."""
