@@ -229,12 +229,18 @@ def _anthropic(response: Any, events: list[dict[str, Any]]) -> Said:
                 pieces.append(("call", block["id"], block["name"], block["input"]))
             case _:
                 pieces.append(("own", block))
+    if response.get("container"):
+        pieces.append(("own", {"type": "container", **response["container"]}))
     usage: dict[str, Any] = response["usage"]
     details: dict[str, Any] = usage.get("output_tokens_details") or {}
-    read, wrote = usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]
     thought = details.get("thinking_tokens", 0)
+    own = [run for run in usage.get("iterations") or () if run["type"] != "advisor_message"] or [usage]
+    fresh, read, wrote, written = (
+        sum(run[name] for run in own)
+        for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    )
     stop = {"end_turn": "end", "tool_use": "tool_calls", "max_tokens": "length"}[response["stop_reason"]]
-    counts = (usage["input_tokens"] + read + wrote, usage["output_tokens"], read, wrote, thought)
+    counts = (fresh + read + wrote, written, read, wrote, thought)
     return Said(pieces, cited, stop, counts, response["model"], response["id"])
 
 

@@ -82,7 +82,7 @@ BEGUN = f"data: {json.dumps(said({'text': 'The answer '}))}\r\n\r\n"
     "body",
     [
         2 * BEGUN,
-        'data: %s\r\n\r\ndata: {"candi' % json.dumps(said({"text": "The answer "})),
+        f'{BEGUN}data: {{"candi',
         BEGUN + "<html>Bad gateway</html>",
         "",
     ],

@@ -11,7 +11,6 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.formats.anthropic import CITED
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
@@ -29,6 +28,7 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
+from agentcore.messages.citations import CITED
 from agentcore.usage import Usage
 
 __all__ = ["decode_items", "decode_response_usage", "encode_function_tools", "encode_items"]
