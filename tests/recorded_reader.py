@@ -13,9 +13,11 @@ from typing import Any
 from agentcore.errors import BadRequest, ModelError, ModelUnavailable
 from agentcore.llm import Reply
 from agentcore.messages import (
+    ImageBlock,
     ProviderBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -68,8 +70,11 @@ def said_by(reply: Reply) -> Said:
     """Put a reply of ours in the same form."""
     pieces: list[Piece] = []
     cited: list[tuple[str, Any]] = []
+    picture: str | None = None
     for block in reply.message.content:
-        if isinstance(block, TextBlock):
+        if isinstance(block, ImageBlock):
+            picture = block.data
+        if isinstance(block, TextBlock | RefusalBlock):
             pieces.append(("text", block.text))
         elif isinstance(block, ThinkingBlock):
             pieces.append(("thinking", block.text, block.signature))
@@ -82,6 +87,8 @@ def said_by(reply: Reply) -> Said:
         elif isinstance(block, ProviderBlock):
             data: Any = block.data
             kind = data.get("type") if block.provider == "gemini" else None
+            if data.get("type") == "image_generation_call" and picture is not None:
+                data = {**data, "result": picture}
             if data.get("type") == "cited_text":
                 cited += _cited(pieces[-1][1], data)
             elif kind == "part":

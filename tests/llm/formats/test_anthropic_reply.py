@@ -305,7 +305,7 @@ def test_a_reply_that_took_several_calls_of_the_model_counts_them_all() -> None:
     answer = read_reply(SETTINGS, reply(usage=usage))
     assert answer.usage == Usage(requests=1, input_tokens=55_425, output_tokens=136, cache_write_tokens=55_096)
     begin = {"type": "message_start", "message": reply(content=[], usage=counts(100, 55_096, 1))}
-    whole = assemble([begin, *end(**usage)])
+    whole = assemble([begin, *end("end_turn", **usage)])
     assert whole is not None
     assert read_reply(SETTINGS, whole).usage == answer.usage
 

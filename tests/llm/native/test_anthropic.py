@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from agentcore.errors import BadRequest
 from agentcore.llm.catalog import Features
@@ -283,7 +284,7 @@ RUN: dict[str, Any] = {"tools": [{"type": "code_execution_20250825", "name": "co
 
 
 def ran_in(container: str, expires_at: str | None = "2999-01-01T00:00:00Z") -> Message:
-    data = {"type": "container", "id": container, "expires_at": expires_at}
+    data: JsonValue = {"type": "container", "id": container, "expires_at": expires_at}
     return Message.assistant("It ran.", ProviderBlock(provider="anthropic", data=data))
 
 

@@ -181,10 +181,15 @@ def _count(usage: dict[str, Any]) -> Usage:
     )
 
 
+def _kept_for_an_hour(usage: dict[str, Any]) -> int:
+    written: dict[str, Any] = counted(usage).get("cache_creation") or {}
+    return written.get("ephemeral_1h_input_tokens") or 0
+
+
 def _surcharges(usage: dict[str, Any], provider: str) -> Surcharges:
     advice = [run for run in _iterations(usage) if run.get("type") == _ADVICE]
     runs = [run for run in _iterations(usage) if run.get("type") != _ADVICE] or [usage]
-    hour = sum((counted(run).get("cache_creation") or {}).get("ephemeral_1h_input_tokens") or 0 for run in runs)
+    hour = sum(map(_kept_for_an_hour, runs))
     tools: dict[str, Any] = counted(usage).get("server_tool_use") or {}
     return Surcharges(
         hour_cache_tokens=hour,

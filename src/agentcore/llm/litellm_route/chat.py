@@ -10,7 +10,8 @@ from agentcore.llm.deltas import Delta
 from agentcore.llm.failures import no_reply
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
+from agentcore.llm.formats.chat_reply import answered, logprobs_in
+from agentcore.llm.formats.chat_stream import DeltaReader, assemble
 from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
@@ -47,6 +48,8 @@ class ChatWire:
                 {"location": "message", "role": "system"},
                 {"location": "message", "index": -1},
             ]
+        if settings.logprobs is not None:
+            options |= {"logprobs": True} | ({"top_logprobs": settings.logprobs} if settings.logprobs else {})
         if context is not None and context.stop:
             options["stop"] = list(context.stop)
         key = context.prompt_cache_key if context is not None else None
@@ -75,6 +78,7 @@ class ChatWire:
             choices[0].get("finish_reason") or "stop",
             [response.get("usage") or {}],
             response,
+            logprobs=logprobs_in(choices[0]),
         )
 
     def reader(self, settings: LLMSettings) -> Reader:
@@ -139,8 +143,10 @@ _GOOGLE = frozenset({"gemini", "vertex_ai", "vertex_ai_beta"})
 
 
 def _is_last(chunk: dict[str, Any]) -> bool:
-    blocked = (chunk.get("promptFeedback") or {}).get("blockReason")
-    return bool(blocked or any(candidate.get("finishReason") for candidate in chunk.get("candidates") or ()))
+    feedback: dict[str, Any] = chunk.get("promptFeedback") or {}
+    return bool(
+        feedback.get("blockReason") or any(candidate.get("finishReason") for candidate in chunk.get("candidates") or ())
+    )
 
 
 class _ChatReader:
@@ -167,4 +173,7 @@ class _ChatReader:
         reason = self._end.get("finish_reason")
         if not reason or not self._choices:
             raise broken_off(self._settings.model)
-        return answered(self._settings, assemble(self._choices), reason, self._end["usages"], self._last)
+        logprobs = [said for choice in self._choices for said in logprobs_in(choice)]
+        return answered(
+            self._settings, assemble(self._choices), reason, self._end["usages"], self._last, logprobs=logprobs
+        )

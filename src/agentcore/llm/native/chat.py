@@ -14,7 +14,8 @@ from agentcore.llm.deltas import Delta
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
+from agentcore.llm.formats.chat_reply import answered, logprobs_in
+from agentcore.llm.formats.chat_stream import DeltaReader, assemble
 from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
@@ -83,6 +84,10 @@ class ChatWire:
                 "type": "json_schema",
                 "json_schema": {"name": schema.name, "schema": schema.schema, "strict": False},
             }
+        if settings.logprobs is not None:
+            options |= {"logprobs": True} | ({"top_logprobs": settings.logprobs} if settings.logprobs else {})
+        if settings.service_tier is not None:
+            options["service_tier"] = settings.service_tier
         if settings.provider == "openrouter":
             options["usage"] = {"include": True}
         return options
@@ -109,7 +114,14 @@ class ChatWire:
         if error := choices[0].get("error"):
             raise refused_in_stream(settings, error)
         reason = choices[0].get("finish_reason") or "stop"
-        return answered(settings, choices[0].get("message") or {}, reason, [response.get("usage") or {}], response)
+        return answered(
+            settings,
+            choices[0].get("message") or {},
+            reason,
+            [response.get("usage") or {}],
+            response,
+            logprobs=logprobs_in(choices[0]),
+        )
 
     def reader(self, settings: LLMSettings) -> Reader:
         """Read an answer that comes as a stream."""
@@ -166,6 +178,7 @@ class _ChatReader:
         self._choices: list[dict[str, Any]] = []
         self._usages: list[dict[str, Any]] = []
         self._envelope: dict[str, Any] = {}
+        self._logprobs: list[dict[str, Any]] = []
         self._reason: str | None = None
         self._done = False
 
@@ -176,7 +189,7 @@ class _ChatReader:
             return
         if error := _refusal(event):
             raise refused_in_stream(self._settings, error)
-        for name in ("id", "model"):
+        for name in ("id", "model", "service_tier", "citations", "search_results"):
             if said := event.get(name):
                 self._envelope[name] = said
         for where in (event, event.get("x_groq")):
@@ -194,6 +207,7 @@ class _ChatReader:
             # What they can't tell in pieces, some servers tell all at once.
             piece = {**choice, "delta": whole} if whole else choice
             self._choices.append(piece)
+            self._logprobs += logprobs_in(choice)
             yield from self._deltas.read(piece)
 
     def answer(self) -> Answer:
@@ -202,4 +216,6 @@ class _ChatReader:
         reason = self._reason or ("stop" if self._done and self._choices else None)
         if reason is None:
             raise broken_off(self._settings.model)
-        return answered(self._settings, assemble(self._choices), reason, self._usages, self._envelope)
+        return answered(
+            self._settings, assemble(self._choices), reason, self._usages, self._envelope, logprobs=self._logprobs
+        )
