@@ -421,7 +421,7 @@ class RouteContract(Route):
         assert sent["include"] == ["reasoning.encrypted_content"]
         assert deltas == [TextDelta(text="Look"), TextDelta(text="ing.")]
         # litellm counts the same in other words where it streams.
-        untimed = {"latency": None, "time_to_first_token": None, "reported_usage": {}}
+        untimed: dict[str, Any] = {"latency": None, "time_to_first_token": None, "reported_usage": {}}
         assert streamed.model_copy(update=untimed) == whole.model_copy(update=untimed)
         assert (whole.message.text, whole.message.tool_calls[0].id) == ("Looking.", "a")
         assert (whole.stop_reason, whole.model, whole.provider_id) == ("tool_calls", "openai/gpt-5-mini", "resp_1")
