@@ -1,4 +1,4 @@
-"""What a provider's error says, wherever its body says it: the sentence, the codes, and when to try again."""
+"""Errors of providers, read: the sentence, the codes, and when to try again, wherever a body says them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def said_in_body(body: JsonValue) -> tuple[str, str]:
 
 
 def _codes_of_details(details: JsonValue) -> Iterator[str]:
-    """Give the codes in what Google says besides its sentence: why, and which limit is reached."""
+    """Yield the codes in what Google says besides its sentence: why, and which limit is reached."""
     for detail in _dicts(details):
         if isinstance(reason := detail.get("reason"), str):
             yield reason
@@ -58,7 +58,7 @@ def _dicts(value: JsonValue) -> list[dict[str, Any]]:
 
 
 def said_in_json(words: str) -> str:
-    """Give the message of an error body that was passed on as it came."""
+    """Return the message of an error body that was passed on as it came."""
     try:
         body = json.loads(words)
         message = body["error"]["message"]

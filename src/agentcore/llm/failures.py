@@ -67,9 +67,7 @@ _NO_KEY = re.compile(
 _WRONG_KEY = re.compile(
     r"incorrect api key|api key not valid|invalid api.?key|API_KEY_INVALID|invalid_api_key", re.IGNORECASE
 )
-_NOT_SERVED = re.compile(
-    r"unsupported_country|(?:country|region|location).{0,40} not (?:\w+ )?supported", re.IGNORECASE
-)
+_NOT_SERVED = re.compile(r"unsupported_country|(?:country|user location).{0,40} not (?:\w+ )?supported", re.IGNORECASE)
 _STATUS_OF_TYPE = {
     "authentication_error": 401,
     "invalid_request_error": 400,

@@ -1,4 +1,4 @@
-"""What providers and servers say where a request is longer than the model can read: one table, with where each was seen.
+"""Texts by which providers and servers say that a request is longer than the model can read, with where each was seen.
 
 No two agree on the words, and most have no code for it.
 """

@@ -32,7 +32,7 @@ class Citation(Value):
 
 
 def find_citations(content: Iterable[Block]) -> Iterator[Citation]:
-    """Give the citations of a message's blocks."""
+    """Yield the citations of a message's blocks."""
     text = ""
     seen: set[str | None] = set()
     for block in content:

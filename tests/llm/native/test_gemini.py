@@ -6,11 +6,13 @@ import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 
+from agentcore import Agent, Conversation, FileStore, tool
 from agentcore.errors import (
     AuthenticationError,
     BadRequest,
@@ -386,6 +388,40 @@ async def test_what_was_sent_before_is_sent_again_in_the_same_bytes() -> None:
     for before, after in pairwise(sent):
         contents, later = (json.loads(body)["contents"] for body in (before, after))
         assert later[: len(contents)] == contents
+
+
+async def test_a_text_that_was_changed_still_has_its_signature() -> None:
+    events = next(each.events for each in EXCHANGES if each.name == "words_whose_last_piece_is_signed")
+    async with google(events, [SAID]) as server:
+        _, reply = await read(server.model())
+        content = (TextBlock(text="<secret:X>"), *reply.message.content[1:])
+        await server.model().complete([*ASK, reply.message.model_copy(update={"content": content})])
+        assert server.sent["contents"][1]["parts"] == [
+            {"text": "<secret:X>"},
+            {"text": "", "thoughtSignature": "c2ln"},
+        ]
+
+
+async def test_signatures_go_through_a_conversation_and_its_log(tmp_path: Path) -> None:
+    @tool
+    async def look(at: str) -> str:
+        """Look at something."""
+        return f"seen {at}"
+
+    by_name = {each.name: each.events for each in EXCHANGES}
+    calls, words = by_name["calls_at_once_of_which_the_first_is_signed"], by_name["words_whose_last_piece_is_signed"]
+    async with google(calls, words) as server:
+        agent = Agent(llm=server.model("gemini-3.5-flash"), tools=[look])
+        async with Conversation(agent, tmp_path, store=FileStore(tmp_path / "log")) as first:
+            await first.run("Look at both.")
+        async with Conversation(agent, tmp_path, store=FileStore(tmp_path / "log"), id=first.id) as second:
+            await second.run("And now?")
+        contents = server.sent["contents"]
+    said = [part for event in calls for part in event["candidates"][0]["content"]["parts"]]
+    assert [content["role"] for content in contents] == ["user", "model", "user", "model", "user"]
+    assert contents[1]["parts"] == said
+    assert [part["functionResponse"]["id"] for part in contents[2]["parts"]] == ["c1", "c2"]
+    assert contents[3]["parts"] == [{"text": "I have "}, {"text": "done it.", "thoughtSignature": "c2ln"}]
 
 
 async def test_how_likely_each_token_was_is_told() -> None:

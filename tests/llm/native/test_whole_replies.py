@@ -190,11 +190,13 @@ async def test_reasoning_goes_back_to_those_who_want_it(provider: str, field: st
 async def test_probabilities_tier_and_counts_are_asked_for_and_told() -> None:
     likely = {"token": "Hi", "logprob": -0.1, "top_logprobs": [{"token": "Ho", "logprob": -2.0}]}
     usage = {"prompt_tokens": 3, "completion_tokens": 2, "server_tool_use": {"web_search_requests": 1}}
-    body, events = chat({"content": "Hi"}, usage=usage, head={"service_tier": "flex"}, logprobs={"content": [likely]})
+    head: Json = {"service_tier": "flex", "usage_breakdown": {"models": [{"model": "x"}]}}
+    body, events = chat({"content": "Hi"}, usage=usage, head=head, logprobs={"content": [likely]})
     whole, streamed, _, sent = await ask("openai/m", body, events, api_mode="chat", logprobs=1, service_tier="flex")
     for reply in (whole, streamed):
         assert reply.logprobs == (TokenLogprob(token="Hi", logprob=-0.1, top=(("Ho", -2.0),)),)
-        assert (reply.service_tier, reply.reported_usage) == ("flex", usage)
+        assert reply.service_tier == "flex"
+        assert reply.reported_usage == usage | {"usage_breakdown": {"models": [{"model": "x"}]}}
         assert Reply.model_validate_json(reply.model_dump_json()) == reply
     assert (sent["logprobs"], sent["top_logprobs"], sent["service_tier"]) == (True, 1, "flex")
 

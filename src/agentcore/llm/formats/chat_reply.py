@@ -260,10 +260,18 @@ def answered(
         model=envelope.get("model"),
         provider_id=envelope.get("id"),
         reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
-        reported_usage=next((usage for usage in reversed(usages) if usage), None),
+        reported_usage=_reported(usages, envelope),
         service_tier=envelope.get("service_tier"),
         logprobs=read_logprobs(logprobs),
     )
+
+
+def _reported(usages: list[dict[str, Any]], envelope: dict[str, Any]) -> dict[str, Any]:
+    empty: dict[str, Any] = {}
+    last = next((usage for usage in reversed(usages) if usage), empty)
+    # Groq's own agents ask several models, and count each apart.
+    breakdown = envelope.get("usage_breakdown")
+    return {**last, "usage_breakdown": breakdown} if breakdown else last
 
 
 def logprobs_in(choice: dict[str, Any]) -> list[dict[str, Any]]:

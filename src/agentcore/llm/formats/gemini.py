@@ -64,7 +64,7 @@ _KINDS = {
     "png": "image/png",
     "webp": "image/webp",
 }
-"""What a picture is by the end of its address: the provider wants to know it beforehand."""
+"""The kind of a picture by the end of its address: the provider wants to know it beforehand."""
 
 
 def version_of(model: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""What Google's generateContent interface answers, read: whole, or put together from the pieces of a stream.
+"""Answers of Google's generateContent interface, read: whole, or put together from the pieces of a stream.
 
 The way there is in `gemini`. A stream is put together into the answer that would have come at once, and read as that.
 """
@@ -323,7 +323,7 @@ class GeminiReader:
             )
 
     def answer(self) -> Answer:
-        """Give the whole.
+        """Return the whole answer.
 
         Raises:
             ContentPolicy: The prompt or the reply was blocked.

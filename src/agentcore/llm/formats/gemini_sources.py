@@ -1,4 +1,4 @@
-"""Which sources a reply of Google's names, and for which of its words."""
+"""The sources that a reply of Google's names, and the words that they are for."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def cited(content: Iterable[Block], candidate: dict[str, Any], provider: str) ->
 
 
 def _supports(candidate: dict[str, Any]) -> Iterator[tuple[int, int, str, list[JsonValue]]]:
-    """Give pieces of the reply, from byte to byte, with their words where they are said, and what is cited for them."""
+    """Yield pieces of the reply, from byte to byte, with their words where they are said, and what is cited for them."""
     grounding: dict[str, Any] = candidate.get("groundingMetadata") or {}
     chunks: list[JsonValue] = grounding.get("groundingChunks") or []
     for support in grounding.get("groundingSupports") or ():

@@ -171,6 +171,10 @@ def _refusal(said: dict[str, Any]) -> Any:
     return said.get("error") if "choices" in said else find_error(said)
 
 
+_ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usage_breakdown")
+"""What is said around the message, in any piece of a stream."""
+
+
 class _ChatReader:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
@@ -189,7 +193,7 @@ class _ChatReader:
             return
         if error := _refusal(event):
             raise refused_in_stream(self._settings, error)
-        for name in ("id", "model", "service_tier", "citations", "search_results"):
+        for name in _ENVELOPE:
             if said := event.get(name):
                 self._envelope[name] = said
         for where in (event, event.get("x_groq")):

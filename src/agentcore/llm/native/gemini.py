@@ -144,7 +144,7 @@ def _level(name: str, effort: str, settings: LLMSettings) -> str:
 
 
 def _written(messages: Sequence[Message], settings: LLMSettings) -> list[bytes | bytearray]:
-    """Give what the messages are written as: what was there before, and the end, which is written anew each time."""
+    """Return the contents as bytes: those that were there before, and the end, which is written anew each time."""
     end = run_start(messages)
     written: list[bytes | bytearray] = [_beginnings(settings.model, settings.provider)(messages[:end])] if end else []
     written.append(_encode(messages[end:], settings.model, settings.provider))
@@ -157,5 +157,5 @@ def _encode(messages: Sequence[Message], model: str, provider: str) -> bytes:
 
 @cache
 def _beginnings(model: str, provider: str) -> Beginnings[Message]:
-    """What the messages of conversations were written as for a model."""
+    """Return the cache of what the messages of conversations were written as for a model."""
     return Beginnings(partial(_encode, model=model, provider=provider))
