@@ -325,6 +325,16 @@ EXCHANGES: list[Exchange] = [
         [("audio", "audio/L16;codec=pcm;rate=24000", "AAAA")],
     ),
     Exchange(
+        "speech_in_pieces",
+        "ai.google.dev/gemini-api/docs/speech-generation",
+        [
+            said({"inlineData": {"mimeType": "audio/L16;rate=24000", "data": "AA=="}}),
+            said({"inlineData": {"mimeType": "audio/L16;rate=24000", "data": "AQI="}}, reason="STOP"),
+        ],
+        [("audio", "audio/L16;rate=24000", "AAEC")],
+        sent=[{"inlineData": {"mimeType": "audio/L16;rate=24000", "data": "AAEC"}}],
+    ),
+    Exchange(
         "blocked_in_the_middle",
         API,
         [said(text("The recipe ")), said(reason="SAFETY", finishMessage="It is dangerous.")],
@@ -405,6 +415,9 @@ REFUSED: list[Refusal] = [
         RateLimited,
         "rate limit is reached",
         retryable=True,
+    ),
+    Refusal(
+        "a_candidate_without_anything", "made up", [{"candidates": [{"index": 0}]}], ModelError, "", retryable=True
     ),
     Refusal("something_else", "made up", [{"choices": []}], ModelUnavailable, '{"choices": []}', retryable=True),
     Refusal(

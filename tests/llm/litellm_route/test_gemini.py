@@ -122,3 +122,26 @@ async def test_what_it_opened_is_closed_with_each_event_loop() -> None:
             for _ in range(2):
                 await anyio.to_thread.run_sync(anyio.run, ask)
                 await server.idle()
+
+
+@pytest.mark.slow  # hundreds of answers
+async def test_no_cut_is_taken_for_a_whole_reply() -> None:
+    events = [said({"text": "Look"}), said({"text": "ing."}), said(CALL, finishReason="STOP")]
+    whole = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).encode()
+    end = 0
+
+    async def cut(request: HTTPRequest, responder: Responder) -> None:
+        del request
+        await responder.send(200, whole[:end], {"Content-Type": "text/event-stream"})
+
+    short: list[int] = []
+    with anyio.fail_after(300):
+        async with serve_http(cut) as server:
+            for end in range(0, len(whole) - 4, 3):
+                try:
+                    _, reply = await read(model_at(server.url))
+                except ModelError:
+                    continue
+                if reply.message.text != "Looking." or not reply.message.tool_calls:
+                    short.append(end)
+    assert short == []

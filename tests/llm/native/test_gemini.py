@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from agentcore import Agent, Conversation, FileStore, tool
+from agentcore import Agent, Conversation, ConversationStatus, FileStore, tool
 from agentcore.errors import (
     AuthenticationError,
     BadRequest,
@@ -422,6 +422,14 @@ async def test_signatures_go_through_a_conversation_and_its_log(tmp_path: Path) 
     assert contents[1]["parts"] == said
     assert [part["functionResponse"]["id"] for part in contents[2]["parts"]] == ["c1", "c2"]
     assert contents[3]["parts"] == [{"text": "I have "}, {"text": "done it.", "thoughtSignature": "c2ln"}]
+
+
+async def test_a_picture_is_an_answer() -> None:
+    picture = next(each.events for each in EXCHANGES if each.name == "a_signed_picture")
+    async with google([picture[1]]) as server, Conversation(Agent(llm=server.model())) as conversation:
+        result = await conversation.run("Draw it.")
+        assert len(server.asked) == result.steps == 1
+    assert result.status is ConversationStatus.FINISHED
 
 
 async def test_how_likely_each_token_was_is_told() -> None:

@@ -5,6 +5,7 @@ The way there is in `gemini`. A stream is put together into the answer that woul
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -79,6 +80,8 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     candidate = candidates[0]
     content: dict[str, Any] = candidate.get("content") or {}
     message = decode_parts(content.get("parts") or (), settings.provider, response.get("responseId"))
+    if not candidate.get("finishReason") and not message.content:
+        raise no_reply(settings, response)
     reason = str(candidate.get("finishReason") or "STOP")
     words = clean(candidate.get("finishMessage") or "")
     said = f"{reason}: {words}" if words else reason
@@ -157,7 +160,7 @@ def decode_parts(parts: Iterable[dict[str, Any]], provider: str, reply_id: str |
             blocks.append(_decode_call(part["functionCall"], calls, reply_id))
             calls += 1
         else:
-            blocks.append(_decode_media(part["inlineData"], provider))
+            _add_media(blocks, part["inlineData"], provider)
     blocks.extend(_join(text, provider, thought=thought))
     return Message(role="assistant", content=tuple(blocks))
 
@@ -219,11 +222,22 @@ def _call_id(call: dict[str, Any], number: int, reply_id: str | None) -> str:
     return clean(str(call.get("id") or "")) or (f"{clean(str(reply_id))}_{number}" if reply_id else f"call_{number}")
 
 
-def _decode_media(data: dict[str, Any], provider: str) -> Block:
+def _add_media(blocks: list[Block], data: dict[str, Any], provider: str) -> None:
     kind, content = clean(data["mimeType"]), str(data.get("data") or "")
+    last = blocks[-1] if blocks else None
     if kind.startswith("image/"):
-        return ImageBlock(data=content, media_type=kind)
-    return AudioBlock(data=content, media_type=kind, provider=provider)
+        blocks.append(ImageBlock(data=content, media_type=kind))
+    elif isinstance(last, AudioBlock) and last.media_type == kind and _is_raw(kind):
+        # A stream of speech comes in pieces, each padded by itself.
+        joined = b64encode(b64decode(last.data or "") + b64decode(content)).decode("ascii")
+        blocks[-1] = last.model_copy(update={"data": joined})
+    else:
+        blocks.append(AudioBlock(data=content, media_type=kind, provider=provider))
+
+
+def _is_raw(kind: str) -> bool:
+    """Return whether sound of a kind is samples without a head, which may be joined."""
+    return kind.lower().startswith(("audio/l16", "audio/pcm"))
 
 
 def decode_usage(usage: dict[str, Any]) -> Usage:

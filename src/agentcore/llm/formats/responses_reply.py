@@ -115,4 +115,6 @@ class ResponsesReader:
             raise broken_off(self._settings.model)
         # Some servers leave the items out of the last event because they sent each of them before.
         items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
-        return read_response(self._settings, {**self._last, "output": items})
+        if items:
+            return read_response(self._settings, {**self._last, "output": items})
+        return read_response(self._settings, self._last)
