@@ -166,6 +166,7 @@ class Changes:
                 self.spoil,
                 self.replace,
                 self.shuffle,
+                self.retype,
             ]
         )
         return change()
@@ -176,7 +177,7 @@ class Changes:
         return [data[at : at + size] for at in range(0, len(data), size)] or [b""]
 
     def streamed(self, how: str, outcome: Outcome, text: str) -> Changed:
-        return Changed(how, outcome, [http(b"", STREAM), *self.pieces(text.encode())])
+        return Changed(how, outcome, [http(b"", STREAM), *self.pieces(text.encode(errors="replace"))])
 
     def keep(self) -> Changed:
         """Change what says nothing."""
@@ -310,6 +311,25 @@ class Changes:
             text[at], text[other] = text[other], text[at]
         return self.streamed(f"{how} {at} {other}", "any", "".join(text))
 
+    def retype(self) -> Changed:
+        """Put a value of another type somewhere: what comes may be odd, but it is a reply that can be stored, or an error."""
+        event = self.random.choice(self.events)
+        path: list[str | int] = []
+        while True:
+            place: Any = event
+            for step in path[:-1]:
+                place = place[step]
+            inside = place[path[-1]] if path else event
+            if not path or (isinstance(inside, dict | list) and inside and self.random.random() < 0.8):
+                keys: list[str | int] = list(inside) if isinstance(inside, dict) else list(range(len(inside)))  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+                path.append(self.random.choice(keys))
+                continue
+            value = self.random.choice(
+                [None, True, 7, -1.5, "", "odd", [], [None], ["odd"], {}, {"odd": None}, "\ud800"]
+            )
+            place[path[-1]] = value
+            return self.streamed(f"{value!r} at {path}", "any", "".join(self.written()))
+
 
 async def try_all(wire: str, seeds: range) -> None:
     changed: Changed | None = None
@@ -349,6 +369,7 @@ async def try_all(wire: str, seeds: range) -> None:
 
 def _is_right(answer: Reply | ModelError, whole: Reply, outcome: Outcome) -> bool:
     if isinstance(answer, Reply):
+        assert Reply.model_validate_json(answer.model_dump_json()) == answer
         same = (answer.message, answer.stop_reason) == (whole.message, whole.stop_reason)
         return outcome == "any" or (same and outcome in {"same", "same or error"})
     if outcome == "error with words":

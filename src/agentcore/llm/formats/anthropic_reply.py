@@ -139,12 +139,12 @@ def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator
         if kind == "tool_use":
             yield ToolCallBlock(id=clean(block["id"]), name=clean(block.get("name") or ""), arguments=_arguments(block))
         elif kind == "thinking":
-            text, signature = clean(block.get("thinking") or ""), block.get("signature") or None
+            text, signature = clean(block.get("thinking") or ""), clean(block.get("signature") or "") or None
             # Where the words are left out, the signature stands for them.
             if text or signature:
                 yield ThinkingBlock(text=text, signature=signature, provider=provider)
         elif kind == "redacted_thinking":
-            yield RedactedThinkingBlock(data=block["data"], provider=provider)
+            yield RedactedThinkingBlock(data=clean(block["data"]), provider=provider)
         else:
             yield ProviderBlock(provider=provider, data=clean_json(cast("dict[str, JsonValue]", block)))
 

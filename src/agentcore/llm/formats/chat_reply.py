@@ -198,9 +198,9 @@ def _thinking(message: dict[str, Any], provider: str) -> Iterator[Block]:
     signed = message.get("thinking_blocks")
     for block in signed or ():
         if block.get("type") == "redacted_thinking":
-            yield RedactedThinkingBlock(data=block["data"], provider=provider)
+            yield RedactedThinkingBlock(data=clean(block["data"]), provider=provider)
         else:
-            signature = block.get("signature") or None
+            signature = clean(block.get("signature") or "") or None
             yield ThinkingBlock(text=clean(block.get("thinking") or ""), signature=signature, provider=provider)
     # Where there are blocks, this repeats their words.
     if not signed and (words := reasoning_in(message)):

@@ -137,7 +137,7 @@ def decode_parts(parts: Iterable[dict[str, Any]], provider: str, reply_id: str |
     thought = False
     calls = 0
     for part in parts:
-        signature: str | None = part.get("thoughtSignature") or None
+        signature = clean(part.get("thoughtSignature") or "") or None
         kind = _kind(part)
         if kind in {"text", "thought"}:
             if text and thought != (kind == "thought"):

@@ -133,7 +133,8 @@ def _encode_reasoning(block: ReasoningBlock, provider: str) -> Iterator[JsonValu
 
 
 def _is_item(data: JsonValue) -> bool:
-    return isinstance(data, dict) and data.get("type") not in {None, CITED, _OTHER}
+    kind = data.get("type") if isinstance(data, dict) else None
+    return isinstance(kind, str) and kind not in {CITED, _OTHER}
 
 
 def _is_how_it_was_said(data: JsonValue) -> bool:
@@ -221,12 +222,16 @@ def _decode_reasoning(item: dict[str, Any], provider: str) -> ReasoningBlock:
     summary: list[dict[str, Any]] = item.get("summary") or []
     texts = [part.get("text") or "" for part in summary or item.get("content") or ()]
     return ReasoningBlock(
-        id=item.get("id") or "",
+        id=clean(item.get("id") or ""),
         summary=tuple(clean(text) for text in texts if text),
         in_words=not summary and any(texts),
-        encrypted_content=item.get("encrypted_content"),
+        encrypted_content=_clean_or_none(item.get("encrypted_content")),
         provider=provider,
     )
+
+
+def _clean_or_none(text: str | None) -> str | None:
+    return None if text is None else clean(text)
 
 
 def decode_response_usage(usage: dict[str, Any]) -> Usage:

@@ -172,11 +172,11 @@ class NativeStream:
                 raise self._unreadable(data)
         try:
             self._deltas.extend(self._reader.read(cast("dict[str, Any]", event)))
+            kind = cast("dict[str, Any]", event).get("type")
+            self._last = self._last or kind in _LAST_EVENTS
+            return kind not in _SIGNS_OF_LIFE
         except MISSHAPEN as error:
             raise self._unreadable(data) from error
-        kind = cast("dict[str, Any]", event).get("type")
-        self._last = self._last or kind in _LAST_EVENTS
-        return kind not in _SIGNS_OF_LIFE
 
     def _unreadable(self, data: bytes) -> ModelUnavailable:
         assert self._answered is not None
