@@ -10,6 +10,7 @@ import gzip
 import json
 import random
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -148,7 +149,8 @@ class Changes:
 
     def __init__(self, wire: str, seed: int) -> None:
         self.wire = wire
-        self.events = WIRES[wire][0]()
+        # Of its own, to be changed.
+        self.events = deepcopy(WIRES[wire][0]())
         self.random = Random(f"{wire} {seed}")
 
     def written(self) -> list[str]:
