@@ -60,6 +60,28 @@ def _streamed(message: dict[str, Any]) -> bytes:
     return _http(body.encode(), "text/event-stream")
 
 
+_GEMINI_USAGE = {"promptTokenCount": 1200, "candidatesTokenCount": 60, "totalTokenCount": 1260}
+
+
+def _gemini(message: dict[str, Any], *, streamed: bool) -> bytes:
+    """Say the same as Google's own interface does, a signature on the call."""
+    words = [f"{word} " for word in str(message["content"]).split()]
+    parts: list[dict[str, Any]] = [{"text": word} for word in words] if streamed else [{"text": "".join(words)}]
+    if "tool_calls" in message:
+        function = _CALL["function"]
+        call = {"name": function["name"], "args": json.loads(function["arguments"]), "id": _CALL["id"]}
+        parts.append({"functionCall": call, "thoughtSignature": "c2lnbmVk" * 40})
+    pieces = [[part] for part in parts] if streamed else [parts]
+    events: list[dict[str, Any]] = [
+        {"candidates": [{"content": {"parts": piece, "role": "model"}, "index": 0}], "usageMetadata": _GEMINI_USAGE}
+        for piece in pieces
+    ]
+    events[-1]["candidates"][0]["finishReason"] = "STOP"
+    if not streamed:
+        return _http(json.dumps(events[0]).encode(), "application/json")
+    return _http("".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).encode(), "text/event-stream")
+
+
 def _http(body: bytes, kind: str) -> bytes:
     return f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
 
@@ -72,6 +94,11 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._answers = {
             (streamed, called): (_streamed if streamed else _whole)(CALLED if called else SAID)
+            for streamed in (True, False)
+            for called in (True, False)
+        }
+        self._gemini = {
+            (streamed, called): _gemini(CALLED if called else SAID, streamed=streamed)
             for streamed in (True, False)
             for called in (True, False)
         }
@@ -91,9 +118,13 @@ class _Connection(asyncio.Protocol):
             return
         body = bytes(self._read[head_end + 4 : head_end + 4 + length])
         del self._read[: head_end + 4 + length]
-        answered = body.count(b'"role":"tool"') + body.count(b'"role": "tool"')
-        streamed = b'"stream":true' in body or b'"stream": true' in body
-        answer = self._answers[streamed, answered < self._turns]
+        if b"generatecontent" in head:
+            answered = body.count(b'"functionResponse"') + body.count(b'"function_response"')
+            answer = self._gemini[b":streamgeneratecontent" in head, answered < self._turns]
+        else:
+            answered = body.count(b'"role":"tool"') + body.count(b'"role": "tool"')
+            streamed = b'"stream":true' in body or b'"stream": true' in body
+            answer = self._answers[streamed, answered < self._turns]
         if self._latency:
             asyncio.get_running_loop().call_later(self._latency, self._answer, answer)
         else:

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import Any
 
 import anyio
-from _agents import agent_of, agent_tools
+from _agents import agent_tools
 from _provider import provider
 from _report import Report, Settings, report
 

@@ -403,7 +403,8 @@ class RouteContract(Route, ModelContract):
         assert (sent["store"], sent["instructions"]) == (False, "Be brief.")
         assert sent["include"] == ["reasoning.encrypted_content"]
         assert deltas == [TextDelta(text="Look"), TextDelta(text="ing.")]
-        untimed = {"latency": None, "time_to_first_token": None}
+        # litellm counts the same in other words where it streams.
+        untimed: dict[str, Any] = {"latency": None, "time_to_first_token": None, "reported_usage": {}}
         assert streamed.model_copy(update=untimed) == whole.model_copy(update=untimed)
         assert (whole.message.text, whole.message.tool_calls[0].id) == ("Looking.", "a")
         assert (whole.stop_reason, whole.model, whole.provider_id) == ("tool_calls", "openai/gpt-5-mini", "resp_1")
@@ -429,6 +430,11 @@ class RouteContract(Route, ModelContract):
             _, reply = await read(self.model_at(f"{server.url}/v1"))
         assert reply.message.text == "half \U0001f600, lone \ufffd!"
         reply.model_dump_json()
+
+    async def test_a_stream_of_nothing_but_its_end_is_an_error_that_may_pass(self) -> None:
+        async with canned(b"data: [DONE]\n\n", content_type="text/event-stream") as server:
+            with pytest.raises(ModelConnectionError, match="broke off"):
+                await read(self.model_at(f"{server.url}/v1"))
 
     async def test_bytes_that_are_no_text_are_an_error_that_may_pass(self) -> None:
         async with canned(chunk(b"bytes \xff\xfe"), content_type="text/event-stream") as server:

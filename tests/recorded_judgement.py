@@ -54,7 +54,7 @@ def _between(said: Said, expected: Said, reply: Reply) -> dict[str, tuple[object
     pieces = _comparable(said.pieces)
     if expected.signatures or any(piece[:2] == ("call", None) for piece in expected.pieces):
         # Gemini's calls have no ids, and its signatures no blocks: both are given a place by whoever reads them.
-        pieces = [("call", None, *piece[2:]) if piece[0] == "call" else piece for piece in pieces if piece[0] != "own"]
+        pieces = [("call", None, *piece[2:]) if piece[0] == "call" else piece for piece in pieces]
     pairs: dict[str, tuple[object, object]] = {
         "pieces": (pieces, _comparable(expected.pieces)),
         "cited": (said.cited, expected.cited),
@@ -86,7 +86,7 @@ def _without_nulls(value: Any) -> Any:
 def spoken(recording: Recording, route: Route) -> bool:
     """Whether a route speaks a recording's interface at all."""
     if route == "native":
-        return recording.wire != "gemini"
+        return True
     # litellm speaks Ollama's own interface, and asks DeepSeek in Chat Completions whatever it was to be asked in.
     return recording.provider != "ollama" and (recording.wire, recording.provider) != ("responses", "deepseek")
 
@@ -137,6 +137,16 @@ _LOSSES = (
         frozenset({"pieces"}),
         "drops pieces of a stream in which there is nothing but encrypted reasoning",
         lambda recording, said: recording.provider == "openrouter" and recording.streamed and _has(said, "own"),
+    ),
+    _Loss(
+        frozenset({"cited"}),
+        "does not say which words Google's sources are for",
+        lambda recording, said: recording.wire == "gemini" and isinstance(said, Said) and bool(said.cited),
+    ),
+    _Loss(
+        frozenset({"pieces"}),
+        "drops code that Google's models wrote and ran",
+        lambda recording, said: recording.wire == "gemini" and _has(said, "own"),
     ),
     _Loss(
         frozenset({"error"}),

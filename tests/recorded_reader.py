@@ -13,9 +13,11 @@ from typing import Any
 from agentcore.errors import BadRequest, ModelError, ModelUnavailable
 from agentcore.llm import Reply
 from agentcore.messages import (
+    ImageBlock,
     ProviderBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -68,8 +70,11 @@ def said_by(reply: Reply) -> Said:
     """Put a reply of ours in the same form."""
     pieces: list[Piece] = []
     cited: list[tuple[str, Any]] = []
+    picture: str | None = None
     for block in reply.message.content:
-        if isinstance(block, TextBlock):
+        if isinstance(block, ImageBlock):
+            picture = block.data
+        if isinstance(block, TextBlock | RefusalBlock):
             pieces.append(("text", block.text))
         elif isinstance(block, ThinkingBlock):
             pieces.append(("thinking", block.text, block.signature))
@@ -81,9 +86,16 @@ def said_by(reply: Reply) -> Said:
             pieces.append(("call", block.id, block.name, block.arguments))
         elif isinstance(block, ProviderBlock):
             data: Any = block.data
+            kind = data.get("type") if block.provider == "gemini" else None
+            if data.get("type") == "image_generation_call" and picture is not None:
+                data = {**data, "result": picture}
             if data.get("type") == "cited_text":
                 cited += _cited(pieces[-1][1], data)
-            else:
+            elif kind == "part":
+                # An empty part is there for its signature alone, which is looked for elsewhere.
+                pieces += [("own", data["part"])] if data["part"].keys() - {"text", "thoughtSignature"} else []
+            elif block.provider != "gemini":
+                # Signatures have a check of their own, and so has what is said of sources.
                 pieces.append(("own", data))
     used = reply.usage
     counts = (
@@ -224,12 +236,18 @@ def _anthropic(response: Any, events: list[dict[str, Any]]) -> Said:
                 pieces.append(("call", block["id"], block["name"], block["input"]))
             case _:
                 pieces.append(("own", block))
+    if response.get("container"):
+        pieces.append(("own", {"type": "container", **response["container"]}))
     usage: dict[str, Any] = response["usage"]
     details: dict[str, Any] = usage.get("output_tokens_details") or {}
-    read, wrote = usage["cache_read_input_tokens"], usage["cache_creation_input_tokens"]
     thought = details.get("thinking_tokens", 0)
+    own = [run for run in usage.get("iterations") or () if run["type"] != "advisor_message"] or [usage]
+    fresh, read, wrote, written = (
+        sum(run[name] for run in own)
+        for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+    )
     stop = {"end_turn": "end", "tool_use": "tool_calls", "max_tokens": "length"}[response["stop_reason"]]
-    counts = (usage["input_tokens"] + read + wrote, usage["output_tokens"], read, wrote, thought)
+    counts = (fresh + read + wrote, written, read, wrote, thought)
     return Said(pieces, cited, stop, counts, response["model"], response["id"])
 
 
@@ -251,6 +269,8 @@ def _anthropic_whole(events: list[dict[str, Any]]) -> dict[str, Any]:
                         written += delta["partial_json"]
                     case "citations_delta":
                         block["citations"] = (block.get("citations") or []) + [delta["citation"]]
+                    case "compaction_delta":
+                        block["content"] = (block.get("content") or "") + (delta["content"] or "")
                     case kind:
                         name = kind.removesuffix("_delta")
                         block[name] = block.get(name, "") + delta[name]
@@ -314,6 +334,8 @@ def _gemini(response: Any, events: list[dict[str, Any]]) -> Said:
                 pieces.append(("thinking", part["text"], None))
             elif "text" in part:
                 pieces.append(("text", part["text"]))
+            elif "inlineData" not in part:
+                pieces.append(("own", part))
     calls = any(piece[0] == "call" for piece in pieces)
     reason = last["candidates"][0]["finishReason"]
     thought = usage.get("thoughtsTokenCount", 0)
@@ -325,4 +347,9 @@ def _gemini(response: Any, events: list[dict[str, Any]]) -> Said:
         thought,
     )
     stop = "tool_calls" if calls else {"STOP": "end", "MAX_TOKENS": "length"}[reason]
-    return Said(pieces, [], stop, counts, last["modelVersion"], last["responseId"], signatures)
+    grounding: dict[str, Any] = last["candidates"][0].get("groundingMetadata") or {}
+    cited = [
+        (support["segment"]["text"], [grounding["groundingChunks"][at] for at in support["groundingChunkIndices"]])
+        for support in grounding.get("groundingSupports") or ()
+    ]
+    return Said(pieces, cited, stop, counts, last["modelVersion"], last["responseId"], signatures)

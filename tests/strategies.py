@@ -67,6 +67,7 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 from agentcore.messages import (
+    AudioBlock,
     Block,
     DocumentBlock,
     ImageBlock,
@@ -74,6 +75,7 @@ from agentcore.messages import (
     ProviderBlock,
     ReasoningBlock,
     RedactedThinkingBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -126,11 +128,13 @@ _result_blocks: st.SearchStrategy[Any] = (
     | _values(DocumentBlock, data=st.just("aGk="), media_type=st.just("application/pdf"), name=_maybe_words)
     | _values(DocumentBlock, url=_words)
 )
-_unknown_blocks: st.SearchStrategy[Any] = _values(UnknownBlock, type=st.sampled_from(["audio", "video"]))
+_unknown_blocks: st.SearchStrategy[Any] = _values(UnknownBlock, type=st.sampled_from(["hologram", "video"]))
 blocks: st.SearchStrategy[Block] = st.one_of(
     _result_blocks,
     _unknown_blocks,
     _values(ThinkingBlock, text=_words, signature=_maybe_words),
+    _values(AudioBlock, data=st.just("aGk="), media_type=_maybe_words, transcript=_words, id=_maybe_words),
+    _values(RefusalBlock, text=_words),
     _values(RedactedThinkingBlock, data=_words),
     _values(ReasoningBlock, id=_words, summary=st.tuples(_words), encrypted_content=_maybe_words),
     _values(ToolCallBlock, id=_words, name=_words, arguments=_objects | _words),

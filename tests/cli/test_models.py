@@ -100,8 +100,8 @@ def test_with_a_key_the_model_is_taken_and_the_key_not_recorded(name: str) -> No
 def test_without_key_and_litellm_both_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(UsageError) as raised:
-        agent_for(settings(AGENTCORE_MODEL="gemini/x"))
-    assert "set the environment variable GEMINI_API_KEY" in str(raised.value)
+        agent_for(settings(AGENTCORE_MODEL="cohere/x"))
+    assert "set the environment variable COHERE_API_KEY" in str(raised.value)
     assert "agentcore-runtime[litellm]" in str(raised.value)
 
 

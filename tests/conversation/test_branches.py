@@ -70,9 +70,9 @@ async def test_a_point_inside_a_batch_is_refused_and_the_nearest_one_named(tmp_p
     llm = ScriptedLLM([calls(call("ping", n=1), call("ping", n=2)), say("done")])
     async with Conversation(Agent(llm=llm, tools=[ping]), tmp_path) as conversation:
         await conversation.run("go")
-        reentrancy = next(event.seq for event in conversation.state.events if event.kind == "action")
+        inside = next(event.seq for event in conversation.state.events if event.kind == "action")
         with pytest.raises(RewindRefused) as caught:
-            await conversation.rewind(to=reentrancy)
+            await conversation.rewind(to=inside)
         assert caught.value.nearest is not None
         await conversation.rewind(to=caught.value.nearest)
         with pytest.raises(RewindRefused, match="no such event"):

@@ -35,14 +35,14 @@ def answers(conversation: Conversation) -> list[ObservationEvent | AgentErrorEve
 
 async def test_calls_that_share_nothing_overlap(tmp_path: Path) -> None:
     together = anyio.Event()
-    reentrancy = 0
+    inside = 0
 
     @tool(resources=())
     async def meet() -> str:
         """Wait for the others."""
-        nonlocal reentrancy
-        reentrancy += 1
-        if reentrancy == 3:
+        nonlocal inside
+        inside += 1
+        if inside == 3:
             together.set()
         await together.wait()
         return "met"
@@ -76,7 +76,7 @@ def _file(action: Any, root: str) -> tuple[Resource, ...]:
 
 
 async def test_calls_on_different_files_overlap_and_on_one_file_do_not(tmp_path: Path) -> None:
-    reentrancy: set[str] = set()
+    inside: set[str] = set()
     most = 0
     gate = anyio.Event()
 
@@ -84,13 +84,13 @@ async def test_calls_on_different_files_overlap_and_on_one_file_do_not(tmp_path:
     async def edit(path: str) -> str:
         """Edit."""
         nonlocal most
-        assert path not in reentrancy
-        reentrancy.add(path)
-        most = max(most, len(reentrancy))
-        if len(reentrancy) == 2:
+        assert path not in inside
+        inside.add(path)
+        most = max(most, len(inside))
+        if len(inside) == 2:
             gate.set()
         await gate.wait()
-        reentrancy.remove(path)
+        inside.remove(path)
         return path
 
     llm = ScriptedLLM([calls(call("edit", path="a"), call("edit", path="a"), call("edit", path="b")), say("done")])
@@ -136,17 +136,17 @@ async def test_the_model_sees_answers_in_the_order_of_the_calls_whatever_order_t
 
 
 async def test_no_more_calls_run_at_once_than_the_agent_allows(tmp_path: Path) -> None:
-    reentrancy = most = 0
+    inside = most = 0
 
     @tool(resources=())
     async def count() -> str:
         """Count."""
-        nonlocal reentrancy, most
-        reentrancy += 1
-        most = max(most, reentrancy)
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
         for _ in range(5):
             await anyio.lowlevel.checkpoint()
-        reentrancy -= 1
+        inside -= 1
         return "ok"
 
     llm = ScriptedLLM([calls(*[call("count") for _ in range(7)]), say("done")])

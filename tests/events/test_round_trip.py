@@ -80,7 +80,7 @@ NEWER: dict[str, dict[str, Any]] = {
     },
     "a block": {
         "kind": "message",
-        "message": {"role": "user", "content": [{"type": "audio", "data": "aGk=", "rate": 16000}], "channel": "phone"},
+        "message": {"role": "user", "content": [{"type": "video", "data": "aGk=", "rate": 16000}], "channel": "phone"},
     },
     "a field of a block": {
         "kind": "message",
@@ -90,7 +90,7 @@ NEWER: dict[str, dict[str, Any]] = {
         "kind": "observation",
         "tool_name": "t",
         "call_id": "c",
-        "content": [{"type": "audio", "data": "aGk="}],
+        "content": [{"type": "video", "data": "aGk="}],
     },
     "a fact": {"kind": "conversation_state_update", "update": {"fact": "mood", "mood": "good", "n": [1, 2.5]}},
     "a field of a fact": {"kind": "conversation_state_update", "update": {"fact": "title", "title": "T", "by": "me"}},

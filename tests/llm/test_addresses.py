@@ -107,7 +107,7 @@ def test_a_server_where_its_provider_always_is_is_on_this_machine_too() -> None:
 
 @pytest.mark.parametrize(
     ("model", "variable"),
-    [("openai/x", "OPENAI_BASE_URL"), ("cohere/x", "COHERE_API_BASE"), ("gemini/x", "GEMINI_BASE_URL")],
+    [("openai/x", "OPENAI_BASE_URL"), ("cohere/x", "COHERE_API_BASE"), ("gemini/x", "GOOGLE_GEMINI_BASE_URL")],
 )
 def test_an_address_of_the_environment_is_allowed(model: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, "https://gateway.example/v1/")

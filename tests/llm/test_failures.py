@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -7,9 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.errors import BadRequest, ModelError, ModelUnavailable, RateLimited
+from agentcore.errors import (
+    AuthenticationError,
+    BadRequest,
+    ContentPolicy,
+    ContextWindowExceeded,
+    ModelError,
+    ModelUnavailable,
+    RateLimited,
+)
 from agentcore.llm import LLM
-from agentcore.llm.failures import Refusal, model_error, refused_in_stream, seconds_to_wait
+from agentcore.llm.error_bodies import delay_in_body, said_in_body, seconds_to_wait
+from agentcore.llm.failures import Refusal, model_error, refused_in_stream
 
 GROQ = LLM(model="groq/m")
 
@@ -71,3 +81,175 @@ def test_how_long_to_wait_is_a_number_of_seconds_or_not_known(said: str, seconds
 def test_no_wait_that_a_server_asks_for_is_an_error(said: str) -> None:
     seconds = seconds_to_wait({"retry-after": said})
     assert seconds is None or seconds >= 0
+
+
+GEMINI = LLM(model="gemini/gemini-2.5-flash")
+MINUTE: dict[str, Any] = {
+    "error": {
+        "code": 429,
+        "message": "You exceeded your current quota, please check your plan and billing details. For more information on "
+        "this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits. Please retry in 26.04s.",
+        "status": "RESOURCE_EXHAUSTED",
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"}],
+            },
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "26s"},
+        ],
+    }
+}
+DAY = json.loads(json.dumps(MINUTE).replace("PerMinute", "PerDay"))
+
+
+@pytest.mark.parametrize("body", [MINUTE, [MINUTE]])
+def test_a_limit_of_a_minute_passes_after_the_time_that_google_names(body: Any) -> None:
+    said, codes = said_in_body(body)
+    refused = model_error(Refusal(status=429, said=said, codes=codes, retry_after=delay_in_body(body)), GEMINI)
+    assert isinstance(refused, RateLimited)
+    assert (refused.retryable, refused.retry_after) == (True, 26.0)
+    assert "rate limit is reached" in str(refused)
+    streamed = refused_in_stream(GEMINI, body)
+    assert (streamed.retryable, streamed.retry_after) == (True, 26.0)
+
+
+def test_a_limit_of_a_day_does_not_pass_while_anybody_waits() -> None:
+    refused = refused_in_stream(GEMINI, DAY)
+    assert isinstance(refused, RateLimited)
+    assert not refused.retryable
+    assert "limit of a day" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ({"error": {"message": "Rate limit reached. Please try again in 20ms."}}, 0.02),
+        ({"error": {"message": "Please retry in 3s."}}, 3.0),
+        ({"error": {"message": "x", "details": [{"retryDelay": "0.5s"}, "odd", 7]}}, 0.5),
+        ({"error": {"message": "x", "details": [{"retryDelay": "soon"}]}}, None),
+        ({"error": "slow down"}, None),
+        ([], None),
+        ("slow down", None),
+    ],
+)
+def test_the_time_to_try_again_is_read_from_a_body_where_it_says_one(body: Any, seconds: float | None) -> None:
+    assert delay_in_body(body) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "codes", "kind", "words"),
+    [
+        (
+            429,
+            "You exceeded your current quota, please check your plan and billing details.",
+            "insufficient_quota",
+            RateLimited,
+            "no credit left",
+        ),
+        (
+            429,
+            "Your prepayment credits are depleted. Manage your project and billing.",
+            "RESOURCE_EXHAUSTED",
+            RateLimited,
+            "no credit left",
+        ),
+        (
+            403,
+            "Your account is suspended, exceeded_current_quota_error",
+            "exceeded_current_quota_error",
+            RateLimited,
+            "no credit left",
+        ),
+        (
+            400,
+            "Your credit balance is too low to access the Anthropic API.",
+            "invalid_request_error",
+            RateLimited,
+            "no credit left",
+        ),
+        (402, "Insufficient Balance", "", RateLimited, "no credit left"),
+        (
+            403,
+            'openai/x requires moderation on OpenRouter. Your input was flagged for "violence".',
+            "",
+            ContentPolicy,
+            "refused the content",
+        ),
+        (
+            400,
+            "Invalid prompt: it may violate our usage policy.",
+            "invalid_prompt",
+            ContentPolicy,
+            "refused the content",
+        ),
+        (
+            403,
+            "Country, region, or territory not supported",
+            "unsupported_country_region_territory",
+            AuthenticationError,
+            "does not serve the place",
+        ),
+        (
+            400,
+            "User location is not supported for the API use.",
+            "FAILED_PRECONDITION",
+            AuthenticationError,
+            "does not serve the place",
+        ),
+        (
+            400,
+            "Incorrect API key provided: xa***. Get one from https://console.x.ai.",
+            "",
+            AuthenticationError,
+            "did not accept the key in LLM(api_key=...)",
+        ),
+        (
+            400,
+            "API key not valid. Please pass a valid API key.",
+            "INVALID_ARGUMENT API_KEY_INVALID",
+            AuthenticationError,
+            "did not accept the key",
+        ),
+    ],
+)
+def test_a_refusal_is_told_for_what_it_is_and_not_for_its_status(
+    status: int, said: str, codes: str, kind: type[ModelError], words: str
+) -> None:
+    refused = model_error(Refusal(status=status, said=said, codes=codes), LLM(model="xai/m", api_key="sk-any-key"))
+    assert type(refused) is kind
+    assert words in str(refused)
+    assert said in str(refused)
+    assert not refused.retryable
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (400, "request (4390 tokens) exceeds the available context size (4096 tokens), try increasing it"),
+        (500, "Context size has been exceeded."),
+        (400, "This model's maximum prompt length is 131072 but the request contains 140000 tokens."),
+        (400, "Invalid request: Your request exceeded model token limit: 262144 (requested: 300000)"),
+        (400, "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 98304]"),
+        (400, "Input length 40000 exceeds the maximum allowed length 32768."),
+        (400, "Input length 40000 exceeds the maximum length 32768."),
+        (
+            413,
+            "Request too large for model `m` on tokens per minute: Limit 6000, Requested 7000, please reduce your message size and try again.",
+        ),
+        (400, "Prompt exceeds max length"),
+        (422, "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4097. Given: 4090 and 2048"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+        (400, "Unable to submit request because the input token count is 40000 but model only supports up to 32768."),
+    ],
+)
+def test_a_request_that_is_too_long_is_known_by_the_words_of_each_server(status: int, said: str) -> None:
+    refused = model_error(Refusal(status=status, said=said), GROQ)
+    assert type(refused) is ContextWindowExceeded
+    assert not refused.retryable
+    assert "Condense or shorten it" in str(refused)
+
+
+def test_a_key_that_is_not_accepted_says_where_it_is_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "gsk-of-the-test")
+    refused = model_error(Refusal(status=401, said="Invalid API Key"), GROQ)
+    assert "the key in GROQ_API_KEY (Invalid API Key). Check that it is complete" in str(refused)

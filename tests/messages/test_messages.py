@@ -51,10 +51,10 @@ def test_a_damaged_block_is_no_unknown_block(block: str) -> None:
 
 
 def test_a_block_of_an_unknown_type_keeps_its_fields() -> None:
-    stored = '{"role":"user","content":[{"type":"audio","data":"aGk=","rate":16000}]}'
+    stored = '{"role":"user","content":[{"type":"video","data":"aGk=","rate":16000}]}'
     (block,) = Message.model_validate_json(stored).content
     assert isinstance(block, UnknownBlock)
-    assert block.model_dump() == {"type": "audio", "data": "aGk=", "rate": 16000}
+    assert block.model_dump() == {"type": "video", "data": "aGk=", "rate": 16000}
 
 
 def test_a_document_is_stored_as_a_block_of_its_own_type() -> None:

@@ -17,7 +17,7 @@ STAMP = {"id": "ev_1", "timestamp": "2026-01-01T00:00:00Z", "source": "user", "c
 
 NEWER: list[dict[str, Any]] = [
     {"kind": "dream", "about": {"sheep": [1, 2.5, None, "żółw"]}, "group": 8, "crc": "00000000"},
-    {"kind": "message", "message": {"role": "user", "content": [{"type": "audio", "data": "aGk="}], "mood": "good"}},
+    {"kind": "message", "message": {"role": "user", "content": [{"type": "video", "data": "aGk="}], "mood": "good"}},
     {"kind": "conversation_state_update", "update": {"fact": "weather", "rain": True}},
     {"kind": "pause", "because": {"of": "tea"}},
     {"kind": "dream", "large": "x" * 70_000, "looks like": "blob:sha256:0"},

@@ -10,8 +10,8 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
-from agentcore.llm import CallContext, Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
-from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolSchema
+from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
+from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.tools import AnyTool, MaskBlock, describe_call, read_call
 
 __all__ = ["Call", "StepOutcome", "take_step"]
@@ -78,7 +78,7 @@ async def take_step(
     began = clock()
     async with agent.llm.stream(messages, schemas, context=context) as deltas:
         async for delta in deltas:
-            await on_delta(_check(agent, delta, TextDelta, ReasoningDelta, ToolCallDelta, ResetDelta))
+            await on_delta(_check(agent, delta, TextDelta, ReasoningDelta, RefusalDelta, ToolCallDelta, ResetDelta))
         reply = _check(agent, deltas.reply, Reply)
     usage = UsageEvent(
         reply_id=reply_id,
@@ -107,7 +107,7 @@ def _check(agent: Agent, given: _Given, *kinds: type) -> _Given:
 
 
 def _shape(reply: Reply) -> Shape:
-    if reply.message.text.strip():
+    if reply.message.text.strip() or any(isinstance(block, ImageBlock | AudioBlock) for block in reply.message.content):
         return "content"
     return "reasoning_only" if any(not isinstance(block, TextBlock) for block in reply.message.content) else "empty"
 

@@ -43,7 +43,7 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
 )
-from agentcore.messages import Block, TextBlock
+from agentcore.messages import Block, RefusalBlock, TextBlock
 from agentcore.usage import Usage
 
 __all__ = ["View"]
@@ -361,4 +361,4 @@ def _counts(output: Output) -> bool:
 
 def _words_in(blocks: Iterable[Block]) -> str:
     """Give the words as deltas say them: without anything between two blocks."""
-    return "".join(block.text for block in blocks if isinstance(block, TextBlock))
+    return "".join(block.text for block in blocks if isinstance(block, TextBlock | RefusalBlock))

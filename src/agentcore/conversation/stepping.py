@@ -26,7 +26,7 @@ from agentcore.events import (
     StatusChanged,
 )
 from agentcore.ids import new_id
-from agentcore.llm import CallContext, Delta, ReasoningDelta, ResetDelta, RetryReport, TextDelta
+from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, ResetDelta, RetryReport, TextDelta
 from agentcore.messages import Message
 from agentcore.tools import ToolSnapshot
 
@@ -166,7 +166,7 @@ class Stepper:
         voice = self._voice
         assert voice is not None
         match delta:
-            case TextDelta():
+            case TextDelta() | RefusalDelta():
                 voice.say("text", delta.text)
             case ReasoningDelta():
                 voice.say("reasoning", delta.text)

@@ -5,6 +5,7 @@ from agentcore.llm.concurrency import AdaptiveLimiter as AdaptiveLimiter
 from agentcore.llm.concurrency import LimitedModel as LimitedModel
 from agentcore.llm.deltas import Delta as Delta
 from agentcore.llm.deltas import ReasoningDelta as ReasoningDelta
+from agentcore.llm.deltas import RefusalDelta as RefusalDelta
 from agentcore.llm.deltas import ResetDelta as ResetDelta
 from agentcore.llm.deltas import TextDelta as TextDelta
 from agentcore.llm.deltas import ToolCallDelta as ToolCallDelta
@@ -32,6 +33,7 @@ from agentcore.llm.recording import ModelFactory as ModelFactory
 from agentcore.llm.recording import register_model as register_model
 from agentcore.llm.recording import restore_model as restore_model
 from agentcore.llm.reply import Reply as Reply
+from agentcore.llm.reply import TokenLogprob as TokenLogprob
 from agentcore.llm.retry import RetryingModel as RetryingModel
 from agentcore.llm.retry import RetryPolicy as RetryPolicy
 from agentcore.llm.router import RouterLLM as RouterLLM

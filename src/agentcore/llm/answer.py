@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agentcore.errors import ModelConnectionError
+from agentcore.llm.catalog import Surcharges
 from agentcore.llm.deltas import Delta
+from agentcore.llm.reply import TokenLogprob
 from agentcore.messages import Message
 from agentcore.usage import Usage
 
-__all__ = ["Answer", "Reader", "broken_off"]
+__all__ = ["Answer", "Reader", "TokenLogprob", "broken_off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,11 @@ class Answer:
     model: str | None
     provider_id: str | None
     reported_cost: float | None = None
+    surcharges: Surcharges = field(default_factory=Surcharges)
+    reported_usage: dict[str, Any] | None = None
+    """What the provider counted, in its own words."""
+    service_tier: str | None = None
+    logprobs: tuple[TokenLogprob, ...] | None = None
 
 
 class Reader(Protocol):

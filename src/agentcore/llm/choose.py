@@ -38,6 +38,6 @@ def _route(settings: LLMSettings) -> Model:
 
 async def holds_to_schemas(settings: LLMSettings) -> bool:
     """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
-    if not goes_native(settings) or settings.provider not in HOSTS or HOSTS[settings.provider].wire != "chat":
+    if not goes_native(settings) or settings.provider not in HOSTS or HOSTS[settings.provider].wire == "anthropic":
         return False
     return settings.native_tool_calling and (await model_info(settings)).features.response_schema is True

@@ -12,9 +12,17 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from agentcore._value import VERBATIM, Value, Verbatim
-from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock
+from agentcore.messages import (
+    AudioBlock,
+    Message,
+    ReasoningBlock,
+    RefusalBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 
-__all__ = ["Delta", "ReasoningDelta", "ResetDelta", "TextDelta", "ToolCallDelta", "deltas_of"]
+__all__ = ["Delta", "ReasoningDelta", "RefusalDelta", "ResetDelta", "TextDelta", "ToolCallDelta", "deltas_of"]
 
 
 class TextDelta(Value):
@@ -28,6 +36,13 @@ class ReasoningDelta(Value):
     """More thinking, in words."""
 
     type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
+    text: str
+
+
+class RefusalDelta(Value):
+    """More of the words in which the model refuses."""
+
+    type: Annotated[Literal["refusal"], VERBATIM] = "refusal"
     text: str
 
 
@@ -50,7 +65,7 @@ class ResetDelta(Value):
     """What went wrong, for a person to read."""
 
 
-Delta = Annotated[TextDelta | ReasoningDelta | ToolCallDelta | ResetDelta, Field(discriminator="type")]
+Delta = Annotated[TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | ResetDelta, Field(discriminator="type")]
 """One piece of a reply that is being said."""
 
 
@@ -60,8 +75,17 @@ def deltas_of(message: Message) -> Iterator[Delta]:
     for block in message.content:
         if isinstance(block, TextBlock):
             yield TextDelta(text=block.text)
+        elif isinstance(block, AudioBlock):
+            if block.transcript:
+                yield TextDelta(text=block.transcript)
+        elif isinstance(block, RefusalBlock):
+            yield RefusalDelta(text=block.text)
         elif isinstance(block, ThinkingBlock):
-            yield ReasoningDelta(text=block.text)
+            if block.text:
+                yield ReasoningDelta(text=block.text)
+        elif isinstance(block, ReasoningBlock):
+            if block.summary:
+                yield ReasoningDelta(text=block.words)
         elif isinstance(block, ToolCallBlock):
             written = block.arguments if isinstance(block.arguments, str) else json.dumps(block.arguments)
             yield ToolCallDelta(index=calls, id=block.id, name=block.name, arguments=written)

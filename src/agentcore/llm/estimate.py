@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from agentcore.messages import (
+    AudioBlock,
     Block,
     DocumentBlock,
     ImageBlock,
     Message,
     ReasoningBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -53,8 +55,10 @@ def estimate_tokens(messages: Sequence[Message], tools: Sequence[ToolSchema] = (
 def _size(block: Block) -> tuple[int, int]:
     """Give a block's characters, and the tokens of its pictures and documents."""
     match block:
-        case TextBlock() | ThinkingBlock():
+        case TextBlock() | ThinkingBlock() | RefusalBlock():
             return len(block.text), 0
+        case AudioBlock():
+            return len(block.transcript), 0  # its words are what goes back
         case ImageBlock():
             return 0, _IMAGE_TOKENS
         case DocumentBlock():

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -28,7 +27,9 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
+from agentcore.llm.error_bodies import delay_in_body, find_error, said_in_body
 from agentcore.llm.keys import hide, key_variables
+from agentcore.llm.overflow import says_too_long
 from agentcore.llm.settings import LLMSettings
 
 __all__ = [
@@ -36,18 +37,11 @@ __all__ = [
     "cut",
     "model_error",
     "no_connection",
+    "no_reply",
     "refused_in_stream",
-    "said_in_body",
-    "said_in_json",
-    "seconds_to_wait",
     "which_key",
 ]
 
-_TOO_LONG = re.compile(
-    r"context.?length|context.?window|maximum context|prompt is too long|input is too long|exceed\w* the maximum number of"
-    r" tokens|too many (?:input )?tokens|request_too_large|reduce the length of the messages|exceed context limit",
-    re.IGNORECASE,
-)
 _OUT_OF_ORDER = re.compile(
     r"tool_use.{0,80}tool_result|tool_result.{0,80}tool_use|tool_calls?.{0,80}must be followed|must be a response to a "
     r"prece+ding message|No tool call found|No tool output found|roles must alternate|function call turn comes "
@@ -55,15 +49,25 @@ _OUT_OF_ORDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REFUSED = re.compile(
-    r"content.?polic|content.?management|content_filter|safety (?:system|polic)|moderation", re.IGNORECASE
+    r"content.?polic|content.?management|content_filter|safety (?:system|polic)|moderation|invalid_prompt|was flagged",
+    re.IGNORECASE,
 )
 _NOT_A_CALL = re.compile(r"tool_use_failed|MALFORMED_FUNCTION_CALL")
 _NO_CREDIT = re.compile(
-    r"insufficient_quota|exceeded your current quota|credit balance|insufficient credits|billing", re.IGNORECASE
+    r"insufficient_quota|exceeded_current_quota|credit balance|credits? (?:is|are) depleted|insufficient (?:credits|balance)",
+    re.IGNORECASE,
 )
+_MAYBE_NO_CREDIT = re.compile(r"exceeded your current quota|billing", re.IGNORECASE)
+"""What Google says of limits per minute as well; then it names a time, or its own word for a limit."""
+_A_LIMIT = re.compile(r"RESOURCE_EXHAUSTED")
+_OF_THE_DAY = re.compile(r"PerDay")
 _NO_KEY = re.compile(
     r"api_key client option must be set|missing (?:.{0,30})api.?key|no api.?key|credentials", re.IGNORECASE
 )
+_WRONG_KEY = re.compile(
+    r"incorrect api key|api key not valid|invalid api.?key|API_KEY_INVALID|invalid_api_key", re.IGNORECASE
+)
+_NOT_SERVED = re.compile(r"unsupported_country|(?:country|user location).{0,40} not (?:\w+ )?supported", re.IGNORECASE)
 _STATUS_OF_TYPE = {
     "authentication_error": 401,
     "invalid_request_error": 400,
@@ -81,6 +85,7 @@ _STATUS_OF_TYPE = {
 
 _NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 _LONGEST = 2_000
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +110,23 @@ class Refusal:
         return bool(pattern.search(self.said) or pattern.search(self.codes))
 
 
+def _has_no_credit(told: Refusal) -> bool:
+    if told.status == 402 or (told.status in {400, 403, 429} and told.tells(_NO_CREDIT)):
+        return True
+    passes = told.retry_after is not None or told.tells(_A_LIMIT)
+    return told.status == 429 and told.tells(_MAYBE_NO_CREDIT) and not passes
+
+
+def _is_of_the_day(told: Refusal) -> bool:
+    return told.status == 429 and told.tells(_OF_THE_DAY)
+
+
 _RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
     # The first that holds decides. Words before status: what is too long comes as 400, 413 and 500.
     (
-        lambda told: told.status in {400, 413, 422, 500, None} and told.tells(_TOO_LONG),
+        lambda told: told.status in {400, 413, 422, 500, None} and says_too_long(told.said, told.codes),
         ContextWindowExceeded,
-        "the conversation is longer than the model can read ({said})",
+        "the conversation is longer than the model can read ({said}). Condense or shorten it, or choose one that reads more.",
     ),
     (lambda told: "before any terminal event" in told.said, ModelConnectionError, "the reply broke off ({said})"),
     (
@@ -125,25 +141,33 @@ _RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
         "the model made a call that its provider does not pass on ({said})",
     ),
     (
-        lambda told: told.status in {401, 403} or told.tells(_NO_KEY),
-        AuthenticationError,
-        "{key} ({said})",
-    ),
-    (
-        lambda told: told.status == 402 or (told.status == 429 and told.tells(_NO_CREDIT)),
+        _has_no_credit,
         RateLimited,
         "the account has no credit left ({said})",
     ),
+    (
+        lambda told: told.status in {400, 403, 422} and told.tells(_REFUSED),
+        ContentPolicy,
+        "the provider refused the content ({said})",
+    ),
+    (
+        lambda told: told.status in {400, 403} and told.tells(_NOT_SERVED),
+        AuthenticationError,
+        "the provider does not serve the place that this request comes from ({said}). Choose another provider.",
+    ),
+    (
+        lambda told: (
+            told.status in {401, 403} or told.tells(_NO_KEY) or (told.status == 400 and told.tells(_WRONG_KEY))
+        ),
+        AuthenticationError,
+        "{key}",
+    ),
+    (_is_of_the_day, RateLimited, "the provider's limit of a day is reached ({said})"),
     (lambda told: told.status == 429, RateLimited, "the provider's rate limit is reached ({said})"),
     (
         lambda told: told.status in {408, 504} or told.timed_out,
         ModelTimeout,
         "the provider took too long ({said})",
-    ),
-    (
-        lambda told: told.status in {400, 422} and told.tells(_REFUSED),
-        ContentPolicy,
-        "the provider refused the content ({said})",
     ),
     (
         lambda told: told.status == 404,
@@ -170,7 +194,7 @@ def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
     said = cut(hide(told.said, settings))
     request_id = None if told.request_id is None else hide(told.request_id, settings)
     kind, template = next((kind, template) for holds, kind, template in _RULES if holds(told))
-    sentence = template.replace("{key}", which_key(settings)).replace("{said}", said)
+    sentence = template.replace("{key}", which_key(settings, "{said}")).replace("{said}", said)
     request = "" if request_id is None else f" [request {request_id}]"
     failure = kind(
         f"{settings.model}: {sentence}{request}",
@@ -179,7 +203,7 @@ def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
         retry_after=told.retry_after,
         request_id=request_id,
     )
-    if told.status == 402 or (kind is RateLimited and told.tells(_NO_CREDIT)):
+    if kind is RateLimited and (_has_no_credit(told) or _is_of_the_day(told)):
         failure.retryable = False
     return failure
 
@@ -187,6 +211,10 @@ def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
 def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
     """Say what an error in the middle of a stream, or in a body that came with status 200, means."""
     said, codes = said_in_body(error)
+    if isinstance(error, list) and error:
+        error = error[0]
+    if isinstance(error, dict) and isinstance(inside := error.get("error"), dict):
+        error = inside
     given = [error.get(name) for name in ("status_code", "code")] if isinstance(error, dict) else []
     status = next(
         (int(code) for code in given if isinstance(code, int) or (isinstance(code, str) and code.isdigit())), None
@@ -194,7 +222,22 @@ def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
     if status is None:
         # A provider that gives up in the middle mostly says no more than that: it may pass.
         status = next((_STATUS_OF_TYPE[word] for word in codes.split() if word in _STATUS_OF_TYPE), 500)
-    return model_error(Refusal(status=status, said=said or "without a reason", codes=codes), settings)
+    told = Refusal(status=status, said=said or "without a reason", codes=codes, retry_after=delay_in_body(error))
+    return model_error(told, settings)
+
+
+def no_reply(settings: LLMSettings, body: dict[str, Any]) -> ModelError:
+    """Say what a body means that came with status 200 and is no reply: an error in some shape, or something else."""
+    if error := find_error(body):
+        return refused_in_stream(settings, error)
+    if not body:
+        return ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+    shown = hide(json.dumps(body, ensure_ascii=False), settings)[:_SHOWN]
+    return ModelUnavailable(
+        f"{settings.model}: the provider answered with nothing that is a reply of this interface: {shown}. Check "
+        "base_url and api_mode.",
+        model=settings.model,
+    )
 
 
 def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None) -> ModelConnectionError:
@@ -212,41 +255,6 @@ def cut(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 
-def said_in_body(body: JsonValue) -> tuple[str, str]:
-    """Find the sentence and the codes, in the shapes that providers give them."""
-    if isinstance(body, list) and body:
-        return said_in_body(body[0])
-    if not isinstance(body, dict):
-        return ("" if body is None else str(body)), ""
-    if not body:
-        return "", ""
-    fields = body
-    inside = fields.get("error")
-    if isinstance(inside, dict):
-        fields = inside
-    elif isinstance(inside, str):
-        fields = {**fields, "message": inside}
-    said = next((value for name in ("message", "detail", "msg") if isinstance(value := fields.get(name), str)), None)
-    metadata = fields.get("metadata")
-    if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
-        # A gateway's own sentence says only that the provider behind it refused.
-        behind = said_in_json(raw)
-        said = f"{said}: {behind}" if said else behind
-    given = (fields.get(name) for name in ("code", "type", "status"))
-    codes = " ".join(value for value in given if isinstance(value, str))
-    return said if said is not None else json.dumps(body, ensure_ascii=False), codes
-
-
-def said_in_json(words: str) -> str:
-    """Give the message of an error body that was passed on as it came."""
-    try:
-        body = json.loads(words)
-        message = body["error"]["message"]
-    except (ValueError, TypeError, KeyError):
-        return words
-    return message if isinstance(message, str) else words
-
-
 def _no_connection(settings: LLMSettings, cause: str, host: str | None) -> str:
     at = "" if host is None else f" at {host}"
     where = settings.base_url or f"{settings.provider}{at}"
@@ -260,30 +268,16 @@ def _no_connection(settings: LLMSettings, cause: str, host: str | None) -> str:
     return f"no connection to {where}, or it broke ({cause}). Check the network and the proxy settings."
 
 
-def which_key(settings: LLMSettings) -> str:
-    """Say which key was not accepted, or where one is looked for."""
+def which_key(settings: LLMSettings, said: str = "") -> str:
+    """Say which key was not accepted and why, or where one is looked for, and what to do."""
     variables = key_variables(settings)
+    told = f" ({said})" if said else ""
     if settings.api_key is not None:
-        return "the provider did not accept the key in LLM(api_key=...)"
+        return f"the provider did not accept the key in LLM(api_key=...){told}. {_CHECK_KEY}"
     for variable in variables:
         if all(os.environ.get(name) for name in variable.split(" and ")):
-            return f"the provider did not accept the key in {variable}"
-    return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...)"
+            return f"the provider did not accept the key in {variable}{told}. {_CHECK_KEY}"
+    return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...){told}"
 
 
-def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Read after how many seconds the provider asks to be tried again, where it does."""
-    milliseconds, value = headers.get("retry-after-ms"), headers.get("retry-after")
-    try:
-        if milliseconds:
-            return max(0.0, float(milliseconds) / 1000)
-        if value is None:
-            return None
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        when = parsedate_to_datetime(value or "")
-        return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
-    except (ValueError, OverflowError):
-        return None
+_CHECK_KEY = "Check that it is complete, still valid, and of this provider, or put another one there."

@@ -43,6 +43,12 @@ _LIMITS = {
     # It measures the text itself, and the whole request.
     "anthropic": _Limits(picture=5 * _MIB, all=32 * _MIB, kinds=_USUAL),
     "azure": _OPENAI,
+    # ai.google.dev/gemini-api/docs/image-understanding and .../file-input-methods
+    "gemini": _Limits(
+        picture=100 * _MIB,
+        all=100 * _MIB,
+        kinds=frozenset({"image/heic", "image/heif", "image/jpeg", "image/png", "image/webp"}),
+    ),
     "openai": _OPENAI,
 }
 _PDF = "application/pdf"

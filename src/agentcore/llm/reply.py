@@ -2,11 +2,24 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from agentcore._value import Value, Verbatim
+from typing import Annotated
+
+from pydantic import JsonValue
+
+from agentcore._value import VERBATIM, Value, Verbatim
 from agentcore.messages import Message
 from agentcore.usage import Usage
 
-__all__ = ["Reply"]
+__all__ = ["Reply", "TokenLogprob"]
+
+
+class TokenLogprob(Value):
+    """One token of a reply and how likely it was."""
+
+    token: str
+    logprob: float
+    top: tuple[tuple[str, float], ...] = ()
+    """The likeliest tokens at this place, each with its logarithm."""
 
 
 class Reply(Value):
@@ -25,3 +38,9 @@ class Reply(Value):
     """Seconds from the request to the end of the reply, without attempts that failed, where the model says it."""
     time_to_first_token: float | None = None
     """Seconds from the request to the first delta; None where the reply came at once, or the model does not say."""
+    reported_usage: Annotated[dict[str, JsonValue], VERBATIM] = {}
+    """What the provider counted, in its own words: searches and other tools of its own among it."""
+    service_tier: Verbatim | None = None
+    """The service tier that the provider used, where it says so."""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    """The tokens with their probabilities, where `LLM(logprobs=...)` asked for them and the provider gives them."""

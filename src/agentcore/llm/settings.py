@@ -74,6 +74,10 @@ class LLMSettings(Value):
     """The longest reply, thinking included."""
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     """How much to think, for models that do."""
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    """How many of the likeliest tokens to tell at each place, besides the one that was chosen; None asks for nothing."""
+    service_tier: str | None = None
+    """Which service to ask for, in the provider's word, as in "flex" or "priority"."""
     prompt_caching: bool = True
     """Whether to mark what providers that want marks may keep of a prompt: tools, system prompt, and the last turn."""
 

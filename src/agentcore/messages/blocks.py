@@ -9,12 +9,14 @@ from pydantic import Field, JsonValue, field_validator
 from agentcore._value import VERBATIM, Recorded, Verbatim
 
 __all__ = [
+    "AudioBlock",
     "Block",
     "DocumentBlock",
     "ImageBlock",
     "ProviderBlock",
     "ReasoningBlock",
     "RedactedThinkingBlock",
+    "RefusalBlock",
     "ResultBlock",
     "StoredResultBlock",
     "TextBlock",
@@ -56,6 +58,29 @@ class DocumentBlock(Recorded):
     """The name of the file, which the model may be shown."""
 
 
+class AudioBlock(Recorded):
+    """Speech or sound that a model made."""
+
+    type: Annotated[Literal["audio"], VERBATIM] = "audio"
+    data: Verbatim | None = None
+    """Base64 text, without a `data:` prefix."""
+    media_type: Verbatim | None = None
+    """As in "audio/wav"; None where the provider does not say: then it is the format that was asked for."""
+    transcript: str = ""
+    """The words that are spoken, where the provider gives them."""
+    id: Verbatim | None = None
+    """The name by which its provider knows it again in the next request."""
+    provider: Verbatim | None = None
+    """Whose model made it."""
+
+
+class RefusalBlock(Recorded):
+    """The words in which a model, or its provider, refuses to answer."""
+
+    type: Annotated[Literal["refusal"], VERBATIM] = "refusal"
+    text: str
+
+
 class ThinkingBlock(Recorded):
     """What the model thought, in words; signed where the provider wants it back untouched."""
 
@@ -81,9 +106,17 @@ class ReasoningBlock(Recorded):
     type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
     id: Verbatim
     summary: tuple[str, ...] = ()
+    """The words, part by part: a summary of the reasoning, or the reasoning itself where `in_words` is set."""
+    in_words: bool = False
+    """Whether the words are the reasoning itself, as open models give it, and not a summary."""
     encrypted_content: Verbatim | None = None
     provider: Verbatim | None = None
     """Whose it is: nobody else can read it. None is of a log from before that was noted."""
+
+    @property
+    def words(self) -> str:
+        """All its words; the parts of a summary have a blank line between them."""
+        return ("" if self.in_words else "\n\n").join(self.summary)
 
 
 class ToolCallBlock(Recorded):
@@ -147,6 +180,8 @@ _AnyKnown = (
     TextBlock
     | ImageBlock
     | DocumentBlock
+    | AudioBlock
+    | RefusalBlock
     | ThinkingBlock
     | RedactedThinkingBlock
     | ReasoningBlock

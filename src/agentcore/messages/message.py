@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, JsonValue
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
-from agentcore.messages.blocks import Block, TextBlock, ToolCallBlock
+from agentcore.messages.blocks import AudioBlock, Block, RefusalBlock, TextBlock, ToolCallBlock
+from agentcore.messages.citations import Citation, find_citations
 
 __all__ = ["Message", "Role", "ToolSchema"]
 
@@ -39,13 +40,24 @@ class Message(Recorded):
 
     @property
     def text(self) -> str:
-        """All the words of the message, without thinking, calls and results."""
-        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+        """All the words of the message, without thinking, calls and results: a refusal and what is spoken are words too."""
+        return "\n".join(words for block in self.content if (words := _words(block)) is not None)
 
     @property
     def tool_calls(self) -> tuple[ToolCallBlock, ...]:
         """The calls of the message, in order."""
         return tuple(block for block in self.content if isinstance(block, ToolCallBlock))
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """The sources that the provider names for the words of the message, in order."""
+        return tuple(find_citations(self.content))
+
+
+def _words(block: Block) -> str | None:
+    if isinstance(block, TextBlock | RefusalBlock):
+        return block.text
+    return block.transcript or None if isinstance(block, AudioBlock) else None
 
 
 def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:

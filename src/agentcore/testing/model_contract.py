@@ -24,6 +24,7 @@ from agentcore.llm import (
     Features,
     Model,
     ReasoningDelta,
+    RefusalDelta,
     Reply,
     ResetDelta,
     ResponseSchema,
@@ -89,7 +90,7 @@ def _added_up(deltas: Iterable[Delta]) -> tuple[str, str, list[str]]:
     text, thinking, arguments = "", "", dict[int, str]()
     for delta in deltas:
         match delta:
-            case TextDelta():
+            case TextDelta() | RefusalDelta():
                 text += delta.text
             case ReasoningDelta():
                 thinking += delta.text

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.llm import LLM
-from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
+from agentcore.llm.catalog import Features, ModelInfo, Surcharges, model_info, priced
 from agentcore.usage import Usage
 
 UNKNOWN = ModelInfo(Features(), None)
@@ -151,3 +151,24 @@ def test_one_price_for_all_input_is_that_price_however_it_was_read(
     llm = LLM(model="openai/any", input_cost_per_token=price, output_cost_per_token=price)
     found = priced(UNKNOWN, llm, used(read, written, kept=kept, keeping=keeping)).cost
     assert found == (None if read + written == 0 else (read + written) * price)
+
+
+async def test_what_is_kept_for_an_hour_is_written_at_twice_the_price_of_input() -> None:
+    llm = LLM(model="anthropic/claude-sonnet-4-5")
+    surcharges = Surcharges(hour_cache_tokens=1000)
+    # 1000 for an hour at 6, 2000 for five minutes at 3.75 dollars a million.
+    found = priced(await model_info(llm), llm, used(3000, keeping=3000), surcharges=surcharges)
+    assert found.cost == Decimal("0.0135")
+
+
+async def test_searches_and_other_models_are_paid_besides() -> None:
+    llm = LLM(model="anthropic/claude-sonnet-4-5")
+    info = await model_info(llm)
+    advice = (("anthropic/claude-opus-4-5", used(1000, 100)),)
+    # 1000 read at 3; another model's 1000 read at 5 and 100 written at 25; two searches at a cent.
+    both = Surcharges(searches=2, other_models=advice)
+    assert priced(info, llm, used(1000), surcharges=both).cost == Decimal("0.0305")
+    unknown = Surcharges(other_models=(("anthropic/nobody", used(1)),))
+    assert priced(info, llm, used(1000), surcharges=unknown).cost is None
+    # Whoever has prices of his own has them for all of it.
+    assert priced(info, OWN, used(10, 1), surcharges=both).cost == priced(info, OWN, used(10, 1)).cost

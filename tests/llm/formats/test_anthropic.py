@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentcore.llm.formats.anthropic import CITED, encode_message, encode_tool, turns
+from agentcore.llm.formats.anthropic import encode_message, encode_tool, turns
 from agentcore.messages import (
     DocumentBlock,
     ImageBlock,
@@ -18,6 +18,7 @@ from agentcore.messages import (
     ToolSchema,
     UnknownBlock,
 )
+from agentcore.messages.citations import CITED
 
 CALLS = Message.assistant(
     "Look.", ToolCallBlock(id="a", name="read", arguments={}), ToolCallBlock(id="b", name="stop", arguments={})

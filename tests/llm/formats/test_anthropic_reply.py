@@ -14,12 +14,21 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.answer import Answer
-from agentcore.llm.formats.anthropic import CITED, encode_message
+from agentcore.llm.formats.anthropic import encode_message
 from agentcore.llm.formats.anthropic_reply import MessagesReader, assemble, decode_content, decode_usage, read_reply
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ProviderBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolCallBlock
+from agentcore.messages import (
+    Message,
+    ProviderBlock,
+    RedactedThinkingBlock,
+    RefusalBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
+from agentcore.messages.citations import CITED
 from agentcore.usage import Usage
 
 SETTINGS = LLMSettings(model="anthropic/claude-sonnet-4-5")
@@ -281,3 +290,62 @@ def test_an_error_is_one_of_ours_in_a_stream_and_in_a_body(
             attempt()
         assert (type(raised.value), raised.value.status, raised.value.retryable) == (error, status, retryable)
         assert words in str(raised.value)
+
+
+def counts(fresh: int, wrote: int, output: int, kind: str = "message", **more: Any) -> dict[str, Any]:
+    counted = {"input_tokens": fresh, "cache_creation_input_tokens": wrote, "cache_read_input_tokens": 0}
+    return {**counted, "output_tokens": output, "type": kind, **more}
+
+
+COMPACTED = [counts(100, 55_096, 131, "compaction"), counts(229, 0, 5)]
+
+
+def test_a_reply_that_took_several_calls_of_the_model_counts_them_all() -> None:
+    usage = {**counts(229, 0, 5), "iterations": COMPACTED}
+    answer = read_reply(SETTINGS, reply(usage=usage))
+    assert answer.usage == Usage(requests=1, input_tokens=55_425, output_tokens=136, cache_write_tokens=55_096)
+    begin = {"type": "message_start", "message": reply(content=[], usage=counts(100, 55_096, 1))}
+    whole = assemble([begin, *end("end_turn", **usage)])
+    assert whole is not None
+    assert read_reply(SETTINGS, whole).usage == answer.usage
+
+
+def test_the_calls_of_an_adviser_are_not_the_models_own() -> None:
+    advice = counts(2500, 0, 20, "advisor_message", model="claude-opus-4-8")
+    answer = read_reply(SETTINGS, reply(usage={**counts(10, 0, 5), "iterations": [counts(10, 0, 5), advice]}))
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (10, 5)
+    ((model, used),) = answer.surcharges.other_models
+    assert (model, used.input_tokens, used.output_tokens) == ("anthropic/claude-opus-4-8", 2500, 20)
+
+
+@pytest.mark.parametrize("iterations", [None, "odd", [], ["odd"], 7])
+def test_calls_that_cannot_be_read_are_counted_as_the_whole_says(iterations: Any) -> None:
+    answer = read_reply(SETTINGS, reply(usage={**counts(10, 0, 5), "iterations": iterations}))
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (10, 5)
+
+
+def test_what_is_kept_for_an_hour_and_what_is_searched_is_noted_for_the_price() -> None:
+    kept = {"ephemeral_1h_input_tokens": 700, "ephemeral_5m_input_tokens": 300}
+    usage = {**counts(10, 1000, 5), "cache_creation": kept, "server_tool_use": {"web_search_requests": 2}}
+    answer = read_reply(SETTINGS, reply(usage=usage))
+    assert (answer.surcharges.hour_cache_tokens, answer.surcharges.searches) == (700, 2)
+    assert answer.reported_usage == usage
+
+
+def test_a_refusal_says_why_in_a_block_and_a_delta_of_its_own() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "It is dangerous."}
+    whole = read_reply(SETTINGS, reply(stop_reason="refusal", stop_details=details))
+    assert whole.message.content == (TextBlock(text="Hi."), RefusalBlock(text="It is dangerous."))
+    assert whole.stop_reason == "content_filter"
+    reader = MessagesReader(SETTINGS)
+    last = {"stop_reason": "refusal", "stop_details": details}
+    events = [BEGIN, {"type": "message_delta", "delta": last}, {"type": "message_stop"}]
+    deltas = [delta for event in events for delta in reader.read(event)]
+    assert deltas == [RefusalDelta(text="It is dangerous.")]
+    assert reader.answer().message.content == (RefusalBlock(text="It is dangerous."),)
+
+
+@pytest.mark.parametrize("body", [{"error": {"message": "boom"}}, {"message": "boom"}, {"detail": "boom"}])
+def test_an_error_without_a_type_keeps_its_words(body: dict[str, Any]) -> None:
+    with pytest.raises(ModelUnavailable, match="boom"):
+        read_reply(SETTINGS, body)

@@ -9,14 +9,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from agentcore.llm import ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.formats.chat_reply import (
-    DeltaReader,
-    assemble,
-    decode_message,
-    decode_usage,
-    read_arguments,
-    stop_reason,
-)
+from agentcore.llm.formats.chat_reply import decode_message, decode_usage, read_arguments, stop_reason
+from agentcore.llm.formats.chat_stream import DeltaReader, assemble
 from agentcore.messages import Message, ProviderBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolCallBlock
 
 

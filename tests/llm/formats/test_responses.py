@@ -237,7 +237,7 @@ def test_reasoning_in_words_goes_back_to_those_who_want_to_read_it_again() -> No
         "content": [{"type": "reasoning_text", "text": "Hm."}],
     }
     message = decode_items([item], "deepseek")
-    assert message.content == (ReasoningBlock(id="r", summary=("Hm.",), provider="deepseek"),)
+    assert message.content == (ReasoningBlock(id="r", summary=("Hm.",), in_words=True, provider="deepseek"),)
     assert encode_items([message], "deepseek/deepseek-v4-flash")[1] == [item]
     assert encode_items([message], "openai/gpt-5")[1] == []
 

@@ -10,6 +10,7 @@ import anyio.to_thread
 import pytest
 from blockbuster import BlockBuster
 
+from agentcore.errors import BadRequest, ModelError
 from agentcore.llm import LLM
 from agentcore.messages import TextBlock, ToolCallBlock
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
@@ -55,7 +56,7 @@ async def answer(request: HTTPRequest, responder: Responder) -> None:
 
 
 def model_at(url: str) -> LLM:
-    return LLM(model="gemini/gemini-2.5-flash", base_url=f"{url}/v1beta", api_key=KEY, num_retries=0)
+    return LLM(model="gemini/gemini-2.5-flash", base_url=f"{url}/v1beta", api_key=KEY, num_retries=0, route="litellm")
 
 
 async def test_words_calls_signatures_and_counts_arrive_streamed_and_not() -> None:
@@ -74,6 +75,43 @@ async def test_words_calls_signatures_and_counts_arrive_streamed_and_not() -> No
         assert (reply.stop_reason, reply.model) == ("tool_calls", "gemini/gemini-2.5-flash")
 
 
+BEGUN = f"data: {json.dumps(said({'text': 'The answer '}))}\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        2 * BEGUN,
+        f'{BEGUN}data: {{"candi',
+        BEGUN + "<html>Bad gateway</html>",
+        "",
+    ],
+)
+async def test_a_stream_that_breaks_off_is_an_error_and_never_a_short_reply(body: str) -> None:
+    async def cut(request: HTTPRequest, responder: Responder) -> None:
+        del request
+        await responder.send(200, body.encode(), {"Content-Type": "text/event-stream"})
+
+    with anyio.fail_after(60):
+        async with serve_http(cut) as server:
+            with pytest.raises(ModelError) as raised:
+                await read(model_at(server.url))
+    assert raised.value.retryable
+
+
+async def test_an_error_is_told_without_what_litellm_makes_of_its_bytes() -> None:
+    async def refuse(request: HTTPRequest, responder: Responder) -> None:
+        del request
+        await responder.send_json(
+            404, {"error": {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}}
+        )
+
+    with anyio.fail_after(60):
+        async with serve_http(refuse) as server:
+            with pytest.raises(BadRequest, match=r"\(models/x is not found\)"):
+                await read(model_at(server.url))
+
+
 async def test_what_it_opened_is_closed_with_each_event_loop() -> None:
     async def ask() -> None:
         await read(model_at(server.url))
@@ -84,3 +122,26 @@ async def test_what_it_opened_is_closed_with_each_event_loop() -> None:
             for _ in range(2):
                 await anyio.to_thread.run_sync(anyio.run, ask)
                 await server.idle()
+
+
+@pytest.mark.slow  # hundreds of answers
+async def test_no_cut_is_taken_for_a_whole_reply() -> None:
+    events = [said({"text": "Look"}), said({"text": "ing."}), said(CALL, finishReason="STOP")]
+    whole = "".join(f"data: {json.dumps(event)}\r\n\r\n" for event in events).encode()
+    end = 0
+
+    async def cut(request: HTTPRequest, responder: Responder) -> None:
+        del request
+        await responder.send(200, whole[:end], {"Content-Type": "text/event-stream"})
+
+    short: list[int] = []
+    with anyio.fail_after(300):
+        async with serve_http(cut) as server:
+            for end in range(0, len(whole) - 4, 3):
+                try:
+                    _, reply = await read(model_at(server.url))
+                except ModelError:
+                    continue
+                if reply.message.text != "Looking." or not reply.message.tool_calls:
+                    short.append(end)
+    assert short == []

@@ -53,7 +53,7 @@ class TestLiteLLMMedia(MediaContract):
 def test_on_trio_the_error_says_what_to_do() -> None:
     async def ask() -> None:
         with pytest.raises(ModelError, match="trio"):
-            await LLM(model="gemini/gemini-2.5-flash", api_key=KEY).complete(ASK)
+            await LLM(model="vertex_ai/gemini-2.5-flash", api_key=KEY).complete(ASK)
 
     anyio.run(ask, backend="trio")
 
@@ -96,7 +96,7 @@ async def test_pictures_and_documents_arrive_as_gemini_has_them_from_a_person_an
     said = {"candidates": [{"content": content, "finishReason": "STOP", "index": 0}]}
     said |= {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 1, "totalTokenCount": 4}}
     async with canned(json.dumps(said).encode()) as server:
-        model = LLM(model="gemini/gemini-2.5-flash", base_url=server.url, api_key=KEY, num_retries=0)
+        model = LLM(model="gemini/gemini-2.5-flash", route="litellm", base_url=server.url, api_key=KEY, num_retries=0)
         assert (await model.complete(sent)).message.text == "Nice."
         (request,) = server.asked
     asked, _, answered = request.json()["contents"]
@@ -166,7 +166,7 @@ sys.modules["litellm"] = None
 
 async def main():
     try:
-        await LLM(model="gemini/gemini-2.5-flash").complete([])
+        await LLM(model="vertex_ai/gemini-2.5-flash").complete([])
     except MissingExtra as error:
         print(error)
 

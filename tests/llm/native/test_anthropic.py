@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from agentcore.errors import BadRequest
 from agentcore.llm.catalog import Features
@@ -277,3 +278,34 @@ def test_a_stream_is_read_and_an_answer_too() -> None:
     assert [*reader.read(begin), *reader.read({"type": "message_stop"})] == []
     assert reader.answer().message.content == ()
     assert wire.answer(settings, reply).message == Message.assistant("Hi.")
+
+
+RUN: dict[str, Any] = {"tools": [{"type": "code_execution_20250825", "name": "code_execution"}]}
+
+
+def ran_in(container: str, expires_at: str | None = "2999-01-01T00:00:00Z") -> Message:
+    data: JsonValue = {"type": "container", "id": container, "expires_at": expires_at}
+    return Message.assistant("It ran.", ProviderBlock(provider="anthropic", data=data))
+
+
+def test_code_goes_on_in_the_container_where_it_ran_last() -> None:
+    said = body(HELLO, ran_in("c1"), HELLO, ran_in("c2"), HELLO, extra_body=RUN)
+    assert said["container"] == "c2"
+    assert [len(turn["content"]) for turn in said["messages"]] == [1, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("messages", "extra", "container"),
+    [
+        ((HELLO, ran_in("c1"), HELLO), {}, None),
+        ((HELLO, ran_in("c1", "2020-01-01T00:00:00Z"), HELLO), RUN, None),
+        ((HELLO, ran_in("c1", None), HELLO), RUN, "c1"),
+        ((HELLO,), RUN, None),
+        ((HELLO, ran_in("c1"), HELLO), RUN | {"container": "mine"}, "mine"),
+        ((HELLO, ran_in("c1"), HELLO), RUN | {"container": {"skills": [1]}}, {"skills": [1], "id": "c1"}),
+    ],
+)
+def test_a_container_is_named_only_where_code_may_run_and_it_is_still_there(
+    messages: tuple[Message, ...], extra: dict[str, Any], container: Any
+) -> None:
+    assert body(*messages, extra_body=extra).get("container") == container

@@ -18,7 +18,7 @@ from recorded_traffic import HOW_TO_GET, Recording, load, recordings_file, serve
 
 Json = dict[str, Any]
 
-_IDS = {"id", "call_id", "signature", "encrypted_content"}
+_IDS = {"id", "call_id", "signature", "encrypted_content", "thoughtSignature"}
 
 
 def ids(value: Any) -> Iterator[str]:
@@ -45,7 +45,7 @@ def follow_ups(recordings: list[Recording]) -> Iterator[tuple[Recording, Recordi
     by_place = {(recording.test, recording.number): recording for recording in recordings}
     for earlier in recordings:
         later = by_place.get((earlier.test, earlier.number + 1))
-        if later is None or earlier.wire == "gemini" or later.wire != earlier.wire:
+        if later is None or later.wire != earlier.wire:
             continue
         sent = json.dumps(later.request)
         if any(found in sent for found in said_ids(earlier)):
@@ -63,9 +63,18 @@ def assistant(recording: Recording, request: Json, earlier: Recording) -> list[A
     if recording.wire == "responses":
         items = [_item(item) for item in request["input"] if _by_the_model(item)]
         return [item for item in items if item != {"said": ""}]
+    if recording.wire == "gemini":
+        contents = [content for content in request["contents"] if content["role"] == "model"]
+        return [_part(part) for content in contents if not known.isdisjoint(ids(content)) for part in content["parts"]]
     turns = [turn for turn in request["messages"] if turn["role"] == "assistant" and not known.isdisjoint(ids(turn))]
     assert len(turns) == 1
     return _chat(turns[0]) if recording.wire == "chat" else _blocks(turns[0])
+
+
+def _part(part: Json) -> Json:
+    # A call that came without an id is given one by whoever reads it.
+    call = part.get("functionCall")
+    return part if call is None else {**part, "functionCall": {**call, "id": None}}
 
 
 def _by_the_model(item: Json) -> bool:

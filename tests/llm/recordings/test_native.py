@@ -19,7 +19,7 @@ def of(wire: Wire) -> list[Recording]:
     return [recording for recording in RECORDINGS if recording.wire == wire]
 
 
-@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic", "gemini"])
 async def test_everything_in_a_recorded_answer_arrives(wire: Wire) -> None:
     wrong: dict[str, Any] = {}
     async with serve_recordings(of(wire)) as server:
@@ -29,18 +29,18 @@ async def test_everything_in_a_recorded_answer_arrives(wire: Wire) -> None:
     assert wrong == {}
 
 
-@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
-async def test_a_stream_in_small_pieces_says_the_same(wire: Wire) -> None:
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic", "gemini"])
+async def test_a_stream_in_pieces_of_one_byte_says_the_same(wire: Wire) -> None:
     cut = [recording for recording in of(wire) if recording.streamed]
     wrong: dict[str, Any] = {}
-    async with serve_recordings(cut, piece=61) as server:
+    async with serve_recordings(cut, piece=1) as server:
         for recording in cut:
             if found := different(await ask(server, recording, "native"), recording):
                 wrong[recording.name] = found
     assert wrong == {}
 
 
-@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic"])
+@pytest.mark.parametrize("wire", ["chat", "responses", "anthropic", "gemini"])
 async def test_an_answer_that_comes_at_once_though_a_stream_was_asked_for_is_the_same(wire: Wire) -> None:
     whole = [recording for recording in of(wire) if not recording.streamed and recording.status == 200]
     wrong: dict[str, Any] = {}

@@ -1,5 +1,6 @@
 """What is known of each model: what it can do and what it costs."""
 
+from agentcore.llm.catalog.cost import Surcharges as Surcharges
 from agentcore.llm.catalog.cost import priced as priced
 from agentcore.llm.catalog.info import Features as Features
 from agentcore.llm.catalog.info import ModelInfo as ModelInfo

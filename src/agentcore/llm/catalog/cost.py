@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
 from agentcore.llm.catalog.info import ModelInfo, Prices, Rates
+from agentcore.llm.catalog.lookup import known_prices
 from agentcore.llm.settings import LLMSettings
 from agentcore.usage import Usage
 
-__all__ = ["priced"]
+__all__ = ["Surcharges", "priced"]
+
+_FOR_AN_HOUR = 2
+"""How many times the price of input Anthropic asks for what it keeps an hour: docs.claude.com, "Prompt caching"."""
+_SEARCH = Decimal("0.01")
+"""US dollars for a search that Anthropic makes: docs.claude.com, "Web search tool"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surcharges:
+    """What a reply costs besides its tokens at their usual price."""
+
+    hour_cache_tokens: int = 0
+    """Of the tokens that are written to the cache, those that are kept for an hour."""
+    searches: int = 0
+    """Searches of the provider that are paid one by one."""
+    other_models: Sequence[tuple[str, Usage]] = ()
+    """What other models used that the provider asked for this reply, by name."""
+
+
+_NONE = Surcharges()
 
 
 def priced(
@@ -18,6 +41,7 @@ def priced(
     usage: Usage,
     *,
     reported: float | None = None,
+    surcharges: Surcharges = _NONE,
     at: datetime | None = None,
 ) -> Usage:
     """Add the cost to the usage of one call.
@@ -27,14 +51,21 @@ def priced(
         settings: They may have prices; those go before all others.
         usage: What the provider counted.
         reported: US dollars, where the provider says what it charged.
+        surcharges: What it costs besides.
         at: When the call was made, if not now: some providers ask for less at some hours.
     """
-    cost = _cost(info, settings, usage, reported, at)
+    cost = _cost(info, settings, usage, reported=reported, surcharges=surcharges, at=at)
     return usage.model_copy(update={"unpriced_requests": 1} if cost is None else {"known_cost": cost})
 
 
 def _cost(
-    info: ModelInfo, settings: LLMSettings, usage: Usage, reported: float | None, at: datetime | None
+    info: ModelInfo,
+    settings: LLMSettings,
+    usage: Usage,
+    *,
+    reported: float | None,
+    surcharges: Surcharges,
+    at: datetime | None,
 ) -> Decimal | None:
     own = _own_prices(settings)
     if own is None and reported is not None:
@@ -43,7 +74,15 @@ def _cost(
     # Where nothing was counted, the provider did not say what it used.
     if prices is None or not usage.total_tokens:
         return None
-    return _sum(prices.rates(usage.input_tokens, at), usage)
+    if own is not None:
+        return _sum(own.rates(usage.input_tokens, at), usage)
+    total = _sum(prices.rates(usage.input_tokens, at), usage, surcharges.hour_cache_tokens)
+    for model, used in surcharges.other_models:
+        others = known_prices(model)
+        if others is None:
+            return None
+        total += _sum(others.rates(used.input_tokens, at), used)
+    return total + surcharges.searches * _SEARCH
 
 
 def _own_prices(settings: LLMSettings) -> Prices | None:
@@ -62,15 +101,17 @@ def _own_prices(settings: LLMSettings) -> Prices | None:
     )
 
 
-def _sum(rates: Rates, usage: Usage) -> Decimal:
+def _sum(rates: Rates, usage: Usage, for_an_hour: int = 0) -> Decimal:
     # The counts are inclusive. A part that is larger than its whole is a provider's mistake: no tokens are paid twice.
     kept = min(usage.cache_read_tokens, usage.input_tokens)
     keeping = min(usage.cache_write_tokens, usage.input_tokens - kept)
+    longer = min(for_an_hour, keeping)
     thought = min(usage.reasoning_tokens, usage.output_tokens)
     return _dollars(
         (usage.input_tokens - kept - keeping) * rates.input
         + kept * rates.cache_read
-        + keeping * rates.cache_write
+        + (keeping - longer) * rates.cache_write
+        + longer * rates.input * _FOR_AN_HOUR
         + (usage.output_tokens - thought) * rates.output
         + thought * rates.reasoning
     )

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from agentcore.llm.catalog.info import ModelInfo
-from agentcore.llm.catalog.table import Table, table
+from agentcore.llm.catalog.info import ModelInfo, Prices
+from agentcore.llm.catalog.table import Table, table, table_nowait
 from agentcore.llm.features import Features
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["model_info"]
+__all__ = ["known_prices", "model_info"]
 
 _FAMILIES = {
     "ai21_chat": "ai21",
@@ -53,6 +53,12 @@ async def model_info(settings: LLMSettings) -> ModelInfo:
     }:
         info = ModelInfo(info.features.model_copy(update=said), info.prices)
     return info
+
+
+def known_prices(model: str) -> Prices | None:
+    """Return the prices of another model, once the table was read."""
+    known = table_nowait()
+    return None if known is None else _look_up(known, model).prices
 
 
 def _look_up(known: Table, model: str) -> ModelInfo:

@@ -18,7 +18,7 @@ import anyio.to_thread
 from agentcore.llm.catalog.info import ModelInfo, Prices, QuietHours, Rates
 from agentcore.llm.features import Features
 
-__all__ = ["ABILITIES", "FILE", "Table", "parse", "table"]
+__all__ = ["ABILITIES", "FILE", "Table", "parse", "table", "table_nowait"]
 
 FILE = "models.json"
 ABILITIES = ("vision", "pdf", "tool_calls", "reasoning", "prompt_caching", "response_schema")
@@ -61,6 +61,11 @@ async def table() -> Table:
         limiter = anyio.CapacityLimiter(1)
         _turn.set(limiter)
     return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True, limiter=limiter)
+
+
+def table_nowait() -> Table | None:
+    """Return the table, if it was read already."""
+    return _read
 
 
 def _load() -> Table:

@@ -7,20 +7,23 @@ without looking at others; `turns` puts the written ones together, whatever they
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Generic, Literal, TypeVar, cast
 
 from pydantic import JsonValue
 
 from agentcore.llm.formats.chat import arguments_object
 from agentcore.messages import (
+    AudioBlock,
     Block,
     DocumentBlock,
     ImageBlock,
     Message,
     ProviderBlock,
     RedactedThinkingBlock,
+    RefusalBlock,
     ResultBlock,
     TextBlock,
     ThinkingBlock,
@@ -28,13 +31,14 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
+from agentcore.messages.citations import CITED
 
-__all__ = ["CITED", "Turn", "Written", "encode_message", "encode_tool", "turns"]
+__all__ = ["CONTAINER", "Turn", "Written", "encode_message", "encode_tool", "last_container", "turns"]
 
 T = TypeVar("T")
 
-CITED = "cited_text"
-"""The type of our own block behind a text: how the provider had the text cut, and what it cited for each piece."""
+CONTAINER = "container"
+"""The type of a block that names the container in which code ran: it is no part of what was said."""
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 """The provider refuses these in ids and names of calls; other providers' ids have them."""
@@ -130,6 +134,9 @@ def _encode_said(content: tuple[Block, ...], provider: str) -> Iterator[dict[str
         if isinstance(block, TextBlock):
             after = content[position + 1] if position + 1 < len(content) else None
             yield from _encode_text(block, after, provider)
+        elif isinstance(block, RefusalBlock | AudioBlock):
+            words = block.text if isinstance(block, RefusalBlock) else block.transcript
+            yield from _encode_shown(TextBlock(text=words))
         elif isinstance(block, ToolCallBlock):
             name = _plain(block.name)[:_LONGEST_NAME]
             yield {"type": "tool_use", "id": _plain(block.id), "name": name, "input": arguments_object(block)}
@@ -141,6 +148,24 @@ def _encode_said(content: tuple[Block, ...], provider: str) -> Iterator[dict[str
             yield {"type": "redacted_thinking", "data": block.data}
         elif isinstance(block, ProviderBlock):
             yield from _encode_own(block, provider)
+
+
+def last_container(messages: Sequence[Message], provider: str) -> str | None:
+    """Return the id of the container in which code ran last, unless it has expired."""
+    for message in reversed(messages):
+        for block in message.content if message.role == "assistant" else ():
+            if isinstance(block, ProviderBlock) and block.provider == provider and _type_of(block) == CONTAINER:
+                data = cast("dict[str, JsonValue]", block.data)
+                named = data.get("id")
+                return named if isinstance(named, str) and not _has_passed(data.get("expires_at")) else None
+    return None
+
+
+def _has_passed(moment: JsonValue) -> bool:
+    try:
+        return datetime.fromisoformat(str(moment)) <= datetime.now(UTC)
+    except (ValueError, TypeError):
+        return False
 
 
 def _encode_given(content: tuple[Block, ...], provider: str) -> Iterator[dict[str, JsonValue]]:
@@ -172,7 +197,7 @@ def _cut(text: str, parts: list[dict[str, JsonValue]]) -> Iterator[dict[str, Jso
 
 def _encode_own(block: ProviderBlock, provider: str) -> Iterator[dict[str, JsonValue]]:
     # Without a type, it is a part of another interface of the same provider.
-    if block.provider == provider and _type_of(block) not in {None, CITED}:
+    if block.provider == provider and _type_of(block) not in {None, CITED, CONTAINER}:
         yield cast("dict[str, JsonValue]", block.data)
 
 

@@ -11,11 +11,12 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.failures import refused_in_stream
-from agentcore.llm.formats.anthropic import CITED
+from agentcore.llm.catalog import Surcharges
+from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import no_reply, refused_in_stream
+from agentcore.llm.formats.anthropic import CONTAINER
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
@@ -25,10 +26,12 @@ from agentcore.messages import (
     Message,
     ProviderBlock,
     RedactedThinkingBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
 )
+from agentcore.messages.citations import CITED
 from agentcore.usage import Usage
 
 __all__ = ["MessagesReader", "assemble", "decode_content", "decode_usage", "read_reply", "stop_reason"]
@@ -41,6 +44,9 @@ _STOP_REASONS = {
     "pause_turn": "pause",
     "refusal": "content_filter",
 }
+
+_ADVICE = "advisor_message"
+"""The calls of another model among those that a reply took."""
 
 _UNREAD = "unread_json"
 """Where `assemble` keeps arguments that are no JSON object."""
@@ -56,15 +62,40 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
         raise refused_in_stream(settings, response.get("error") or response)
     content = response.get("content")
     if not isinstance(content, list):
-        raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+        raise no_reply(settings, response)
     message = decode_content(cast("list[dict[str, Any]]", content), settings.provider)
+    more = tuple(_around(response, settings.provider))
+    if more:
+        message = message.model_copy(update={"content": (*message.content, *more)})
+    usage: dict[str, Any] = response.get("usage") or {}
     return Answer(
         message=message,
-        usage=decode_usage(response.get("usage") or {}),
+        usage=decode_usage(usage),
+        surcharges=_surcharges(usage, settings.provider),
+        reported_usage=usage,
+        service_tier=usage.get("service_tier"),
         stop_reason=stop_reason(response.get("stop_reason") or "end_turn", message),
         model=response.get("model"),
         provider_id=response.get("id"),
     )
+
+
+def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
+    """Give what is said beside the content: why it refuses, and in which container code ran."""
+    if words := _explanation(response):
+        yield RefusalBlock(text=words)
+    container = response.get("container")
+    if isinstance(container, dict):
+        data = {**cast("dict[str, JsonValue]", container), "type": CONTAINER}
+        yield ProviderBlock(provider=provider, data=clean_json(cast("JsonValue", data)))
+
+
+def _explanation(said: dict[str, Any]) -> str:
+    if said.get("stop_reason") != "refusal":
+        return ""
+    details = said.get("stop_details")
+    words = cast("dict[str, Any]", details).get("explanation") if isinstance(details, dict) else None
+    return clean(words) if isinstance(words, str) else ""
 
 
 def stop_reason(reason: str, message: Message) -> str:
@@ -108,12 +139,12 @@ def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator
         if kind == "tool_use":
             yield ToolCallBlock(id=clean(block["id"]), name=clean(block.get("name") or ""), arguments=_arguments(block))
         elif kind == "thinking":
-            text, signature = clean(block.get("thinking") or ""), block.get("signature") or None
+            text, signature = clean(block.get("thinking") or ""), clean(block.get("signature") or "") or None
             # Where the words are left out, the signature stands for them.
             if text or signature:
                 yield ThinkingBlock(text=text, signature=signature, provider=provider)
         elif kind == "redacted_thinking":
-            yield RedactedThinkingBlock(data=block["data"], provider=provider)
+            yield RedactedThinkingBlock(data=clean(block["data"]), provider=provider)
         else:
             yield ProviderBlock(provider=provider, data=clean_json(cast("dict[str, JsonValue]", block)))
 
@@ -126,17 +157,44 @@ def _arguments(block: dict[str, Any]) -> dict[str, JsonValue] | str:
 
 def decode_usage(usage: dict[str, Any]) -> Usage:
     """Read what a reply used: what the provider kept, and keeps from now on, it counts apart from the rest."""
+    # Where a reply took several calls of the model, the counts of the whole leave some of them out.
+    runs = [run for run in _iterations(usage) if run.get("type") != _ADVICE]
+    details: dict[str, Any] = counted(usage).get("output_tokens_details") or {}
+    total = sum(map(_count, runs or [usage]), Usage())
+    return total.model_copy(update={"requests": 1, "reasoning_tokens": details.get("thinking_tokens") or 0})
+
+
+def _iterations(usage: dict[str, Any]) -> list[dict[str, Any]]:
+    runs = usage.get("iterations")
+    return [cast("dict[str, Any]", run) for run in runs if isinstance(run, dict)] if isinstance(runs, list) else []  # pyright: ignore[reportUnknownVariableType]
+
+
+def _count(usage: dict[str, Any]) -> Usage:
     usage = counted(usage)
     kept = usage.get("cache_read_input_tokens") or 0
     keeping = usage.get("cache_creation_input_tokens") or 0
-    details: dict[str, Any] = usage.get("output_tokens_details") or {}
     return Usage(
-        requests=1,
         input_tokens=(usage.get("input_tokens") or 0) + kept + keeping,
         output_tokens=usage.get("output_tokens") or 0,
         cache_read_tokens=kept,
         cache_write_tokens=keeping,
-        reasoning_tokens=details.get("thinking_tokens") or 0,
+    )
+
+
+def _kept_for_an_hour(usage: dict[str, Any]) -> int:
+    written: dict[str, Any] = counted(usage).get("cache_creation") or {}
+    return written.get("ephemeral_1h_input_tokens") or 0
+
+
+def _surcharges(usage: dict[str, Any], provider: str) -> Surcharges:
+    advice = [run for run in _iterations(usage) if run.get("type") == _ADVICE]
+    runs = [run for run in _iterations(usage) if run.get("type") != _ADVICE] or [usage]
+    hour = sum(map(_kept_for_an_hour, runs))
+    tools: dict[str, Any] = counted(usage).get("server_tool_use") or {}
+    return Surcharges(
+        hour_cache_tokens=hour,
+        searches=tools.get("web_search_requests") or 0,
+        other_models=tuple((f"{provider}/{run.get('model')}", _count(run)) for run in advice),
     )
 
 
@@ -229,13 +287,15 @@ class MessagesReader:
             ModelError: The provider gives the reply up.
         """
         kind = event.get("type")
-        if kind == "error" or (kind is None and event.get("error")):
+        if kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
         self._events.append(event)
         if kind == "content_block_start":
             yield from self._begin(event["index"], event["content_block"])
         elif kind == "content_block_delta":
             yield from self._go_on(event["index"], event["delta"])
+        elif kind == "message_delta" and (words := _explanation(event["delta"])):
+            yield RefusalDelta(text=words)
 
     def _begin(self, index: int, block: dict[str, Any]) -> Iterator[Delta]:
         if block.get("type") == "tool_use":

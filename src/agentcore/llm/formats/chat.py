@@ -27,6 +27,7 @@ from agentcore.messages import (
 )
 
 __all__ = [
+    "EXTRA",
     "WANTS_REASONING",
     "ChatMessage",
     "arguments_json",
@@ -39,12 +40,28 @@ __all__ = [
 
 ChatMessage = dict[str, JsonValue]
 
+EXTRA = "extra_content"
+"""What Google's OpenAI-compatible interface says of a call or a message besides: the thought signature, which it wants back."""
 _WANTS_SIGNED_THINKING = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "databricks", "litellm_proxy"})
 """Providers of models that sign their thinking and want it back."""
-WANTS_REASONING = frozenset(
-    {"dashscope", "deepseek", "fireworks_ai", "hosted_vllm", "minimax", "moonshot", "openrouter", "xiaomi_mimo", "zai"}
-)
-"""Providers of models that want to read their own thinking again; others refuse the field, or do not know it."""
+WANTS_REASONING = {
+    **dict.fromkeys(("cerebras", "groq", "huggingface", "ollama", "ollama_chat"), "reasoning"),
+    **dict.fromkeys(
+        (
+            "dashscope",
+            "deepseek",
+            "fireworks_ai",
+            "hosted_vllm",
+            "minimax",
+            "moonshot",
+            "openrouter",
+            "xiaomi_mimo",
+            "zai",
+        ),
+        "reasoning_content",
+    ),
+}
+"""Providers of models that want to read their own thinking again, and in which field; others refuse it, or do not know it."""
 _TAKES_MEDIA_IN_RESULTS = frozenset({"anthropic", "bedrock", "gemini", "vertex_ai"})
 
 
@@ -85,8 +102,8 @@ def encode_messages(messages: Sequence[Message], model: str) -> list[ChatMessage
 def _encode_assistant(message: Message, provider: str) -> ChatMessage:
     # Null and not "": an empty text besides calls is refused by some.
     encoded: ChatMessage = {"role": "assistant", "content": message.text or (None if message.tool_calls else "")}
-    if calls := message.tool_calls:
-        encoded["tool_calls"] = [_encode_call(call) for call in calls]
+    if message.tool_calls:
+        encoded["tool_calls"] = list(_encode_calls(message, provider))
     thinking: list[JsonValue] = []
     reasoning: list[str] = []
     for block in message.content:
@@ -103,7 +120,7 @@ def _encode_assistant(message: Message, provider: str) -> ChatMessage:
     if thinking and provider in _WANTS_SIGNED_THINKING:
         encoded["thinking_blocks"] = thinking
     if provider in WANTS_REASONING and "reasoning_details" not in encoded and (words := "".join(reasoning)):
-        encoded["reasoning_content"] = words
+        encoded[WANTS_REASONING[provider]] = words
     return encoded
 
 
@@ -122,7 +139,18 @@ def _join(encoded: ChatMessage, fragment: JsonValue) -> None:
             encoded[name] = value
 
 
-def _encode_call(call: ToolCallBlock) -> JsonValue:
+def _encode_calls(message: Message, provider: str) -> Iterable[JsonValue]:
+    extra: JsonValue = None
+    for block in message.content:
+        if isinstance(block, ToolCallBlock):
+            call = _encode_call(block)
+            yield call if extra is None else {**call, EXTRA: extra}
+            extra = None
+        elif isinstance(block, ProviderBlock) and block.provider == provider and isinstance(block.data, dict):
+            extra = block.data[EXTRA] if block.data.get("type") == EXTRA else None
+
+
+def _encode_call(call: ToolCallBlock) -> dict[str, JsonValue]:
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_json(call)}}
 
 

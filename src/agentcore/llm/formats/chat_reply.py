@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn, cast
 
@@ -14,32 +15,40 @@ from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.answer import Answer
-from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm.answer import Answer, TokenLogprob
+from agentcore.llm.formats.chat import EXTRA
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
-from agentcore.llm.formats.think_tags import ThinkTags, split_thinking
+from agentcore.llm.formats.think_tags import split_thinking
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
+    AudioBlock,
     Block,
+    ImageBlock,
     Message,
     ProviderBlock,
     RedactedThinkingBlock,
+    RefusalBlock,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
 )
+from agentcore.messages.citations import CITED
 from agentcore.usage import Usage
 
 __all__ = [
-    "DeltaReader",
     "answered",
     "arguments_text",
-    "assemble",
+    "call_id",
     "decode_message",
     "decode_usage",
+    "logprobs_in",
     "read_arguments",
+    "read_logprobs",
+    "reasoning_in",
     "stop_reason",
+    "text_in",
+    "written_arguments",
 ]
 
 _STOP_REASONS = {
@@ -53,6 +62,7 @@ _STOP_REASONS = {
     "sensitive": "content_filter",
     "safety": "content_filter",
 }
+_EMBEDDED = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 _CUT = frozenset({"abort", "error", "insufficient_system_resource", "network_error"})
 """Reasons to stop by which providers say that they gave a reply up in the middle."""
 
@@ -98,11 +108,11 @@ def arguments_text(arguments: object) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
 
 
-def _written(function: dict[str, Any]) -> str:
+def written_arguments(function: dict[str, Any]) -> str:
     return arguments_text(function.get("arguments"))
 
 
-def _id(call: dict[str, Any]) -> str | None:
+def call_id(call: dict[str, Any]) -> str | None:
     """Give the id of a call, which has to be text that can be stored."""
     given = call.get("id")
     return clean(str(given)) if given is not None and given != "" else None
@@ -111,28 +121,33 @@ def _id(call: dict[str, Any]) -> str | None:
 def decode_message(message: dict[str, Any], provider: str) -> Message:
     """Read one message of a model."""
     blocks: list[Block] = list(_thinking(message, provider))
-    text: str = _text(message.get("content")) or message.get("refusal") or ""
+    text = text_in(message.get("content"))
     if not blocks:
         thought, text = split_thinking(text)
         if thought.strip():
             blocks.append(ThinkingBlock(text=clean(thought), provider=provider))
     if text:
         blocks.append(TextBlock(text=clean(text)))
+    blocks.extend(_besides_words(message, len(clean(text)), provider))
     own: dict[str, JsonValue] = {}
     for position, call in enumerate(message.get("tool_calls") or ()):
         if _runs_at_the_provider(call):
             cast("list[JsonValue]", own.setdefault("tool_calls", [])).append(_without_nulls(call))
             continue
+        if extra := call.get("extra_content"):
+            blocks.append(ProviderBlock(provider=provider, data={"type": EXTRA, EXTRA: clean_json(extra)}))
         blocks.append(
             ToolCallBlock(
-                id=_id(call) or f"call_{position}",
+                id=call_id(call) or f"call_{position}",
                 name=clean(call["function"].get("name") or ""),
-                arguments=read_arguments(_written(call["function"])),
+                arguments=read_arguments(written_arguments(call["function"])),
             )
         )
     fields: dict[str, Any] = message.get("provider_specific_fields") or {}
     if details := message.get("reasoning_details") or fields.get("reasoning_details"):
         own["reasoning_details"] = details
+    if extra := message.get(EXTRA):
+        own[EXTRA] = extra
     if kept := {name: value for name, value in fields.items() if value and name not in _SAID_ELSEWHERE}:
         own["provider_specific_fields"] = kept
     if own:
@@ -140,7 +155,39 @@ def decode_message(message: dict[str, Any], provider: str) -> Message:
     return Message(role="assistant", content=tuple(blocks))
 
 
-def _text(content: Any) -> str:
+def _besides_words(message: dict[str, Any], length: int, provider: str) -> Iterator[Block]:
+    """Read what a message has besides its words, thinking and calls."""
+    if length and (citations := message.get("annotations")):
+        cited: JsonValue = {"length": length, "citations": clean_json(citations)}
+        yield ProviderBlock(provider=provider, data={"type": CITED, "parts": [cited]})
+    if refusal := message.get("refusal"):
+        yield RefusalBlock(text=clean(refusal))
+    content = message.get("content")
+    parts: list[dict[str, Any]] = cast("list[dict[str, Any]]", content) if isinstance(content, list) else []
+    for part in [*parts, *(message.get("images") or ())]:
+        kind = part.get("type")
+        if kind == "image_url":
+            yield _decode_picture(part["image_url"])
+        elif kind == "refusal":
+            yield RefusalBlock(text=clean(part.get("refusal") or ""))
+        elif kind not in {"text", "thinking"}:
+            yield ProviderBlock(provider=provider, data={"type": "content_part", "part": clean_json(part)})
+    if audio := message.get("audio"):
+        transcript, named = clean(audio.get("transcript") or ""), audio.get("id")
+        named = clean(str(named)) if named else None
+        yield AudioBlock(data=audio.get("data") or None, transcript=transcript, id=named, provider=provider)
+    if tools := message.get("executed_tools"):
+        yield ProviderBlock(provider=provider, data={"type": "executed_tools", "executed_tools": clean_json(tools)})
+
+
+def _decode_picture(picture: dict[str, Any] | str) -> ImageBlock:
+    address = picture if isinstance(picture, str) else str(picture["url"])
+    if embedded := _EMBEDDED.fullmatch(address):
+        return ImageBlock(media_type=clean(embedded[1]), data=embedded[2])
+    return ImageBlock(url=clean(address))
+
+
+def text_in(content: Any) -> str:
     if isinstance(content, list):
         parts = cast("list[dict[str, Any]]", content)
         return "".join(part.get("text") or "" for part in parts if part.get("type") == "text")
@@ -151,16 +198,16 @@ def _thinking(message: dict[str, Any], provider: str) -> Iterator[Block]:
     signed = message.get("thinking_blocks")
     for block in signed or ():
         if block.get("type") == "redacted_thinking":
-            yield RedactedThinkingBlock(data=block["data"], provider=provider)
+            yield RedactedThinkingBlock(data=clean(block["data"]), provider=provider)
         else:
-            signature = block.get("signature") or None
+            signature = clean(block.get("signature") or "") or None
             yield ThinkingBlock(text=clean(block.get("thinking") or ""), signature=signature, provider=provider)
     # Where there are blocks, this repeats their words.
-    if not signed and (words := _reasoning(message)):
+    if not signed and (words := reasoning_in(message)):
         yield ThinkingBlock(text=clean(words), provider=provider)
 
 
-def _reasoning(message: dict[str, Any]) -> str:
+def reasoning_in(message: dict[str, Any]) -> str:
     words = message.get("reasoning_content") or message.get("reasoning")
     if isinstance(words, str) and words:
         return words
@@ -169,7 +216,7 @@ def _reasoning(message: dict[str, Any]) -> str:
         return ""
     # Mistral has it as a part of the content, which has parts of its own.
     parts = cast("list[dict[str, Any]]", content)
-    return "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
+    return "".join(text_in(part.get("thinking")) for part in parts if part.get("type") == "thinking")
 
 
 def _runs_at_the_provider(call: dict[str, Any]) -> bool:
@@ -181,138 +228,14 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
     return {name: item for name, item in value.items() if item is not None}
 
 
-def _is_whole(arguments: str) -> bool:
-    return bool(arguments.strip()) and isinstance(read_arguments(arguments), dict)
-
-
-class _CallNumbers:
-    """Which call of a reply a fragment belongs to, whatever its provider makes of `index`."""
-
-    def __init__(self) -> None:
-        self._positions: dict[int, int] = {}
-        self._ids: list[str | None] = []
-        self._arguments: list[list[str]] = []
-
-    def position(self, fragment: dict[str, Any]) -> int:
-        """Say the position of the call that a fragment continues or begins."""
-        index, call_id = fragment.get("index") or 0, _id(fragment)
-        function: dict[str, Any] = fragment.get("function") or {}
-        more = _written(function)
-        position = self._positions.get(index)
-        if position is None or self._begins_another(position, call_id, function.get("name"), more):
-            position = self._positions[index] = len(self._ids)
-            self._ids.append(None)
-            self._arguments.append([])
-        self._ids[position] = self._ids[position] or call_id
-        self._arguments[position].append(more)
-        return position
-
-    def _begins_another(self, position: int, call_id: str | None, name: object, more: str) -> bool:
-        """Some servers say index 0 for every call. Then a new id begins one, or a name where the last one is whole."""
-        if call_id and self._ids[position]:
-            return call_id != self._ids[position]
-        return bool(name and more) and _is_whole("".join(self._arguments[position]))
-
-
-class DeltaReader:
-    """Shows what a stream says, piece by piece."""
-
-    def __init__(self) -> None:
-        self._numbers = _CallNumbers()
-        self._tags: ThinkTags | None = ThinkTags()
-
-    def read(self, choice: dict[str, Any]) -> Iterator[Delta]:
-        """Show what one piece says."""
-        delta: dict[str, Any] = choice.get("delta") or {}
-        if words := _reasoning(delta):
-            yield from self._end_of_tags()
-            yield ReasoningDelta(text=clean(words))
-        if text := _text(delta.get("content")):
-            pieces = [(False, text)] if self._tags is None else self._tags.feed(text)
-            yield from _tagged(pieces)
-        if delta.get("tool_calls") or choice.get("finish_reason"):
-            yield from self._end_of_tags()
-        for fragment in delta.get("tool_calls") or ():
-            function: dict[str, Any] = fragment.get("function") or {}
-            yield ToolCallDelta(
-                index=self._numbers.position(fragment),
-                id=_id(fragment),
-                name=clean(function.get("name") or "") or None,
-                arguments=clean(_written(function)),
-            )
-
-    def _end_of_tags(self) -> Iterator[Delta]:
-        if self._tags is not None:
-            yield from _tagged(self._tags.finish())
-            self._tags = None
-
-
-def _tagged(pieces: Iterable[tuple[bool, str]]) -> Iterator[Delta]:
-    for is_thought, words in pieces:
-        yield ReasoningDelta(text=clean(words)) if is_thought else TextDelta(text=clean(words))
-
-
-def assemble(choices: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Put the pieces of a stream together: the message that the provider would have sent at once."""
-    texts: list[str] = []
-    reasoning: list[str] = []
-    refusal: list[str] = []
-    thinking: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
-    details: list[Any] = []
-    fields: dict[str, Any] = {}
-    numbers = _CallNumbers()
-    for choice in choices:
-        delta: dict[str, Any] = choice.get("delta") or {}
-        texts.append(_text(delta.get("content")))
-        reasoning.append(_reasoning(delta))
-        refusal.append(delta.get("refusal") or "")
-        own: dict[str, Any] = delta.get("provider_specific_fields") or {}
-        details.extend(delta.get("reasoning_details") or own.get("reasoning_details") or ())
-        fields.update(own)
-        for block in delta.get("thinking_blocks") or ():
-            _add_thinking(thinking, block)
-        for fragment in delta.get("tool_calls") or ():
-            _add_call(calls, numbers.position(fragment), fragment)
-    return {
-        "content": "".join(texts),
-        "reasoning_content": "".join(reasoning),
-        "refusal": "".join(refusal),
-        "thinking_blocks": thinking,
-        "tool_calls": calls,
-        "reasoning_details": details,
-        "provider_specific_fields": fields,
-    }
-
-
-def _add_thinking(blocks: list[dict[str, Any]], fragment: dict[str, Any]) -> None:
-    """A block comes as words, words, ..., signature; the signature ends it."""
-    last = blocks[-1] if blocks else None
-    if fragment.get("type") == "redacted_thinking" or last is None or last.get("signature") or "thinking" not in last:
-        blocks.append(dict(fragment))
-        return
-    last["thinking"] = (last.get("thinking") or "") + (fragment.get("thinking") or "")
-    last["signature"] = fragment.get("signature")
-
-
-def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, Any]) -> None:
-    function: dict[str, Any] = fragment.get("function") or {}
-    if position == len(calls):
-        calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
-    call = calls[position]
-    call["id"] = call["id"] or _id(fragment)
-    call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
-    call["function"]["arguments"] += _written(function)
-    if own := fragment.get("provider_specific_fields"):
-        call["provider_specific_fields"] = {**call.get("provider_specific_fields", {}), **own}
-
-
 def answered(
     settings: LLMSettings,
     said: dict[str, Any],
     finish_reason: str,
     usages: list[dict[str, Any]],
     envelope: dict[str, Any],
+    *,
+    logprobs: list[dict[str, Any]] | None = None,
 ) -> Answer:
     """Put an answer together of the message, why it ended, what it used, and what was around it.
 
@@ -324,6 +247,9 @@ def answered(
             f"{settings.model}: the provider gave the reply up in the middle, and says why in a word: {finish_reason!r}.",
             model=settings.model,
         )
+    if not said.get("annotations") and (found := envelope.get("search_results") or envelope.get("citations")):
+        # Perplexity and xAI name all their sources in one list.
+        said = {**said, "annotations": [{"url": source} if isinstance(source, str) else source for source in found]}
     message = decode_message(said, settings.provider)
     # OpenRouter says what it charged; others who say "cost" mean other things.
     costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
@@ -334,6 +260,37 @@ def answered(
         model=envelope.get("model"),
         provider_id=envelope.get("id"),
         reported_cost=next((cost for cost in reversed(costs) if isinstance(cost, int | float)), None),
+        reported_usage=_reported(usages, envelope),
+        service_tier=envelope.get("service_tier"),
+        logprobs=read_logprobs(logprobs),
+    )
+
+
+def _reported(usages: list[dict[str, Any]], envelope: dict[str, Any]) -> dict[str, Any]:
+    empty: dict[str, Any] = {}
+    last = next((usage for usage in reversed(usages) if usage), empty)
+    # Groq's own agents ask several models, and count each apart.
+    breakdown = envelope.get("usage_breakdown")
+    return {**last, "usage_breakdown": breakdown} if breakdown else last
+
+
+def logprobs_in(choice: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give what a choice, or a piece of one, says of how likely its tokens were."""
+    said: dict[str, Any] = choice.get("logprobs") or {}
+    return said.get("content") or []
+
+
+def read_logprobs(content: list[dict[str, Any]] | None) -> tuple[TokenLogprob, ...] | None:
+    """Read how likely the tokens of a reply were."""
+    if not content:
+        return None
+    return tuple(
+        TokenLogprob(
+            token=clean(said["token"]),
+            logprob=said["logprob"],
+            top=tuple((clean(other["token"]), other["logprob"]) for other in said.get("top_logprobs") or ()),
+        )
+        for said in content
     )
 
 

@@ -11,27 +11,35 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.formats.anthropic import CITED
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.text import clean, clean_json
 from agentcore.llm.names import provider_of
 from agentcore.messages import (
+    AudioBlock,
     Block,
     DocumentBlock,
+    ImageBlock,
     Message,
     ProviderBlock,
     ReasoningBlock,
+    RefusalBlock,
     ResultBlock,
     TextBlock,
     ToolCallBlock,
     ToolResultBlock,
     ToolSchema,
 )
+from agentcore.messages.citations import CITED
 from agentcore.usage import Usage
 
 __all__ = ["decode_items", "decode_response_usage", "encode_function_tools", "encode_items"]
+
+
+_PICTURE = "image_generation_call"
+_OTHER = "content_part"
+"""The type of a block that holds a part of a message that nobody here knows: it is kept, and not sent back."""
 
 
 def encode_function_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
@@ -72,13 +80,27 @@ def _encode_said(message: Message, provider: str) -> Iterator[JsonValue]:
         if isinstance(block, TextBlock):
             after = message.content[position + 1] if position + 1 < len(message.content) else None
             yield _encode_text(block.text, after, provider)
+        elif isinstance(block, RefusalBlock):
+            part: JsonValue = {"type": "refusal", "refusal": block.text}
+            yield {"type": "message", "role": "assistant", "content": [part]}
+        elif isinstance(block, AudioBlock):
+            if block.transcript:
+                yield _encode_text(block.transcript, None, provider)
         elif isinstance(block, ToolCallBlock):
             arguments = arguments_json(block)
             yield {"type": "function_call", "call_id": block.id, "name": block.name, "arguments": arguments}
         elif isinstance(block, ReasoningBlock) and block.provider in {None, provider}:
             yield from _encode_reasoning(block, provider)
         elif isinstance(block, ProviderBlock) and block.provider == provider and _is_item(block.data):
-            yield block.data
+            yield _with_picture(cast("dict[str, JsonValue]", block.data), message.content[:position])
+
+
+def _with_picture(item: dict[str, JsonValue], before: tuple[Block, ...]) -> JsonValue:
+    """Put a picture back into the item that it came in."""
+    last = before[-1] if before else None
+    if item.get("type") == _PICTURE and "result" not in item and isinstance(last, ImageBlock):
+        return {**item, "result": last.data}
+    return item
 
 
 def _encode_text(text: str, after: Block | None, provider: str) -> JsonValue:
@@ -101,17 +123,18 @@ def _encode_text(text: str, after: Block | None, provider: str) -> JsonValue:
 
 
 def _encode_reasoning(block: ReasoningBlock, provider: str) -> Iterator[JsonValue]:
+    if block.encrypted_content is None and not (provider in WANTS_REASONING and block.summary):
+        return
     item: dict[str, JsonValue] = {"type": "reasoning", "id": block.id} if block.id else {"type": "reasoning"}
-    if block.encrypted_content is not None:
-        summary: list[JsonValue] = [{"type": "summary_text", "text": text} for text in block.summary]
-        yield {**item, "summary": summary, "encrypted_content": block.encrypted_content}
-    elif provider in WANTS_REASONING and block.summary:
-        content: list[JsonValue] = [{"type": "reasoning_text", "text": text} for text in block.summary]
-        yield {**item, "summary": [], "content": content}
+    kind = "reasoning_text" if block.in_words else "summary_text"
+    words: list[JsonValue] = [{"type": kind, "text": text} for text in block.summary]
+    item |= {"summary": [], "content": words} if block.in_words else {"summary": words}
+    yield item if block.encrypted_content is None else {**item, "encrypted_content": block.encrypted_content}
 
 
 def _is_item(data: JsonValue) -> bool:
-    return isinstance(data, dict) and isinstance(data.get("type"), str) and not _is_how_it_was_said(data)
+    kind = data.get("type") if isinstance(data, dict) else None
+    return isinstance(kind, str) and kind not in {CITED, _OTHER}
 
 
 def _is_how_it_was_said(data: JsonValue) -> bool:
@@ -150,6 +173,8 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
             blocks.append(ToolCallBlock(id=call_id, name=clean(item["name"]), arguments=arguments))
         elif kind == "reasoning":
             blocks.append(_decode_reasoning(item, provider))
+        elif kind == _PICTURE and isinstance(item.get("result"), str):
+            blocks.extend(_decode_picture(item, provider))
         else:
             blocks.append(ProviderBlock(provider=provider, data=clean_json(item)))
     return Message(role="assistant", content=tuple(blocks))
@@ -162,29 +187,51 @@ def _decode_text(item: dict[str, Any], provider: str) -> Iterator[Block]:
     if phase := item.get("phase"):
         # Whether it is said on the way or at the end: models that say so want to read it again.
         own["phase"] = phase
+    refusals: list[str] = []
+    others: list[JsonValue] = []
     for part in item.get("content") or ():
-        words = clean(part.get("text") or part.get("refusal") or "")
+        if part.get("refusal"):
+            refusals.append(clean(part["refusal"]))
+            continue
+        if "text" not in part:
+            others.append(clean_json(part))
+            continue
+        words = clean(part.get("text") or "")
         text += words
         parts.append({"length": len(words)})
         if annotations := part.get("annotations"):
             parts[-1] = {"length": len(words), "citations": clean_json(annotations)}
             own["parts"] = parts
-    if not text:
-        return
-    yield TextBlock(text=text)
-    if own:
-        yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts, **own})
+    if text:
+        yield TextBlock(text=text)
+        if own:
+            yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts, **own})
+    yield from (RefusalBlock(text=refusal) for refusal in refusals)
+    yield from (ProviderBlock(provider=provider, data={"type": _OTHER, "part": part}) for part in others)
+
+
+def _decode_picture(item: dict[str, Any], provider: str) -> Iterator[Block]:
+    yield ImageBlock(data=item["result"], media_type=f"image/{item.get('output_format') or 'png'}")
+    # It goes back together with the picture, which is kept once.
+    rest = {name: value for name, value in item.items() if name != "result"}
+    yield ProviderBlock(provider=provider, data=clean_json(rest))
 
 
 def _decode_reasoning(item: dict[str, Any], provider: str) -> ReasoningBlock:
     # Open models give the thinking itself; what OpenAI's give is a summary of it.
-    texts = [part.get("text") or "" for part in item.get("summary") or item.get("content") or ()]
+    summary: list[dict[str, Any]] = item.get("summary") or []
+    texts = [part.get("text") or "" for part in summary or item.get("content") or ()]
     return ReasoningBlock(
-        id=item.get("id") or "",
+        id=clean(item.get("id") or ""),
         summary=tuple(clean(text) for text in texts if text),
-        encrypted_content=item.get("encrypted_content"),
+        in_words=not summary and any(texts),
+        encrypted_content=_clean_or_none(item.get("encrypted_content")),
         provider=provider,
     )
+
+
+def _clean_or_none(text: str | None) -> str | None:
+    return None if text is None else clean(text)
 
 
 def decode_response_usage(usage: dict[str, Any]) -> Usage:

@@ -10,15 +10,16 @@ from typing import Any
 
 from agentcore.errors import BadRequest
 from agentcore.llm.answer import Answer, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import no_reply, refused_in_stream
+from agentcore.llm.formats.chat_reply import read_logprobs
 from agentcore.llm.formats.responses import decode_items, decode_response_usage
 from agentcore.llm.formats.text import clean
 from agentcore.llm.settings import LLMSettings
 
 __all__ = ["ResponsesReader", "read_response"]
 
-_TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _NOT_YET = frozenset({"queued", "in_progress"})
 _LAST = frozenset({"response.completed", "response.incomplete"})
@@ -39,19 +40,38 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
             "out of LLM(extra_body=...).",
             model=settings.model,
         )
-    message = decode_items(response.get("output") or (), settings.provider)
+    if not isinstance(response.get("output"), list):
+        raise no_reply(settings, response)
+    message = decode_items(response["output"], settings.provider)
     incomplete: dict[str, Any] = response.get("incomplete_details") or {}
     reason = incomplete.get("reason")
     if not reason and response.get("status") == "incomplete":
         reason = "length"
     reason = reason or ("tool_calls" if message.tool_calls else "end")
+    usage: dict[str, Any] = response.get("usage") or {}
+    # OpenRouter says what it charged; others who say "cost" mean other things.
+    cost = usage.get("cost") if settings.provider == "openrouter" else None
     return Answer(
         message=message,
-        usage=decode_response_usage(response.get("usage") or {}),
+        usage=decode_response_usage(usage),
+        reported_cost=cost if isinstance(cost, int | float) else None,
+        reported_usage=usage,
+        service_tier=response.get("service_tier"),
+        logprobs=read_logprobs(_logprobs(response["output"])),
         stop_reason=_STOP_REASONS.get(reason, reason),
         model=response.get("model"),
         provider_id=response.get("id"),
     )
+
+
+def _logprobs(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        said
+        for item in items
+        if item.get("type") == "message"
+        for part in item.get("content") or ()
+        for said in part.get("logprobs") or ()
+    ]
 
 
 class ResponsesReader:
@@ -66,8 +86,12 @@ class ResponsesReader:
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         """Take one event in and show what it says."""
         kind = event.get("type")
-        if kind in _TEXT:
+        if kind == "response.output_text.delta":
             yield TextDelta(text=clean(event.get("delta") or ""))
+        elif kind == "response.refusal.delta":
+            yield RefusalDelta(text=clean(event.get("delta") or ""))
+        elif kind == "response.reasoning_summary_part.added" and event.get("summary_index"):
+            yield ReasoningDelta(text="\n\n")
         elif kind in _REASONING:
             yield ReasoningDelta(text=clean(event.get("delta") or ""))
         elif kind == "response.output_item.added" and event["item"].get("type") == "function_call":
@@ -82,7 +106,7 @@ class ResponsesReader:
             self._last = event["response"]
         elif kind == "response.failed":
             raise refused_in_stream(self._settings, event["response"].get("error"))
-        elif kind == "error" or (kind is None and event.get("error")):
+        elif kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
 
     def answer(self) -> Answer:
@@ -91,4 +115,6 @@ class ResponsesReader:
             raise broken_off(self._settings.model)
         # Some servers leave the items out of the last event because they sent each of them before.
         items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
-        return read_response(self._settings, {**self._last, "output": items})
+        if items:
+            return read_response(self._settings, {**self._last, "output": items})
+        return read_response(self._settings, self._last)

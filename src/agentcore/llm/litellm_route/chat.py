@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
-from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
+from agentcore.llm.failures import no_reply
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
+from agentcore.llm.formats.chat_reply import answered, logprobs_in
+from agentcore.llm.formats.chat_stream import DeltaReader, assemble
 from agentcore.llm.litellm_route.wire import common_options
 from agentcore.llm.model import CallContext
 from agentcore.llm.settings import LLMSettings
@@ -47,6 +48,8 @@ class ChatWire:
                 {"location": "message", "role": "system"},
                 {"location": "message", "index": -1},
             ]
+        if settings.logprobs is not None:
+            options |= {"logprobs": True} | ({"top_logprobs": settings.logprobs} if settings.logprobs else {})
         if context is not None and context.stop:
             options["stop"] = list(context.stop)
         key = context.prompt_cache_key if context is not None else None
@@ -68,13 +71,14 @@ class ChatWire:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
-            raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+            raise no_reply(settings, response)
         return answered(
             settings,
             choices[0]["message"],
             choices[0].get("finish_reason") or "stop",
             [response.get("usage") or {}],
             response,
+            logprobs=logprobs_in(choices[0]),
         )
 
     def reader(self, settings: LLMSettings) -> Reader:
@@ -91,13 +95,16 @@ class ChatWire:
         stream._finalize_completed_stream = ended
         # Of a broken one it counts the tokens too, with megabytes of tables read on the event loop.
         stream._record_partial_usage_for_failure = lambda: None
+        google = _GoogleEnd(stream)
         try:
             async for chunk in stream:
                 await send(chunk.model_dump(warnings=False))
             await send(
                 {
                     # Reasons and counts are held back from the chunks it gives.
-                    "finish_reason": stream.received_finish_reason or stream.intermittent_finish_reason,
+                    "finish_reason": (
+                        (stream.received_finish_reason or stream.intermittent_finish_reason) if google.came else None
+                    ),
                     "usages": [
                         usage.model_dump() for chunk in stream.chunks if (usage := getattr(chunk, "usage", None))
                     ],
@@ -105,6 +112,41 @@ class ChatWire:
             )
         finally:
             await stream.aclose()
+
+
+class _GoogleEnd:
+    """Whether a stream of Google's said that it ended: litellm takes each of its pieces for the last one."""
+
+    def __init__(self, stream: Any) -> None:
+        self.came = True
+        make = getattr(stream, "make_call", None)
+        if make is None or getattr(stream, "custom_llm_provider", None) not in _GOOGLE:
+            return
+
+        async def make_watched(*given: Any, **named: Any) -> Any:
+            pieces = await make(*given, **named)
+            parse = getattr(pieces, "chunk_parser", None)
+            if parse is not None:
+                self.came = False
+
+                def parse_watched(chunk: dict[str, Any]) -> Any:
+                    self.came = self.came or _is_last(chunk)
+                    return parse(chunk)
+
+                pieces.chunk_parser = parse_watched
+            return pieces
+
+        stream.make_call = make_watched
+
+
+_GOOGLE = frozenset({"gemini", "vertex_ai", "vertex_ai_beta"})
+
+
+def _is_last(chunk: dict[str, Any]) -> bool:
+    feedback: dict[str, Any] = chunk.get("promptFeedback") or {}
+    return bool(
+        feedback.get("blockReason") or any(candidate.get("finishReason") for candidate in chunk.get("candidates") or ())
+    )
 
 
 class _ChatReader:
@@ -129,6 +171,9 @@ class _ChatReader:
     def answer(self) -> Answer:
         """Give the whole."""
         reason = self._end.get("finish_reason")
-        if not reason:
+        if not reason or not self._choices:
             raise broken_off(self._settings.model)
-        return answered(self._settings, assemble(self._choices), reason, self._end["usages"], self._last)
+        logprobs = [said for choice in self._choices for said in logprobs_in(choice)]
+        return answered(
+            self._settings, assemble(self._choices), reason, self._end["usages"], self._last, logprobs=logprobs
+        )

@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+from ast import literal_eval
 from collections.abc import Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 
 from agentcore.errors import ModelError
-from agentcore.llm.failures import (
-    Refusal,
-    model_error,
-    no_connection,
-    said_in_body,
-    said_in_json,
-    seconds_to_wait,
-)
+from agentcore.llm.error_bodies import delay_in_body, said_in_body, said_in_json, seconds_to_wait
+from agentcore.llm.failures import Refusal, model_error, no_connection
 from agentcore.llm.names import PROVIDERS
 from agentcore.llm.settings import LLMSettings
 
@@ -30,6 +25,8 @@ _MORE = re.compile(
     r"(?:\s*Original exception: |\s*Traceback \(most recent call last\)| LiteLLM Retried: | Received Model Group=).*",
     re.DOTALL,
 )
+
+_BYTES = re.compile(r"b'.*'|b\".*\"", re.DOTALL)
 
 _NO_PROVIDER = "LLM Provider NOT provided"
 
@@ -76,7 +73,12 @@ def _words(error: BaseException, settings: LLMSettings) -> str:
 
 def _passed_on(error: BaseException) -> str:
     """Give the provider's words, without what litellm says around them: often the body as it came."""
-    return _PREFIXES.sub("", _MORE.sub("", str(error))).strip()
+    words = _PREFIXES.sub("", _MORE.sub("", str(error))).strip()
+    if _BYTES.fullmatch(words):
+        # Of streams it shows the bytes as Python writes them.
+        with suppress(ValueError, SyntaxError):
+            return literal_eval(words).decode("utf-8", "replace").strip()
+    return words
 
 
 def _codes(error: BaseException) -> str:
@@ -110,4 +112,6 @@ def _retry_after(error: BaseException) -> float | None:
         ):
             if headers and (seconds := seconds_to_wait(headers)) is not None:
                 return seconds
+    with suppress(ValueError):
+        return delay_in_body(json.loads(_passed_on(error)))
     return None

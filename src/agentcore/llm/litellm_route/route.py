@@ -16,6 +16,7 @@ from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import ModelInfo, model_info, priced
 from agentcore.llm.deltas import Delta
 from agentcore.llm.features import Features
+from agentcore.llm.formats.counts import as_reported
 from agentcore.llm.litellm_route import library
 from agentcore.llm.litellm_route.chat import ChatWire
 from agentcore.llm.litellm_route.failures import as_model_error
@@ -124,12 +125,15 @@ def _reply(settings: LLMSettings, info: ModelInfo, answer: Answer, times: _Times
     provider = f"{settings.provider}/"
     return Reply(
         message=answer.message,
-        usage=priced(info, settings, answer.usage, reported=answer.reported_cost),
+        usage=priced(info, settings, answer.usage, reported=answer.reported_cost, surcharges=answer.surcharges),
         stop_reason=answer.stop_reason,
         model=f"{provider}{answer.model.removeprefix(provider)}" if answer.model else settings.model,
         provider_id=answer.provider_id,
         latency=times.so_far(),
         time_to_first_token=times.first,
+        reported_usage=as_reported(answer.reported_usage),
+        service_tier=answer.service_tier,
+        logprobs=answer.logprobs,
     )
 
 

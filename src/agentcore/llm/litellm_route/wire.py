@@ -57,6 +57,7 @@ def common_options(settings: LLMSettings) -> dict[str, Any]:
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "extra_headers": settings.revealed_headers or None,
+        "service_tier": settings.service_tier,
         "extra_body": settings.extra_body or None,
         # Ours are told to the caller, and bounded by what he allows.
         "max_retries": 0,

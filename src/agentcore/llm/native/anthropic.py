@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from agentcore.llm.answer import Answer, Reader
-from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, turns
+from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, last_container, turns
 from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
 from agentcore.llm.kept import Kept
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
@@ -82,6 +82,8 @@ class AnthropicWire:
         options = _options(call)
         if isinstance(config := more.get("output_config"), dict):
             more["output_config"] = options.get("output_config", {}) | config
+        if any(b'"type":"code_execution' in tool for tool in own_tools):
+            _go_on_in_container(more, last_container(call.messages, settings.provider))
         system, sides = _written(call.messages, settings.provider, marks=marks)
         ready: dict[str, list[bytes | bytearray]] = {}
         if tools:
@@ -103,6 +105,13 @@ class AnthropicWire:
         return MessagesReader(settings)
 
 
+def _go_on_in_container(more: dict[str, Any], container: str | None) -> None:
+    """Have code run where it ran before, with the files that it left there, unless the user says where."""
+    given = more.get("container")
+    if container is not None and (given is None or (isinstance(given, dict) and "id" not in given)):
+        more["container"] = container if given is None else {**given, "id": container}
+
+
 def _options(call: Call) -> dict[str, Any]:
     settings = call.settings
     longest = longest_reply(settings, call.features, streamed=call.streamed)
@@ -114,6 +123,8 @@ def _options(call: Call) -> dict[str, Any]:
     # Words of blanks only are refused.
     if stop := [words for words in call.context.stop if words.strip()]:
         options["stop_sequences"] = stop
+    if settings.service_tier is not None:
+        options["service_tier"] = settings.service_tier
     return options | sampling(settings, thinks=thinks) | thought
 
 

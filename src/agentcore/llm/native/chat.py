@@ -9,12 +9,13 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.errors import ModelUnavailable
 from agentcore.llm.answer import Answer, Reader, broken_off
 from agentcore.llm.deltas import Delta
-from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import DeltaReader, answered, assemble
+from agentcore.llm.formats.chat_reply import answered, logprobs_in
+from agentcore.llm.formats.chat_stream import DeltaReader, assemble
 from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
@@ -83,6 +84,10 @@ class ChatWire:
                 "type": "json_schema",
                 "json_schema": {"name": schema.name, "schema": schema.schema, "strict": False},
             }
+        if settings.logprobs is not None:
+            options |= {"logprobs": True} | ({"top_logprobs": settings.logprobs} if settings.logprobs else {})
+        if settings.service_tier is not None:
+            options["service_tier"] = settings.service_tier
         if settings.provider == "openrouter":
             options["usage"] = {"include": True}
         return options
@@ -105,13 +110,18 @@ class ChatWire:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
-            if error := _refusal(response):
-                raise refused_in_stream(settings, error)
-            raise ModelUnavailable(f"{settings.model}: the provider answered with nothing.", model=settings.model)
+            raise no_reply(settings, response)
         if error := choices[0].get("error"):
             raise refused_in_stream(settings, error)
         reason = choices[0].get("finish_reason") or "stop"
-        return answered(settings, choices[0].get("message") or {}, reason, [response.get("usage") or {}], response)
+        return answered(
+            settings,
+            choices[0].get("message") or {},
+            reason,
+            [response.get("usage") or {}],
+            response,
+            logprobs=logprobs_in(choices[0]),
+        )
 
     def reader(self, settings: LLMSettings) -> Reader:
         """Read an answer that comes as a stream."""
@@ -158,10 +168,11 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
 
 def _refusal(said: dict[str, Any]) -> Any:
     """Give what refuses, which a few servers say without the word: as it is, in place of an answer."""
-    if "choices" in said or said.get("error"):
-        return said.get("error")
-    told = any(isinstance(said.get(name), str) for name in ("message", "detail"))
-    return said if said.get("object") == "error" or told else None
+    return said.get("error") if "choices" in said else find_error(said)
+
+
+_ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usage_breakdown")
+"""What is said around the message, in any piece of a stream."""
 
 
 class _ChatReader:
@@ -171,6 +182,7 @@ class _ChatReader:
         self._choices: list[dict[str, Any]] = []
         self._usages: list[dict[str, Any]] = []
         self._envelope: dict[str, Any] = {}
+        self._logprobs: list[dict[str, Any]] = []
         self._reason: str | None = None
         self._done = False
 
@@ -181,7 +193,7 @@ class _ChatReader:
             return
         if error := _refusal(event):
             raise refused_in_stream(self._settings, error)
-        for name in ("id", "model"):
+        for name in _ENVELOPE:
             if said := event.get(name):
                 self._envelope[name] = said
         for where in (event, event.get("x_groq")):
@@ -199,6 +211,7 @@ class _ChatReader:
             # What they can't tell in pieces, some servers tell all at once.
             piece = {**choice, "delta": whole} if whole else choice
             self._choices.append(piece)
+            self._logprobs += logprobs_in(choice)
             yield from self._deltas.read(piece)
 
     def answer(self) -> Answer:
@@ -207,4 +220,6 @@ class _ChatReader:
         reason = self._reason or ("stop" if self._done and self._choices else None)
         if reason is None:
             raise broken_off(self._settings.model)
-        return answered(self._settings, assemble(self._choices), reason, self._usages, self._envelope)
+        return answered(
+            self._settings, assemble(self._choices), reason, self._usages, self._envelope, logprobs=self._logprobs
+        )

@@ -16,6 +16,7 @@ from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, Mode
 from agentcore.llm.answer import Answer
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
 from agentcore.llm.failures import which_key
+from agentcore.llm.formats.counts import as_reported
 from agentcore.llm.formats.text import clean
 from agentcore.llm.kept import Beginnings
 from agentcore.llm.keys import find_key, hide
@@ -25,6 +26,7 @@ from agentcore.llm.native.anthropic import AnthropicWire
 from agentcore.llm.native.chat import ChatWire
 from agentcore.llm.native.clients import Answered, clients, read_through
 from agentcore.llm.native.failures import broken_connection, refused
+from agentcore.llm.native.gemini import GeminiWire
 from agentcore.llm.native.hosts import HOSTS, where
 from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
@@ -39,6 +41,8 @@ _NO_CONTEXT = CallContext()
 MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading raises where an event has not the shape that the interface says."""
 
+_COMPATIBLE = ("/openai", "/chat/completions")
+"""How the addresses end at which Google speaks as OpenAI does."""
 _USERINFO = re.compile(r"//[^/@]*@")
 _MOST_SHOWN = 200
 LONGEST_ANSWER = 256 * 1024 * 1024
@@ -62,12 +66,14 @@ async def prepare(
     info = await model_info(settings)
     messages = without_unseen(messages, info.features)
     _check(messages, settings, info.features)
-    wire, base_url, key = _reach(settings, info)
+    wire, base_url, key = _reach(settings, info, streamed=streamed)
     call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)
     # What the user gives goes before what we would send, in whatever case it is written.
     headers = wire.headers(key) | {name.lower(): value for name, value in settings.revealed_headers.items()}
-    where, mark, query = base_url.partition("?")
-    url = f"{wire.url(where.rstrip('/'))}{mark}{query}"
+    where, _, query = base_url.partition("?")
+    url = wire.url(where.rstrip("/"))
+    if query:
+        url += ("&" if "?" in url else "?") + query
     return Exchange(settings, info, wire, url, headers, wire.body(call), sent)
 
 
@@ -90,7 +96,7 @@ def _check(messages: Sequence[Message], settings: LLMSettings, features: Feature
     checked(messages[:])
 
 
-def _reach(settings: LLMSettings, info: ModelInfo) -> tuple[Wire, str, str | None]:
+def _reach(settings: LLMSettings, info: ModelInfo, *, streamed: bool) -> tuple[Wire, str, str | None]:
     """Say how the provider is spoken to, where, and with which key."""
     host = HOSTS[settings.provider]
     base_url = where(settings, host)
@@ -105,6 +111,8 @@ def _reach(settings: LLMSettings, info: ModelInfo) -> tuple[Wire, str, str | Non
         raise AuthenticationError(f"{settings.model}: {which_key(settings)}", model=settings.model)
     if host.wire == "anthropic":
         return AnthropicWire(settings), base_url, key
+    if host.wire == "gemini" and not base_url.partition("?")[0].rstrip("/").endswith(_COMPATIBLE):
+        return GeminiWire(settings, streamed), base_url, key
     mode = settings.api_mode
     if mode == "auto":
         # What reasons there remembers its reasoning only so.
@@ -189,10 +197,19 @@ class Exchange:
             latency=anyio.current_time() - self.sent,
             time_to_first_token=None if began is None else began - self.sent,
             message=answer.message,
-            usage=priced(self.info, self.settings, answer.usage, reported=answer.reported_cost),
+            usage=priced(
+                self.info,
+                self.settings,
+                answer.usage,
+                reported=answer.reported_cost,
+                surcharges=answer.surcharges,
+            ),
             stop_reason=_text(answer.stop_reason) or "end",
             model=f"{provider}{model.removeprefix(provider)}" if model else self.settings.model,
             provider_id=reply_id,
+            reported_usage=as_reported(answer.reported_usage),
+            service_tier=_text(answer.service_tier),
+            logprobs=answer.logprobs,
         )
 
     def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:

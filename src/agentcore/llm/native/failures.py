@@ -9,7 +9,8 @@ import ssl
 import httpx
 
 from agentcore.errors import BadRequest, ModelError
-from agentcore.llm.failures import Refusal, model_error, no_connection, said_in_body, seconds_to_wait
+from agentcore.llm.error_bodies import delay_in_body, said_in_body, seconds_to_wait
+from agentcore.llm.failures import Refusal, model_error, no_connection
 from agentcore.llm.keys import hide
 from agentcore.llm.settings import LLMSettings
 
@@ -33,13 +34,14 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
             status=status,
         )
     text = body.decode("utf-8", "replace").strip()
-    said, codes = _read(text)
+    said, codes, delay = _read(text)
+    seconds = seconds_to_wait(headers)
     return model_error(
         Refusal(
             status=status,
             said=said or f"HTTP {status}",
             codes=codes,
-            retry_after=seconds_to_wait(headers),
+            retry_after=delay if seconds is None else seconds,
             request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
         ),
         settings,
@@ -61,11 +63,11 @@ def broken_connection(settings: LLMSettings, error: Exception, url: str) -> Mode
     return no_connection(settings, reason, host=host)
 
 
-def _read(text: str) -> tuple[str, str]:
+def _read(text: str) -> tuple[str, str, float | None]:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
         if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
-            return f"a page instead of an answer: {' '.join(_TAGS.sub(' ', text[:20_000]).split())[:300]}", ""
-        return text, ""
-    return said_in_body(body)
+            return f"a page instead of an answer: {' '.join(_TAGS.sub(' ', text[:20_000]).split())[:300]}", "", None
+        return text, "", None
+    return *said_in_body(body), delay_in_body(body)

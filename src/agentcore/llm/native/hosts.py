@@ -17,7 +17,7 @@ class Host:
 
     base_url: str | None = None
     """Where it is; None where only the user knows."""
-    wire: Literal["chat", "anthropic"] = "chat"
+    wire: Literal["chat", "anthropic", "gemini"] = "chat"
     """The interface it has; Responses besides, where `responses` says so."""
     responses: bool = False
     url_variables: tuple[str, ...] = ()
@@ -50,6 +50,11 @@ HOSTS: dict[str, Host] = {
     "deepinfra": Host(base_url="https://api.deepinfra.com/v1/openai", url_variables=("DEEPINFRA_API_BASE",)),
     "deepseek": Host(base_url="https://api.deepseek.com/v1", url_variables=("DEEPSEEK_API_BASE",), effort="thinking"),
     "fireworks_ai": Host(base_url="https://api.fireworks.ai/inference/v1", url_variables=("FIREWORKS_API_BASE",)),
+    "gemini": Host(
+        base_url="https://generativelanguage.googleapis.com/v1beta",
+        wire="gemini",
+        url_variables=("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),
+    ),
     "groq": Host(base_url="https://api.groq.com/openai/v1", url_variables=("GROQ_API_BASE",)),
     "hosted_vllm": Host(url_variables=("HOSTED_VLLM_API_BASE",), needs_key=False),
     "huggingface": Host(base_url="https://router.huggingface.co/v1", url_variables=("HF_API_BASE",)),

@@ -74,6 +74,11 @@ def _options(call: Call, instructions: str | None) -> dict[str, Any]:
     if reasons or "reasoning" in options:
         # Models that do not reason refuse to be asked for it.
         options["include"] = ["reasoning.encrypted_content"]
+    if settings.logprobs is not None:
+        options["include"] = [*options.get("include", ()), "message.output_text.logprobs"]
+        options |= {"top_logprobs": settings.logprobs} if settings.logprobs else {}
+    if settings.service_tier is not None:
+        options["service_tier"] = settings.service_tier
     if not (settings.drop_params and reasons):
         # Models that reason refuse both.
         sampling = {"temperature": settings.temperature, "top_p": settings.top_p}

@@ -45,6 +45,11 @@ class EventParser:
         if len(self._rest) + self._size > LONGEST_EVENT:
             raise ModelUnavailable(f"The provider sent an event of more than {LONGEST_EVENT:,} bytes.")
 
+    @property
+    def pending(self) -> int:
+        """Bytes of data that wait for the end of their event."""
+        return self._size + (len(self._rest) if self._rest.startswith(b"data:") else 0)
+
     def _lines(self) -> Iterator[bytes]:
         rest, start = self._rest, 0
         while (end := rest.find(b"\n", max(start, self._searched))) >= 0:

@@ -24,6 +24,9 @@ from agentcore.llm.reply import Reply
 __all__ = ["NativeStream"]
 
 _LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
+_SIGNS_OF_LIFE = frozenset({"keepalive", "ping"})
+_LONGEST_PING = 256
+"""Bytes; of an event that is longer, each piece that comes is progress."""
 _NO_EVENTS = (b"{", b"[", b"<")
 """How JSON and pages begin, which are no stream of events whatever they are said to be."""
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
@@ -50,7 +53,10 @@ class NativeStream:
         self._events = EventParser()
         self._deltas: deque[Delta] = deque()
         self._begins_by = 0.0
+        self._silent = 0.0
+        """Seconds that were waited since the last event that says something: keep-alives do not count."""
         self._begun = False
+        self._any_event = False
         self._looked = False
         """Whether it was looked at what the body begins with."""
         self._began: float | None = None
@@ -96,17 +102,20 @@ class NativeStream:
             self._looked = True
             if beginning.startswith(_NO_EVENTS):
                 self._whole = bytearray()
-        if chunk is not None and not self._begun and len(self._beginning) < _SHOWN:
+        if chunk is not None and not self._any_event and len(self._beginning) < _SHOWN:
             self._beginning += chunk[:_SHOWN]
         if self._whole is not None:
             self._take_whole(chunk)
             return
         for data in self._events.feed(chunk) if chunk is not None else self._events.finish():
-            self._begun = True
-            self._read(data)
+            self._any_event = True
+            if self._read(data):
+                self._note_progress()
             if self._began is None and self._deltas:
                 self._began = anyio.current_time()
-        if chunk is None and not self._begun and (said := _no_comment(self._beginning)):
+        if self._events.pending > _LONGEST_PING:
+            self._note_progress()
+        if chunk is None and not self._any_event and (said := _no_comment(self._beginning)):
             raise self._unreadable(said)
         if chunk is None or self._last:
             self._reply = self._exchange.reply(self._answer(), began=self._began)
@@ -123,8 +132,12 @@ class NativeStream:
         assert self._chunks is not None
         begun, settings = self._begun, self._settings
         with self._exchange.told(), anyio.CancelScope() as limit:
-            limit.deadline = anyio.current_time() + settings.stream_idle_timeout if begun else self._begins_by
-            return await anext(self._chunks, None)
+            # What the reader of the deltas does in between is no silence of the provider.
+            waits = anyio.current_time()
+            limit.deadline = waits + settings.stream_idle_timeout - self._silent if begun else self._begins_by
+            chunk = await anext(self._chunks, None)
+            self._silent += anyio.current_time() - waits
+            return chunk
         if begun:
             raise self._exchange.too_late("nothing more came", settings.stream_idle_timeout, "stream_idle_timeout")
         raise self._exchange.too_late("no reply began", settings.timeout, "timeout")
@@ -140,11 +153,16 @@ class NativeStream:
         self._reply = self._exchange.reply(self._exchange.answer(self._answered.response, bytes(self._whole)))
         self._deltas.extend(deltas_of(self._reply.message))
 
-    def _read(self, data: bytes) -> None:
+    def _note_progress(self) -> None:
+        self._begun = True
+        self._silent = 0.0
+
+    def _read(self, data: bytes) -> bool:
+        """Read one event; whether it is more than a sign of life."""
         if data == b"[DONE]" or data.strip() == b"[DONE]":
             event = DONE
         elif not data.strip():
-            return  # to keep the connection alive
+            return False
         else:
             try:
                 event = json.loads(data.decode())
@@ -154,9 +172,11 @@ class NativeStream:
                 raise self._unreadable(data)
         try:
             self._deltas.extend(self._reader.read(cast("dict[str, Any]", event)))
+            kind = cast("dict[str, Any]", event).get("type")
+            self._last = self._last or kind in _LAST_EVENTS
+            return kind not in _SIGNS_OF_LIFE
         except MISSHAPEN as error:
             raise self._unreadable(data) from error
-        self._last = self._last or cast("dict[str, Any]", event).get("type") in _LAST_EVENTS
 
     def _unreadable(self, data: bytes) -> ModelUnavailable:
         assert self._answered is not None

@@ -165,6 +165,27 @@ async def test_a_stream_that_stalls_in_the_middle_is_given_up() -> None:
             await stream(model_at(server.url, stream_idle_timeout=0.1))
 
 
+@pytest.mark.parametrize("sign", [b": k\n\n", b"data:\n\n", b'event: ping\ndata: {"type": "ping"}\n\n', b"\n"])
+async def test_signs_of_life_alone_do_not_keep_a_stream_open(sign: bytes) -> None:
+    async def act(connection: Any) -> bool:
+        await connection.send(sse(BEGIN))
+        while True:
+            await anyio.sleep(0.02)
+            await connection.send(sign)
+
+    async with served(act) as server:
+        with pytest.raises(ModelTimeout, match=r"nothing more came within 0\.2 s"):
+            await stream(model_at(server.url, stream_idle_timeout=0.2))
+
+
+async def test_a_reader_who_takes_long_is_no_silence() -> None:
+    async with served(just(sse(BEGIN + END))) as server:
+        async with model_at(server.url, stream_idle_timeout=0.05).stream(ASK) as deltas:
+            async for _ in deltas:
+                await anyio.sleep(0.1)
+    assert deltas.reply.message.text == "Hi there."
+
+
 async def test_comments_alone_do_not_make_a_stream_begin() -> None:
     async def act(connection: Any) -> bool:
         await connection.send(sse(b""))
