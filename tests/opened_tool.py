@@ -13,7 +13,7 @@ import anyio
 from pydantic import JsonValue
 
 from agentcore.conversation.core import Core
-from agentcore.conversation.spool import open_spool
+from agentcore.conversation.tool_host import open_spool
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import Action, Medium, Observation, Spool, Tool, ToolContext
 from agentcore.workspace import LocalWorkspace

@@ -26,8 +26,6 @@ from agentcore.tools import (
     think_tool,
 )
 
-__all__ = ["Agent", "record_agent", "restore_agent"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:

@@ -14,8 +14,6 @@ from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Repl
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.tools import AnyTool, MaskBlock, describe_call, read_call
 
-__all__ = ["Call", "StepOutcome", "take_step"]
-
 _Given = TypeVar("_Given")
 
 Shape = Literal["calls", "content", "reasoning_only", "empty"]

@@ -8,8 +8,6 @@ from typing import Protocol
 from agentcore.events import Condensation
 from agentcore.record import ShownEvent
 
-__all__ = ["Condenser"]
-
 
 class Condenser(Protocol):
     """Looks at the history before each step and may say what the model is not shown any more."""

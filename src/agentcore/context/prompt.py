@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from agentcore._value import Value
 
-__all__ = ["DEFAULT_PROMPT", "AgentContext", "system_prompt"]
-
 DEFAULT_PROMPT = """\
 You are a software agent. You work in a folder that belongs to somebody who trusts you with it, by calling tools.
 

@@ -23,8 +23,6 @@ from agentcore.events import (
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema, UnknownBlock
 from agentcore.record import ConversationState, ShownEvent
 
-__all__ = ["Messages", "View", "build_messages", "rebuild_request"]
-
 
 class Messages(Sequence[Message]):
     """The first `length` messages of a list that only grows: a snapshot that costs nothing."""

@@ -7,8 +7,6 @@ from agentcore.events import UsageEvent
 from agentcore.llm import CallContext
 from agentcore.messages import Message
 
-__all__ = ["ask_aside"]
-
 
 async def ask_aside(core: Core, question: str) -> str:
     """Ask the model from what it knows of the conversation; the history keeps no trace, the usage counts.

@@ -17,16 +17,13 @@ from pydantic import JsonValue
 from agentcore.agent import Call
 from agentcore.assessment import Assessment
 from agentcore.conversation.core import Core
-from agentcore.conversation.groups import cancelled_itself, is_cancelled, open_group
-from agentcore.conversation.reentrancy import mark_running_in
-from agentcore.conversation.telling import masked_repr, text_of
+from agentcore.conversation.exceptions import is_cancelled, masked_repr, open_group, safe_str, spurious_cancellation
+from agentcore.conversation.guards import mark_running_in
 from agentcore.events import ActionAssessed, AgentErrorEvent
 from agentcore.logs import get_logger
 from agentcore.risk import SecurityRisk
 from agentcore.security import Check, CheckContext, NeverConfirm, combine, highest_risk
 from agentcore.tools import FinishAction, ThinkAction
-
-__all__ = ["Assessed", "assess_reply"]
 
 _log = get_logger(__name__)
 
@@ -212,7 +209,7 @@ class _Round:
         except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again
             if await is_cancelled():  # noqa: ASYNC102 asking does not wait
                 raise
-            self._failed(check, case, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
+            self._failed(check, case, spurious_cancellation("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
         except TimeoutError:
             self._failed(check, case, TimeoutError(f"it took longer than its timeout of {check.timeout:g} s"))
         except Exception as error:
@@ -252,4 +249,4 @@ def _name_of(check: object) -> str:
 
 
 def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {text_of(error)}"[:_LONGEST_REASON]
+    return f"{type(error).__name__}: {safe_str(error)}"[:_LONGEST_REASON]

@@ -8,10 +8,9 @@ import anyio
 from pydantic import JsonValue
 
 from agentcore.agent import Call
+from agentcore.conversation.tools import NotRun, ToolSessions
 from agentcore.events import ActionEvent, AgentErrorEvent
 from agentcore.tools import Resource, conflicts
-
-__all__ = ["CallTable", "RunningCall", "interrupted", "schedule"]
 
 
 class RunningCall:
@@ -125,4 +124,17 @@ def interrupted(event: ActionEvent, why: str, code: str, *, in_thread: bool = Fa
         text += " It runs in a thread, which can't be stopped: it may still be running."
     return AgentErrorEvent(
         cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=text, outcome="interrupted", code=code
+    )
+
+
+def cannot_run(sessions: ToolSessions, call: Call) -> AgentErrorEvent | None:
+    """Make the answer of a call whose tool is not there any more, or is another one; None where it can run."""
+    now = sessions.resolve(call.tool.name, call.tool.schema.digest)
+    return not_run(call.event, now.text, now.code) if isinstance(now, NotRun) else None
+
+
+def not_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
+    """Make the answer of an action that never started."""
+    return AgentErrorEvent(
+        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=error, outcome="not_run", code=code
     )

@@ -16,25 +16,22 @@ from agentcore.agent import Agent
 from agentcore.commands import AddSecrets, Approve, Interrupt, Leave, Reject, Rewind, Run, SetLimits, SetPolicy
 from agentcore.context import View
 from agentcore.conversation.calls import CallTable
-from agentcore.conversation.deltas import DeltaHub
-from agentcore.conversation.home import Home
+from agentcore.conversation.deltas import DeltaBroadcast
+from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.journal import Decision, Journal
-from agentcore.conversation.output import RunOutput
 from agentcore.conversation.prompt import PromptSource
-from agentcore.conversation.result import make_result
+from agentcore.conversation.result import RunOutput, make_result
 from agentcore.conversation.stuck import StuckTracker
 from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
-from agentcore.conversation.watch import Bell
+from agentcore.conversation.watch import HeadSignal
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
 from agentcore.security import AlwaysConfirm, Check, Confirm, as_checks, read_checks
 from agentcore.workspace import Workspace
-
-__all__ = ["Core", "Lifecycle"]
 
 
 class Lifecycle:
@@ -69,8 +66,8 @@ class Core:
     agent: Agent
     workspace: Workspace
     journal: Journal
-    bell: Bell
-    deltas: DeltaHub
+    head_signal: HeadSignal
+    deltas: DeltaBroadcast
     secrets: SecretRegistry
     checks: tuple[Check, ...]
     """Those in force: changed when the event that records them is folded."""
@@ -80,7 +77,7 @@ class Core:
     call_tasks: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
     jobs: Jobs
-    home: Home
+    home: LoopAffinity
     queued_turns: MemoryObjectSendStream[Turn]
     """To the driver."""
     stuck: StuckTracker
@@ -119,10 +116,10 @@ class Core:
         """The run that was asked for and has not been decided on, where there is one."""
         return None if self.last_run is None or self.last_run.done.is_set() else self.last_run
 
-    def refuse_elsewhere(self) -> None:
+    def check_loop(self) -> None:
         """Raise where the caller runs in another event loop, and this has not ended."""
         if not self.life.ended.is_set():
-            self.home.refuse_elsewhere()
+            self.home.check_loop()
 
     def recorded(self, decisions: Sequence[Decision]) -> None:
         """Act on a group commit (see `RecordListener`)."""

@@ -44,8 +44,6 @@ from agentcore.events import (
 from agentcore.messages import Message
 from agentcore.record import ConversationState, next_status
 
-__all__ = ["decide", "has_message", "run_returns_at_once"]
-
 _REWOUND = (
     "The conversation was taken back to this point. Files and everything else outside it were not: "
     "they are as the steps that were taken back left them. Look before you rely on them."

@@ -14,10 +14,8 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from agentcore._value import VERBATIM, Value, Verbatim
-from agentcore.conversation.home import Home
+from agentcore.conversation.guards import LoopAffinity
 from agentcore.secrets import SecretRegistry, StreamMasker
-
-__all__ = ["DeltaCursor", "DeltaHub", "ReplyVoice", "StreamDelta"]
 
 _ROOM = 1024
 """Deltas that a subscriber may be behind before it loses the oldest."""
@@ -47,7 +45,7 @@ class StreamDelta(Value):
 class DeltaCursor:
     """Deltas from now on. An object without a scope or a task; it ends when the conversation closes."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: LoopAffinity) -> None:
         self._home = home
         self._pieces: deque[StreamDelta] = deque()
         self._lost = 0
@@ -73,9 +71,9 @@ class DeltaCursor:
     async def __anext__(self) -> StreamDelta:
         await checkpoint()
         while not self._pieces:
-            if self._closed or self._home.is_gone:
+            if self._closed or self._home.loop_closed:
                 raise StopAsyncIteration
-            self._home.refuse_elsewhere()
+            self._home.check_loop()
             if self._news.is_set():
                 self._news = anyio.Event()
             await self._news.wait()
@@ -85,10 +83,10 @@ class DeltaCursor:
         return self._pieces.popleft()
 
 
-class DeltaHub:
+class DeltaBroadcast:
     """Gives every piece to everybody who listens; never waits for anybody."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: LoopAffinity) -> None:
         self._home = home
         # Weak: a cursor that was dropped without being closed takes no more pieces.
         self._cursors: WeakSet[DeltaCursor] = WeakSet()
@@ -103,7 +101,7 @@ class DeltaHub:
         return cursor
 
     @property
-    def heard(self) -> bool:
+    def has_subscribers(self) -> bool:
         """Whether anybody listens."""
         return bool(self._cursors)
 
@@ -119,10 +117,10 @@ class DeltaHub:
             cursor.close()
 
 
-class ReplyVoice:
+class ReplyStreamer:
     """One reply as it is being said: masked across pieces, with offsets, starting over when the model does."""
 
-    def __init__(self, hub: DeltaHub, secrets: SecretRegistry, reply_id: str) -> None:
+    def __init__(self, hub: DeltaBroadcast, secrets: SecretRegistry, reply_id: str) -> None:
         self._hub = hub
         self._secrets = secrets
         self._reply_id = reply_id
@@ -140,7 +138,7 @@ class ReplyVoice:
         held = self._streams["text"].finish() if "text" in self._streams else ""
         return "".join(self._text) + held or None
 
-    def say(self, kind: Literal["text", "reasoning", "tool_call"], text: str, tool_name: str | None = None) -> None:
+    def feed(self, kind: Literal["text", "reasoning", "tool_call"], text: str, tool_name: str | None = None) -> None:
         """Say the next piece of its kind."""
         stream = self._streams.get(kind)
         if stream is None:
@@ -166,7 +164,7 @@ class ReplyVoice:
             self._text.append(text)
         offset = self._offsets.get(kind, 0)
         self._offsets[kind] = offset + len(text)
-        if self._hub.heard:
+        if self._hub.has_subscribers:
             self._hub.publish(
                 StreamDelta(
                     type=kind,

@@ -14,19 +14,23 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.conversation.calls import interrupted
 from agentcore.conversation.core import Core
+from agentcore.conversation.exceptions import (
+    is_cancelled,
+    masked_repr,
+    open_group,
+    safe_repr,
+    safe_str,
+    spurious_cancellation,
+    unwrap,
+)
 from agentcore.conversation.execute import CallBatch
-from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, open_group
-from agentcore.conversation.limits import RunTimer, exceeded
 from agentcore.conversation.pending import approved_calls, ask_for_approval
 from agentcore.conversation.stepping import Stepper, settle, status_event
-from agentcore.conversation.telling import masked_repr, repr_of, text_of
-from agentcore.conversation.turn import Turn
+from agentcore.conversation.turn import RunTimer, Turn, exceeded
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ConversationErrorEvent, ConversationStatus, Event, InterruptEvent
 from agentcore.logs import get_logger
 from agentcore.record import ConversationState
-
-__all__ = ["close_unfinished", "drive"]
 
 _log = get_logger(__name__)
 
@@ -58,7 +62,7 @@ async def _run_turn(core: Core, turn: Turn) -> None:
         await _record_failure(core, turn, error)
     except get_cancelled_exc_class() as error:
         if not await is_cancelled():  # noqa: ASYNC102 asking does not wait
-            await _record_failure(core, turn, cancelled_itself("The model, or a callback,", error))  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
+            await _record_failure(core, turn, spurious_cancellation("The model, or a callback,", error))  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
             return  # noqa: ASYNC104 it was not a cancellation
         turn.closing = True
         with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
@@ -148,8 +152,8 @@ async def _record_failure(core: Core, turn: Turn, error: BaseException) -> None:
         _log.warning("the end of a turn raised", error=masked_repr(core.secrets, error))
         return
     turn.error = error
-    what = error if isinstance(error, Exception) else bare(error)
-    failed = ConversationErrorEvent(code=type(what).__name__, detail=text_of(what) or repr_of(what))
+    what = error if isinstance(error, Exception) else unwrap(error)
+    failed = ConversationErrorEvent(code=type(what).__name__, detail=safe_str(what) or safe_repr(what))
     try:
         await _answer_open(core, "the run failed", failed)
         _log.info("run failed", error=masked_repr(core.secrets, error))

@@ -12,22 +12,26 @@ from anyio import get_cancelled_exc_class
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 
 from agentcore.agent import Call
-from agentcore.conversation.calls import RunningCall, interrupted, schedule
+from agentcore.conversation.calls import RunningCall, cannot_run, interrupted, not_run, schedule
 from agentcore.conversation.core import Core
-from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
-from agentcore.conversation.reentrancy import mark_running_in
-from agentcore.conversation.refusal import cannot_run, not_run
-from agentcore.conversation.spool import spool_if_room
-from agentcore.conversation.telling import describe, masked_repr, text_of
-from agentcore.conversation.tool_host import CallHost, make_context
+from agentcore.conversation.exceptions import (
+    exception_to_raise,
+    format_tool_error,
+    is_cancelled,
+    leaf_exceptions,
+    masked_repr,
+    safe_str,
+    spurious_cancellation,
+    unwrap,
+)
+from agentcore.conversation.guards import mark_running_in
+from agentcore.conversation.tool_host import CallHost, make_context, spool_if_room
 from agentcore.conversation.tools import NotRun
 from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
 from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, cut, describe_answer
-
-__all__ = ["CallBatch", "observe"]
 
 _log = get_logger(__name__)
 
@@ -48,7 +52,7 @@ class CallBatch:
         self._calls = [RunningCall(call, _resources_for(core, call)) for call in calls]
         # What can't run any more is not begun with the reply: it is answered when its turn comes.
         first = schedule(self._calls, core.agent.max_parallel_calls)
-        self._first = [call for call in first if cannot_run(core, call.call) is None]
+        self._first = [call for call in first if cannot_run(core.tool_sessions, call.call) is None]
         at_once = core.agent.max_parallel_calls
         self._room = anyio.CapacityLimiter(at_once) if len(calls) > at_once else nullcontext()
         self._left = {call.id: call for call in self._calls}
@@ -108,7 +112,7 @@ class CallBatch:
         for call in tuple(self._left.values()):
             await self._abandon(call)
         if self._errors:
-            error = to_raise(BaseExceptionGroup("calls", self._errors), self._errors)
+            error = exception_to_raise(BaseExceptionGroup("calls", self._errors), self._errors)
             raise error from error.__cause__
 
     async def _forget_unbegun(self) -> None:
@@ -153,7 +157,7 @@ class CallBatch:
             await earlier.ended.wait()
         async with self._room:
             await checkpoint_if_cancelled()
-            if not call.started and (refused := cannot_run(self._core, call.call)) is not None:
+            if not call.started and (refused := cannot_run(self._core.tool_sessions, call.call)) is not None:
                 await self._core.journal.write_shielded(refused)
                 return
             if not call.started:
@@ -216,12 +220,12 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
         context.request_cancel()
         if await is_cancelled():  # noqa: ASYNC102 asking does not wait
             raise
-        return _failed(core, event, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
+        return _failed(core, event, spurious_cancellation("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
     except BaseException as error:
-        if all(isinstance(leaf, Exception | SystemExit) for leaf in leaves_of(error)):  # one, or a group of such
+        if all(isinstance(leaf, Exception | SystemExit) for leaf in leaf_exceptions(error)):  # one, or a group of such
             if core.life.failure is not None:
                 raise core.life.failure from None  # nothing can be answered any more
-            return _failed(core, event, bare(error))
+            return _failed(core, event, unwrap(error))
         context.request_cancel()
         raise
     finally:
@@ -230,7 +234,7 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
 
 def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorEvent:
     _log.debug("tool raised", tool=event.tool_name, action=event.id, error=masked_repr(core.secrets, error))
-    text = text_of(error) if isinstance(error, AgentcoreError) else describe(error)
+    text = safe_str(error) if isinstance(error, AgentcoreError) else format_tool_error(error)
     return AgentErrorEvent(
         cause=event.id,
         tool_name=event.tool_name,

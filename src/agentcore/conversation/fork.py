@@ -22,8 +22,6 @@ from agentcore.events import (
 from agentcore.ids import new_conversation_id
 from agentcore.record import ConversationState, Store, write_log
 
-__all__ = ["fork"]
-
 
 async def fork(core: Core, at: int | None, conversation_id: str | None) -> str:
     """Copy the branch that ends at `at` into a new log and give its id.

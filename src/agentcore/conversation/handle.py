@@ -32,14 +32,15 @@ from agentcore.commands import (
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaCursor
+from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.fork import fork
-from agentcore.conversation.groups import open_group
+from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
 from agentcore.conversation.pending import check_edited, restore_edited
-from agentcore.conversation.reentrancy import forbid_reentry
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
-from agentcore.conversation.serve import Setup, serve_conversation
+from agentcore.conversation.serve import serve_conversation
+from agentcore.conversation.setup import Setup
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
 from agentcore.errors import ConversationClosed, ConversationError, NothingPending, StoreError
@@ -49,8 +50,6 @@ from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Checks, Confirm, as_checks, record_checks
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
-
-__all__ = ["Conversation"]
 
 ResultT = TypeVar("ResultT")
 
@@ -189,12 +188,12 @@ class Conversation(AsyncContextManagerMixin):
 
     def events(self, after: int | None = None) -> EventCursor:
         """Follow the log from behind `after` (None is the start, `state.head` is live only): no gap, none twice."""
-        return EventCursor(self._core.state, self._core.bell, after)
+        return EventCursor(self._core.state, self._core.head_signal, after)
 
     def deltas(self) -> DeltaCursor:
         """Follow what is being said, piece by piece, from now on. Lossy; what counts is in the log."""
         core = self._core
-        core.refuse_elsewhere()
+        core.check_loop()
         return core.deltas.subscribe()
 
     async def pause(self) -> None:
@@ -331,10 +330,10 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = self._core
         forbid_reentry(core.state.conversation_id, "close")
-        if core.life.ended.is_set() or core.home.is_gone:
+        if core.life.ended.is_set() or core.home.loop_closed:
             await checkpoint()
             return
-        core.refuse_elsewhere()
+        core.check_loop()
         core.life.stop.set()
         await core.life.ended.wait()
 
@@ -350,7 +349,7 @@ class Conversation(AsyncContextManagerMixin):
         forbid_reentry(core.state.conversation_id, "delete")
         if core.life.ended.is_set() and not core.life.delete:
             raise ConversationClosed(core.state.conversation_id)
-        core.refuse_elsewhere()
+        core.check_loop()
         core.life.delete = True
         await self.close()
         if core.life.delete_error is not None:
@@ -378,7 +377,7 @@ class Conversation(AsyncContextManagerMixin):
         # A caller that is cancelled leaves with that, not with an error that it can do nothing about.
         await checkpoint_if_cancelled()
         core = self._checked()
-        core.refuse_elsewhere()
+        core.check_loop()
         return core
 
     def _checked(self) -> Core:

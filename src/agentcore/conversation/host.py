@@ -16,12 +16,12 @@ from anyio.to_thread import run_sync
 
 from agentcore.agent import Agent
 from agentcore.conversation.core import Core
-from agentcore.conversation.groups import open_group
+from agentcore.conversation.exceptions import masked_repr, open_group
+from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation
-from agentcore.conversation.home import Home
 from agentcore.conversation.jobs import Jobs
-from agentcore.conversation.serve import Setup, serve_conversation
-from agentcore.conversation.telling import masked_repr
+from agentcore.conversation.serve import serve_conversation
+from agentcore.conversation.setup import Setup
 from agentcore.errors import ConversationClosed, ConversationError
 from agentcore.logs import get_logger
 from agentcore.record import Store
@@ -29,8 +29,6 @@ from agentcore.secrets import SecretSource
 from agentcore.security import Checks, Confirm, as_checks, is_checks
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace, record_workspace
-
-__all__ = ["Host"]
 
 _log = get_logger(__name__)
 
@@ -48,13 +46,13 @@ class Host(AsyncContextManagerMixin):
         self._opening: dict[str, anyio.Lock] = {}
         """By the conversation's id: two who open one share its handle."""
         self._leaving = False
-        self._home: Home | None = None
+        self._home: LoopAffinity | None = None
 
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         if self._tasks is not None:
             raise ConversationError("A Host is entered once. Make another one.")
-        self._home = Home(None)
+        self._home = LoopAffinity(None)
         async with open_group() as self._tasks:
             self._jobs = Jobs(self._tasks, "of a host")
             try:
@@ -85,9 +83,9 @@ class Host(AsyncContextManagerMixin):
             ConversationError: The host is not open, or not any more, or belongs to another event loop; or the
                 conversation is open with something else.
         """
-        if self._tasks is None or self._home is None or self._leaving or self._home.is_gone:
+        if self._tasks is None or self._home is None or self._leaving or self._home.loop_closed:
             raise ConversationError("The host is not open: use `async with Host() as host`.")
-        self._home.refuse_elsewhere()
+        self._home.check_loop()
         setup = Setup(
             agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
         )

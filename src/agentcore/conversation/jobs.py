@@ -15,8 +15,6 @@ from anyio.abc import TaskGroup
 
 from agentcore.errors import ConversationClosed
 
-__all__ = ["Jobs"]
-
 ResultT = TypeVar("ResultT")
 
 

@@ -17,7 +17,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from pydantic import JsonValue
 
 from agentcore.commands import Command, Receipt
-from agentcore.conversation.home import Home
+from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.turn import Turn
 from agentcore.errors import ConversationClosed, StoreError
@@ -25,8 +25,6 @@ from agentcore.events import Event
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 from agentcore.security import Check
-
-__all__ = ["Attachment", "Compose", "Condition", "Decision", "Draft", "Intake", "Journal"]
 
 Condition = Callable[[ConversationState], bool]
 """Asked by the recorder just before a draft is kept; agentcore's own functions only."""
@@ -164,7 +162,7 @@ class Intake:
 class Journal:
     """Hands over groups of events, masked, and commands. Any task may use it at any time."""
 
-    def __init__(self, conversation_id: str, intake: Intake, secrets: SecretRegistry, home: Home) -> None:
+    def __init__(self, conversation_id: str, intake: Intake, secrets: SecretRegistry, home: LoopAffinity) -> None:
         self._home = home
         self._id = conversation_id
         self._intake = intake
@@ -206,7 +204,7 @@ class Journal:
         await self._keep(Draft((), None, compose=lambda state: self._mask(compose(state))))
 
     async def _keep(self, draft: Draft) -> None:
-        self._home.refuse_elsewhere()
+        self._home.check_loop()
         if not self._intake.put(draft):
             raise ConversationClosed(self._id)
         # The tasks of a conversation are cancelled by scopes. What breaks through a shield (the end of the loop, a cancel
@@ -226,7 +224,7 @@ class Journal:
         Raises:
             ConversationClosed: The conversation takes no more commands.
         """
-        self._home.refuse_elsewhere()
+        self._home.check_loop()
         decision = Decision(command, attachment or Attachment())
         if self._commands_closed or not self._intake.put(decision):
             raise ConversationClosed(self._id)

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 
 from agentcore import commands
 from agentcore.agent import Call
+from agentcore.conversation.calls import not_run
 from agentcore.conversation.core import Core
-from agentcore.conversation.groups import open_group
+from agentcore.conversation.exceptions import open_group
+from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.journal import Attachment, Decision
-from agentcore.conversation.reentrancy import mark_running_in
-from agentcore.conversation.refusal import not_run
 from agentcore.conversation.stepping import status_event
 from agentcore.conversation.tools import NotRun
 from agentcore.conversation.turn import Turn
@@ -25,8 +25,6 @@ from agentcore.risk import SecurityRisk
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call
-
-__all__ = ["approved_calls", "ask_for_approval", "check_edited", "prepare", "restore_edited"]
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -163,7 +161,7 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> 
 
         async def withdraw() -> None:
             while _is_asked(core, turn, event):
-                await core.bell.wait()
+                await core.head_signal.wait()
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(withdraw)

@@ -13,8 +13,6 @@ from agentcore.record import ConversationState
 from agentcore.secrets import Masker, SecretRegistry
 from agentcore.tools import ToolSnapshot
 
-__all__ = ["PromptSource"]
-
 
 class _Basis(NamedTuple):
     """The facts that the tools of a request depend on: where it is the same, toolsets are not read again."""

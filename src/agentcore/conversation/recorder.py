@@ -20,8 +20,6 @@ from agentcore.events import Event
 from agentcore.record import ConversationState, EventLog
 from agentcore.secrets import SecretRegistry
 
-__all__ = ["RecordListener", "keep_record"]
-
 _MOST = 256
 """Items in one write: a bound on how long the first one waits for the last."""
 

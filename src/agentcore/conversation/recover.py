@@ -7,11 +7,11 @@ import anyio
 from agentcore.agent import Call
 from agentcore.conversation.calls import interrupted
 from agentcore.conversation.core import Core
+from agentcore.conversation.exceptions import masked_repr
 from agentcore.conversation.execute import observe
+from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.pending import prepare
-from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.stepping import status_event
-from agentcore.conversation.telling import masked_repr
 from agentcore.conversation.tool_host import CallHost, make_context
 from agentcore.events import (
     AgentErrorEvent,
@@ -21,8 +21,6 @@ from agentcore.events import (
 )
 from agentcore.logs import get_logger
 from agentcore.record import OpenAction
-
-__all__ = ["recover"]
 
 _log = get_logger(__name__)
 

@@ -11,17 +11,15 @@ from anyio import get_cancelled_exc_class
 
 from agentcore.commands import Leave, Run
 from agentcore.conversation.core import Core
+from agentcore.conversation.exceptions import safe_str
+from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment, Decision
-from agentcore.conversation.reentrancy import forbid_reentry
 from agentcore.conversation.result import RunResult
-from agentcore.conversation.telling import text_of
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor
 from agentcore.errors import ConversationClosed, RunError, StoreError
 from agentcore.events import Event
 from agentcore.messages import Message
-
-__all__ = ["RunStream", "run_to_end"]
 
 
 def begin_run(core: Core, message: Message | None, context: Context) -> Decision:
@@ -80,7 +78,7 @@ def outcome_of(core: Core, decision: Decision) -> RunResult:
     if turn.error is None:
         return result
     if not turn.fatal:
-        shown = core.secrets.masker.mask_text(text_of(turn.error))
+        shown = core.secrets.masker.mask_text(safe_str(turn.error))
         raise RunError(f"The run failed with {type(turn.error).__name__}: {shown}", result) from turn.error
     if not isinstance(turn.error, StoreError | ConversationClosed):
         raise ConversationClosed(core.state.conversation_id) from turn.error
@@ -117,9 +115,9 @@ class RunStream:
     async def __anext__(self) -> Event:
         core = self._core
         forbid_reentry(core.state.conversation_id, "run_stream")
-        core.refuse_elsewhere()
+        core.check_loop()
         if self._decision is None or self._cursor is None:
-            self._cursor = EventCursor(core.state, core.bell, core.state.head)
+            self._cursor = EventCursor(core.state, core.head_signal, core.state.head)
             self._decision = begin_run(core, self._message, self._context)
         await core.journal.receipt_of(self._decision)
         run = self._decision.turn
@@ -141,5 +139,5 @@ class RunStream:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(settled)
-            await self._core.bell.wait()
+            await self._core.head_signal.wait()
             tasks.cancel_scope.cancel()

@@ -6,42 +6,33 @@ Above: a handle or a host, which start it. It enters and leaves every context it
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from os import PathLike
-from pathlib import PurePath
-from typing import NamedTuple, cast
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 from anyio.abc import TaskGroup, TaskStatus
-from anyio.to_thread import run_sync
 from pydantic import JsonValue
-from typing_extensions import TypeIs
 
-from agentcore.agent import Agent, record_agent, restore_agent
+from agentcore.agent import Agent, record_agent
 from agentcore.conversation.core import Core, Lifecycle
-from agentcore.conversation.deltas import DeltaHub
+from agentcore.conversation.deltas import DeltaBroadcast
 from agentcore.conversation.driver import close_unfinished, drive
-from agentcore.conversation.groups import open_group
-from agentcore.conversation.home import Home
+from agentcore.conversation.exceptions import open_group
+from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.journal import Decision, Intake, Journal
 from agentcore.conversation.prompt import PromptSource
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
-from agentcore.conversation.spool import remove_spool
+from agentcore.conversation.setup import Setup, choose_checks, enter_workspace, open_log
 from agentcore.conversation.stuck import StuckTracker
+from agentcore.conversation.tool_host import remove_spool
 from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
-from agentcore.conversation.watch import Bell
+from agentcore.conversation.watch import HeadSignal
 from agentcore.errors import (
     ConversationClosed,
-    ConversationError,
-    ConversationNotFound,
-    NotRecorded,
     StoreError,
-    WorkspaceError,
-    WorkspaceNotRestored,
 )
 from agentcore.events import (
     AgentConfigured,
@@ -52,63 +43,17 @@ from agentcore.events import (
     SecretsRegistered,
     WorkspaceOpened,
 )
-from agentcore.ids import new_conversation_id
 from agentcore.logs import bind_conversation, get_logger
-from agentcore.record import ConversationState, EventLog, MemoryStore, Store
-from agentcore.secrets import SecretRegistry, SecretSource
+from agentcore.record import EventLog, MemoryStore, Store
+from agentcore.secrets import SecretRegistry
 from agentcore.security import (
-    AlwaysConfirm,
-    Check,
-    Checks,
-    Confirm,
-    NeverConfirm,
-    as_checks,
-    is_checks,
-    read_checks,
     record_checks,
 )
-from agentcore.usage import Limits
-from agentcore.workspace import LocalWorkspace, Workspace, WorkspaceSpec, record_workspace, resolve_workspace
-
-__all__ = ["Setup", "serve_conversation"]
+from agentcore.workspace import record_workspace
 
 _log = get_logger(__name__)
 
 _REMOVE_SECONDS = 10.0
-
-
-class Setup(NamedTuple):
-    """What a conversation is opened with."""
-
-    agent: Agent | None
-    workspace: Workspace | str | PathLike[str] | None
-    id: str | None
-    store: Store | None
-    confirm: Checks | Confirm | None
-    limits: Limits | None
-    secrets: Mapping[str, SecretSource] | None
-
-    def validate(self) -> None:
-        """Refuse a store that is none, and what can decide about nothing: at once, not by the first call that needs it.
-
-        Raises:
-            TypeError: It is one.
-        """
-        store: object = self.store
-        confirm: object = self.confirm
-        if isinstance(store, str | PurePath):
-            raise TypeError(f"store is a store, not its folder: FileStore({str(store)!r}).")
-        if store is not None and (isinstance(store, type) or not hasattr(store, "create")):
-            raise TypeError(f"store is a store, as FileStore('conversations') or MemoryStore(), not {store!r}.")
-        if confirm is None:
-            return
-        if isinstance(confirm, type) or not (is_checks(confirm) or callable(confirm)):
-            raise TypeError(
-                "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), a check or a list of those, or an async function "
-                f"that is asked about each call, not {confirm!r}."
-            )
-        if is_checks(confirm):
-            as_checks(cast("Checks", confirm))
 
 
 async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status: TaskStatus[Core]) -> None:
@@ -124,7 +69,7 @@ async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status
     """
     store = setup.store if setup.store is not None else MemoryStore()
     secrets = SecretRegistry(setup.secrets)
-    log, agent = await _open_log(setup, store)
+    log, agent = await open_log(setup, store)
     recording = _Recording(log, secrets)
     try:
         try:
@@ -151,8 +96,8 @@ class _Recording:
     def __init__(self, log: EventLog, secrets: SecretRegistry) -> None:
         self.log = log
         self.secrets = secrets
-        self.home = Home(log.state.conversation_id)
-        self.bell = Bell(self.home)
+        self.home = LoopAffinity(log.state.conversation_id)
+        self.head_signal = HeadSignal(self.home)
         self.core: Core | None = None
         self._intake = Intake()
         self.journal = Journal(log.state.conversation_id, self._intake, secrets, self.home)
@@ -168,19 +113,19 @@ class _Recording:
                 finally:
                     self._intake.close()
         finally:
-            self.bell.close()
+            self.head_signal.close()
 
     def recorded(self, decisions: Sequence[Decision]) -> None:
         """Act on a group commit (see `RecordListener`)."""
         if self.core is not None:
             self.core.recorded(decisions)
-        self.bell.ring()
+        self.head_signal.notify()
 
     def failed(self, error: StoreError) -> None:
         """End the conversation: its log is dead."""
         if self.core is not None:
             self.core.life.fail(error)
-        self.bell.ring()
+        self.head_signal.notify()
 
 
 async def _serve(
@@ -194,8 +139,8 @@ async def _serve(
 ) -> None:
     state = recording.log.state
     turns_in, turns_out = anyio.create_memory_object_stream[Turn](math.inf)
-    checks, confirm = _choose_checks(setup.confirm, state)
-    async with turns_in, turns_out, _enter(setup.workspace, state) as workspace:
+    checks, confirm = choose_checks(setup.confirm, state)
+    async with turns_in, turns_out, enter_workspace(setup.workspace, state) as workspace:
         try:
             async with open_group() as tasks:
                 sessions = ToolSessions(
@@ -212,8 +157,8 @@ async def _serve(
                     agent=agent,
                     workspace=workspace,
                     journal=recording.journal,
-                    bell=recording.bell,
-                    deltas=DeltaHub(recording.home),
+                    head_signal=recording.head_signal,
+                    deltas=DeltaBroadcast(recording.home),
                     secrets=recording.secrets,
                     checks=checks,
                     confirm=confirm,
@@ -285,92 +230,6 @@ def _stop_turn(core: Core) -> None:
     if core.turn is not None:
         core.turn.closing = True
         core.turn.interrupt("the conversation was closed")
-
-
-@asynccontextmanager
-async def _enter(given: Workspace | str | PathLike[str] | None, state: ConversationState) -> AsyncGenerator[Workspace]:
-    """Enter a workspace unless somebody else has; without one, that in which the conversation worked."""
-    if given is None and state.workspace is not None:
-        workspace = await _restore(state.conversation_id, state.workspace)
-    else:
-        workspace = given if given is not None else "."
-        workspace = LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
-    if workspace.is_open:
-        yield workspace
-        return
-    async with AsyncExitStack() as stack:
-        try:
-            await stack.enter_async_context(workspace)
-        except WorkspaceError as error:
-            if given is not None or state.workspace is None:
-                raise
-            raise _not_restored(state.conversation_id, error) from error
-        yield workspace
-
-
-async def _restore(conversation_id: str, opened: WorkspaceOpened) -> Workspace:
-    try:
-        # It may read files and import modules.
-        return await run_sync(resolve_workspace, WorkspaceSpec(kind=opened.workspace, params=opened.spec))
-    except WorkspaceError as error:
-        raise _not_restored(conversation_id, error) from error
-
-
-def _not_restored(conversation_id: str, error: WorkspaceError) -> WorkspaceNotRestored:
-    return WorkspaceNotRestored(
-        f"Conversation {conversation_id!r} cannot go back to where it worked: {str(error).rstrip('.')}. "
-        "Pass workspace=... (a folder, or a workspace) to go on in another one."
-    )
-
-
-async def _open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
-    log = await _find_log(setup, store)
-    try:
-        return log, await _choose_agent(setup.agent, log.state)
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await log.close()
-        raise
-
-
-async def _find_log(setup: Setup, store: Store) -> EventLog:
-    if setup.id is not None:
-        try:
-            return await EventLog.open(store, setup.id)
-        except ConversationNotFound:
-            if setup.agent is None:
-                raise
-    if setup.agent is None:
-        raise ConversationError("A new conversation needs an agent; agent=None goes on with one that has an id.")
-    return await EventLog.create(store, setup.id or new_conversation_id())
-
-
-async def _choose_agent(agent: Agent | object | None, state: ConversationState) -> Agent:
-    if isinstance(agent, Agent):
-        return agent
-    if agent is not None:
-        raise TypeError(f"A conversation is with an Agent(llm=..., tools=...), not with {agent!r}.")
-    if state.agent is None:
-        raise NotRecorded(state.conversation_id, ["the agent"])
-    if state.agent.missing:
-        raise NotRecorded(state.conversation_id, state.agent.missing)
-    # Finding the tools reads files and imports modules.
-    return await run_sync(restore_agent, state.agent.agent)
-
-
-def _choose_checks(
-    given: Checks | Confirm | None, state: ConversationState
-) -> tuple[tuple[Check, ...], Confirm | None]:
-    if given is None:
-        if state.policy is None:
-            return (NeverConfirm(),), None
-        # Checks of the program's own could not be recorded: until they are given again, ask about everything.
-        return (read_checks(state.policy) or AlwaysConfirm(),), None
-    return (as_checks(given), None) if _is_checks(given) else ((AlwaysConfirm(),), given)
-
-
-def _is_checks(confirm: Checks | Confirm) -> TypeIs[Checks]:
-    return is_checks(confirm)
 
 
 async def _configure(core: Core, setup: Setup) -> None:

@@ -9,7 +9,7 @@ import anyio
 from agentcore.agent import StepOutcome, take_step
 from agentcore.conversation.assess import assess_reply
 from agentcore.conversation.core import Core
-from agentcore.conversation.deltas import ReplyVoice
+from agentcore.conversation.deltas import ReplyStreamer
 from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.journal import Condition
 from agentcore.conversation.turn import Turn
@@ -30,8 +30,6 @@ from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Rese
 from agentcore.messages import Message
 from agentcore.tools import ToolSnapshot
 
-__all__ = ["Stepper", "settle", "status_event"]
-
 _NUDGES = {
     "empty_reply": "Your reply was empty. Call a tool, or call `finish` if the task is done.",
     "reasoning_only": "You thought, but said and did nothing. Call a tool, or call `finish` if the task is done.",
@@ -47,19 +45,19 @@ class Stepper:
     def __init__(self, core: Core, turn: Turn) -> None:
         self._core = core
         self._turn = turn
-        self._voice: ReplyVoice | None = None
+        self._streamer: ReplyStreamer | None = None
         self._view_seq = 0
         self._nudges: Counter[str] = Counter()
 
     @property
     def partial_text(self) -> str | None:
         """What the model has said of a reply that is not complete."""
-        return None if self._voice is None else self._voice.text
+        return None if self._streamer is None else self._streamer.text
 
     def give_up(self) -> None:
         """Tell those who watch that the reply they saw begin is void."""
-        if self._voice is not None and self._voice.text:
-            self._voice.reset()
+        if self._streamer is not None and self._streamer.text:
+            self._streamer.reset()
 
     async def step(self) -> None:
         """Ask the model, record and do what it said. The conversation may have settled then."""
@@ -123,7 +121,7 @@ class Stepper:
         core.view.update(core.state)
         self._view_seq = core.state.head
         reply_id = new_id("re")
-        voice = self._voice = ReplyVoice(core.deltas, core.secrets, reply_id)
+        streamer = self._streamer = ReplyStreamer(core.deltas, core.secrets, reply_id)
         prompt = core.state.prompt
         assert prompt is not None
         with anyio.move_on_after(limits.step_seconds):
@@ -145,9 +143,9 @@ class Stepper:
                 mask=self._mask,
             )
             core.answered = True
-            voice.finish()
+            streamer.finish()
             return outcome
-        voice.reset()
+        streamer.reset()
         detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
         await settle(core, ConversationErrorEvent(code="step_seconds", detail=detail))
         return None
@@ -163,17 +161,17 @@ class Stepper:
         )
 
     async def _on_delta(self, delta: Delta) -> None:
-        voice = self._voice
-        assert voice is not None
+        streamer = self._streamer
+        assert streamer is not None
         match delta:
             case TextDelta() | RefusalDelta():
-                voice.say("text", delta.text)
+                streamer.feed("text", delta.text)
             case ReasoningDelta():
-                voice.say("reasoning", delta.text)
+                streamer.feed("reasoning", delta.text)
             case ResetDelta():
-                voice.reset()
+                streamer.reset()
             case _:
-                voice.say("tool_call", delta.arguments, delta.name)
+                streamer.feed("tool_call", delta.arguments, delta.name)
 
     async def _record_calls(self, outcome: StepOutcome) -> None:
         """Keep the reply's actions and what it used, assess them, then run them or leave them waiting."""
@@ -194,7 +192,7 @@ class Stepper:
         async def keep_reply() -> None:
             await core.journal.write_shielded(*reply)
             reply.clear()
-            self._voice = None
+            self._streamer = None
 
         assessed = await assess_reply(core, core.checks, outcome.calls, keep_reply)
         denials = {each.call.event.id: each.denial for each in assessed if each.denial is not None}
@@ -218,7 +216,7 @@ class Stepper:
             if batch is not None:
                 batch.discard()
             raise
-        self._voice = None
+        self._streamer = None
         return batch
 
     async def _record_words(self, outcome: StepOutcome) -> None:
@@ -233,12 +231,12 @@ class Stepper:
                 status_event(ConversationStatus.FINISHED),
                 lambda state: state.last_user_seq <= view_seq and not state.has_approved,
             )
-            self._voice = None
+            self._streamer = None
             if not self._turn.settled:
                 await self._check_stuck()
             return
         await core.journal.write_shielded(*outcome.said, outcome.usage)
-        self._voice = None
+        self._streamer = None
         if outcome.shape != "content":
             code = "empty_reply" if outcome.shape == "empty" else "reasoning_only"
             if not await self._nudge(code):

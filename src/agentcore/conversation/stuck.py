@@ -5,8 +5,6 @@ from __future__ import annotations
 from agentcore.record import ConversationState
 from agentcore.stuck import StuckDetector, StuckThresholds, Verdict
 
-__all__ = ["StuckTracker"]
-
 
 class StuckTracker:
     """Owned by the driver."""

@@ -16,15 +16,12 @@ from anyio import get_cancelled_exc_class
 from anyio.abc import TaskStatus
 from anyio.to_thread import run_sync
 
-from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled
-from agentcore.conversation.reentrancy import mark_running_in
-from agentcore.conversation.telling import masked_repr, text_of
+from agentcore.conversation.exceptions import is_cancelled, masked_repr, safe_str, spurious_cancellation, unwrap
+from agentcore.conversation.guards import mark_running_in
 from agentcore.errors import ToolError
 from agentcore.logs import get_logger
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import AnyTool, OpenToolset, Tool, Toolset, ToolsetContext
-
-__all__ = ["ToolSession", "ToolsetSession"]
 
 _log = get_logger(__name__)
 
@@ -91,7 +88,7 @@ class ToolSession(Generic[OpenT]):
             if not self.was_open:
                 raise  # whoever wanted it is told
             # One that ends by itself does not end the conversation.
-            self.failure = bare(error)
+            self.failure = unwrap(error)
             _log.warning("tool session ended", what=self.what, error=masked_repr(self._secrets, self.failure))
         except get_cancelled_exc_class() as error:  # noqa: ASYNC103 one of no scope in force is an end as any other
             if await is_cancelled():  # noqa: ASYNC102 asking does not wait
@@ -99,7 +96,7 @@ class ToolSession(Generic[OpenT]):
             self.cancelled = True
             if not self.was_open:
                 raise
-            self.failure = cancelled_itself(self.what, error)
+            self.failure = spurious_cancellation(self.what, error)
         finally:
             self.opened = None
             self._done.set()
@@ -211,7 +208,7 @@ class ToolsetSession:
         try:
             await session.hold(_open(self.toolset, self._context), until)
         except Exception as error:
-            why = text_of(bare(error)) or type(error).__name__
+            why = safe_str(unwrap(error)) or type(error).__name__
             _log.warning("toolset did not open", what=self.what, error=masked_repr(self._secrets, error))
         except get_cancelled_exc_class():  # noqa: ASYNC103 the same
             if not session.cancelled:
@@ -222,7 +219,7 @@ class ToolsetSession:
         if session.cancelled:
             why = "it was cancelled"
         elif session.failure is not None:
-            why = text_of(session.failure) or type(session.failure).__name__
+            why = safe_str(session.failure) or type(session.failure).__name__
         self.why = why or "it ended by itself"
         if session.was_open:
             self._told_missing = True
@@ -246,7 +243,7 @@ class ToolsetSession:
             given = list(opened.tools())
             self.instructions = opened.instructions
         except Exception as error:
-            self._notify("tools_unreadable", f"The {self.what} can't list its tools: {text_of(error)}")
+            self._notify("tools_unreadable", f"The {self.what} can't list its tools: {safe_str(error)}")
             return self._tools
         self._tools = sorted(filter(self._is_usable, given), key=lambda tool: tool.name)
         return self._tools
@@ -259,7 +256,7 @@ class ToolsetSession:
         try:
             return next((tool for tool in opened.tools() if tool.name == name), None)
         except Exception as error:
-            self._notify("tools_unreadable", f"The {self.what} can't list its tools: {text_of(error)}")
+            self._notify("tools_unreadable", f"The {self.what} can't list its tools: {safe_str(error)}")
             return None
 
     def _is_usable(self, tool: Any) -> bool:
@@ -269,7 +266,7 @@ class ToolsetSession:
         try:
             _ = tool.schema
         except Exception as error:
-            self._notify("tool_left_out", f"The {self.what} can't describe its tool {tool.name!r}: {text_of(error)}")
+            self._notify("tool_left_out", f"The {self.what} can't describe its tool {tool.name!r}: {safe_str(error)}")
             return False
         return True
 

@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
-from agentcore.conversation.groups import bare
+from agentcore.conversation.exceptions import unwrap
 from agentcore.conversation.tool_session import ToolSession, ToolsetSession
 from agentcore.errors import ToolError, ToolNameTaken
 from agentcore.events import ToolsetNotice
@@ -30,8 +30,6 @@ from agentcore.tools import (
     ToolSnapshot,
 )
 from agentcore.workspace import Workspace
-
-__all__ = ["Execute", "NotRun", "ToolSessions"]
 
 Execute = Callable[[Any, ToolContext], Awaitable[Observation]]
 """Does a tool's actions."""
@@ -187,7 +185,7 @@ class ToolSessions:
             except Exception as error:
                 failures.append(error)
         if failures:
-            raise bare(ExceptionGroup("closing tools", failures))
+            raise unwrap(ExceptionGroup("closing tools", failures))
 
     async def _open_toolsets(self) -> None:
         """Begin to open what is not open, all at once, and wait for what has not been open yet."""

@@ -7,11 +7,9 @@ from typing import Self
 import anyio
 from anyio.lowlevel import checkpoint
 
-from agentcore.conversation.home import Home
+from agentcore.conversation.guards import LoopAffinity
 from agentcore.events import Event
 from agentcore.record import ConversationState
-
-__all__ = ["Bell", "EventCursor", "check_seq"]
 
 _STRIDE = 16
 """Events a cursor gives between two checkpoints: it neither starves other tasks nor pays for each event."""
@@ -24,10 +22,10 @@ def check_seq(name: str, seq: int | object) -> int:
     return seq
 
 
-class Bell:
+class HeadSignal:
     """Rung once per group commit; everybody who waits is woken by one event."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: LoopAffinity) -> None:
         self._home = home
         self._rung = anyio.Event()
         self._waiting = 0
@@ -36,9 +34,9 @@ class Bell:
     @property
     def closed(self) -> bool:
         """Whether nothing will ever be appended again."""
-        return self._closed or self._home.is_gone
+        return self._closed or self._home.loop_closed
 
-    def ring(self) -> None:
+    def notify(self) -> None:
         """Wake everybody who waits."""
         if self._waiting:
             self._rung.set()
@@ -47,7 +45,7 @@ class Bell:
     def close(self) -> None:
         """Wake everybody who waits, for the last time."""
         self._closed = True
-        self.ring()
+        self.notify()
 
     async def wait(self) -> None:
         """Wait for the next ring; not at all when the bell is closed.
@@ -58,7 +56,7 @@ class Bell:
         if self.closed:
             await checkpoint()
             return
-        self._home.refuse_elsewhere()
+        self._home.check_loop()
         self._waiting += 1
         try:
             await self._rung.wait()
@@ -73,11 +71,11 @@ class EventCursor:
     last event when the conversation closes.
     """
 
-    def __init__(self, state: ConversationState, bell: Bell, after: int | None) -> None:
+    def __init__(self, state: ConversationState, head_signal: HeadSignal, after: int | None) -> None:
         if after is not None and check_seq("after", after) < 0:
             raise ValueError(f"after={after}: it is the seq of the last event you have, or None for all of them.")
         self._state = state
-        self._bell = bell
+        self._bell = head_signal
         self._seq = after or 0
         self._given = 0
 

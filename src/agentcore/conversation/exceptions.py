@@ -1,8 +1,9 @@
-"""Task groups whose exceptions leave as themselves, not as groups."""
+"""Exceptions: their text whatever raised them, and task groups whose exceptions leave as themselves, not as groups."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection
+import traceback
+from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from typing import Final, cast
 
@@ -11,33 +12,63 @@ from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint_if_cancelled
 
-from agentcore.conversation.home import is_asyncio
-from agentcore.conversation.telling import text_of
+from agentcore.conversation.guards import is_asyncio
+from agentcore.secrets import SecretRegistry
 
-__all__ = ["bare", "cancelled_itself", "is_cancelled", "leaves_of", "open_group", "to_raise"]
+
+def safe_str(error: BaseException) -> str:
+    """Give the text of an exception, whatever its class makes of that."""
+    return _told(str, error)
+
+
+def safe_repr(error: BaseException) -> str:
+    """Give its `repr`, whatever its class makes of that."""
+    return _told(repr, error)
+
+
+def masked_repr(secrets: SecretRegistry, error: BaseException) -> str:
+    """Give its `repr` for the log of the program, without the values of secrets."""
+    return secrets.masker.mask_text(safe_repr(error))
+
+
+def _told(tell: Callable[[object], str], error: BaseException) -> str:
+    try:
+        return tell(error)
+    except Exception as another:  # of a class of somebody's own
+        return f"<{type(error).__name__}, and telling of it raised {type(another).__name__}>"
+
+
+def format_tool_error(error: BaseException) -> str:
+    """Say what was raised and where in the tool: the model may have written the code that raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" (at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
+    notes: object = getattr(error, "__notes__", ())  # a tool may have made anything of it
+    lines = [str(note) for note in cast("list[object]", notes)] if isinstance(notes, list) else []
+    return "\n".join((f"The tool raised {type(error).__name__}: {safe_str(error)}{where}", *lines))
+
 
 _ENDS: Final = (SystemExit, KeyboardInterrupt)
 """What asyncio lets stop the loop, whichever task raises it."""
 
 
-def bare(error: BaseException, own: Collection[BaseException] = ()) -> BaseException:
+def unwrap(error: BaseException, own: Collection[BaseException] = ()) -> BaseException:
     """Give the one exception that a group is about; others are told in its notes.
 
     Args:
         error: The group, or an exception that is none.
         own: What user code raised itself: it goes first, and a group that it made stays one.
     """
-    leaves = leaves_of(error, own)
+    leaves = leaf_exceptions(error, own)
     # An interrupt from the keyboard, or the end of the process, goes before what it caused.
     ends = [leaf for leaf in leaves if not isinstance(leaf, Exception | BaseExceptionGroup)]
     first = next((leaf for leaf in (*ends, *own) if any(leaf is each for each in leaves)), leaves[0])
     for leaf in leaves:
         if leaf is not first:
-            _note(first, f"At the same time: {type(leaf).__name__}: {text_of(leaf)}")
+            _note(first, f"At the same time: {type(leaf).__name__}: {safe_str(leaf)}")
     return first
 
 
-def leaves_of(error: BaseException, own: Collection[BaseException] = ()) -> list[BaseException]:
+def leaf_exceptions(error: BaseException, own: Collection[BaseException] = ()) -> list[BaseException]:
     """Give the exceptions that are no groups, or are among `own`, in their order; of what is no group, itself."""
     leaves: list[BaseException] = []
     left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
@@ -57,7 +88,7 @@ def _note(error: BaseException, note: str) -> None:
 
 @asynccontextmanager
 async def open_group() -> AsyncGenerator[TaskGroup]:
-    """Open a task group; what a task or the body raises leaves bare, where it may (see `to_raise`)."""
+    """Open a task group; what a task or the body raises leaves bare, where it may (see `exception_to_raise`)."""
     raised: BaseException | None = None
     try:
         async with anyio.create_task_group() as tasks:
@@ -67,12 +98,12 @@ async def open_group() -> AsyncGenerator[TaskGroup]:
                 raised = error
                 raise
     except BaseExceptionGroup as group:
-        error = to_raise(group, () if raised is None else (raised,))
+        error = exception_to_raise(group, () if raised is None else (raised,))
         # The cause stays what it was: the group would only repeat it.
         raise error from error.__cause__
 
 
-def to_raise(group: BaseExceptionGroup[BaseException], own: Collection[BaseException]) -> BaseException:
+def exception_to_raise(group: BaseExceptionGroup[BaseException], own: Collection[BaseException]) -> BaseException:
     """Give what is to leave for a group: the exception that it is about, or the group where that may not leave bare.
 
     An end of the process that comes out of a task has stopped asyncio's loop already. All else is unwound while the loop
@@ -83,7 +114,7 @@ def to_raise(group: BaseExceptionGroup[BaseException], own: Collection[BaseExcep
         group: What was raised.
         own: What has not left a task before.
     """
-    error = bare(group, own)
+    error = unwrap(group, own)
     if isinstance(error, _ENDS) and not any(error is one for one in own) and is_asyncio():
         return group
     return error
@@ -101,7 +132,7 @@ async def is_cancelled() -> bool:
     return False
 
 
-def cancelled_itself(who: str, error: BaseException) -> RuntimeError:
+def spurious_cancellation(who: str, error: BaseException) -> RuntimeError:
     """Make the error of code that raised a cancellation which nobody asked for."""
     failed = RuntimeError(
         f"{who} raised {type(error).__name__} although nobody cancelled it. Most likely it awaited a task or a future "
