@@ -12,7 +12,7 @@ from agentcore.risk import SecurityRisk
 __all__ = ["Assessment", "Verdict"]
 
 Verdict = Literal["allow", "ask", "deny"]
-"""Whether an action may start, waits for a person, or never starts."""
+"""The verdict on an action: it may start, waits for a person, or never starts."""
 
 
 class Assessment(Recorded):

@@ -26,7 +26,7 @@ def _command_id() -> str:
 
 
 class CommandBase(Value):
-    """What every command has."""
+    """The fields of every command."""
 
     id: Verbatim = Field(default_factory=_command_id)
     """Unique; a retry of a command has the id of the first try."""
@@ -48,7 +48,7 @@ class Run(CommandBase):
     message: Message | None = None
     """Recorded first, in the same group."""
     attended: bool = False
-    """Whether somebody is asked about actions that wait while the run goes on (a callback of the program)."""
+    """True if a callback of the program is asked about actions that wait while the run goes on."""
 
 
 class Pause(CommandBase):
@@ -64,9 +64,9 @@ class Approve(CommandBase):
     ids: tuple[Verbatim, ...]
     """Ids of action events."""
     all_that_wait: bool = False
-    """Whether the ids are all that waited when it was given: one that was decided meanwhile is then passed over."""
+    """True if the ids are all that waited when it was given: one that was decided meanwhile is then skipped."""
     arguments: dict[str, JsonValue] | None = None
-    """What to run the one action with instead."""
+    """The arguments to run the one action with instead."""
 
 
 class Reject(CommandBase):
@@ -102,14 +102,14 @@ class SetPolicy(CommandBase):
 
 
 class SetTitle(CommandBase):
-    """Give the conversation a title."""
+    """Return the conversation a title."""
 
     kind: Literal["set_title"] = "set_title"
     title: str
 
 
 class SetTags(CommandBase):
-    """Give the conversation these tags, and no others."""
+    """Return the conversation these tags, and no others."""
 
     kind: Literal["set_tags"] = "set_tags"
     tags: dict[str, str]
@@ -158,7 +158,7 @@ Command = (
 
 
 class Receipt(Value):
-    """What became of a command. Durable when it is given; the work that it began goes on."""
+    """The outcome of a command. Durable when it is returned; the work that it began goes on."""
 
     seq: int
     """The seq of the first event that it wrote; the head, where it wrote none."""

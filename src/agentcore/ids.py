@@ -22,12 +22,12 @@ def new_conversation_id() -> str:
 
 
 def is_conversation_id(name: str) -> bool:
-    """Say whether it could be a conversation's id."""
+    """Return whether it could be a conversation's id."""
     return _CONVERSATION_ID.fullmatch(name) is not None
 
 
 def check_conversation_id(conversation_id: str) -> str:
-    """Give the id back, or raise `ValueError` where it could not be the name of a folder on every system."""
+    """Return the id back, or raise `ValueError` where it could not be the name of a folder on every system."""
     if not is_conversation_id(conversation_id):
         raise ValueError(
             f"{conversation_id!r} can't be a conversation id: use 1 to 128 letters, digits, '.', '_' or '-', "

@@ -16,7 +16,7 @@ class SecurityRisk(StrEnum):
     HIGH = "high"
 
     def is_at_least(self, threshold: SecurityRisk) -> bool:
-        """Say whether this risk reaches the threshold.
+        """Return whether this risk reaches the threshold.
 
         Raises:
             ValueError: one of the two is `UNKNOWN`.

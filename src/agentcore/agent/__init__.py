@@ -1,4 +1,4 @@
-"""What an agent is, and one step of it."""
+"""The agent, and one step of it."""
 
 from agentcore.agent.agent import Agent as Agent
 from agentcore.agent.agent import record_agent as record_agent

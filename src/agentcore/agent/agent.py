@@ -1,4 +1,4 @@
-"""What an agent is: a model, its tools, and what it is told. A value: it holds nothing of any conversation."""
+"""The agent: a model, its tools and its instructions. A value that holds nothing of any conversation."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Agent:
     llm: Model
     """The model: `LLM(...)`, a wrapper around one, or a scripted one."""
     tools: Sequence[AnyTool | Toolset] = ()
-    """What it may do, tools and toolsets; `finish` and `think` are added."""
+    """Its tools and toolsets; `finish` and `think` are added."""
     context: AgentContext | None = None
-    """What it is told beyond its prompt."""
+    """Instructions beyond its prompt."""
     condenser: Condenser | None = None
     """Makes the history shorter when it decides to; None keeps all of it."""
     output: type[BaseModel] | OutputSchema | None = None
@@ -96,7 +96,7 @@ def _refuse_other_than_tool(given: object) -> None:
 
 
 def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Give what can be written down of an agent, never a key, and the names of the parts that can't be."""
+    """Return the record of an agent, never a key, and the names of the parts that cannot be recorded."""
     missing: list[str] = []
     recorded: dict[str, JsonValue] = {"max_parallel_calls": agent.max_parallel_calls}
     if (llm := record_model(agent.llm)) is not None:

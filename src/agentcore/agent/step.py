@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 class StepOutcome(NamedTuple):
-    """What one reply came to."""
+    """The outcome of one reply."""
 
     shape: Shape
     reply: Reply
@@ -94,7 +94,7 @@ async def take_step(
 
 
 def _check(agent: Agent, given: _Given, *kinds: type) -> _Given:
-    """Say whose fault it is where a model of somebody's own gives what it should not."""
+    """Raise an error that names the model if it returns what a model may not."""
     if not isinstance(given, kinds):
         wanted = ", ".join(kind.__name__ for kind in kinds)
         raise TypeError(
@@ -169,7 +169,7 @@ def _not_run(event: ActionEvent, finish: str) -> AgentErrorEvent:
 
 
 def _split(content: Sequence[Block]) -> list[tuple[tuple[Block, ...], ToolCallBlock, tuple[Block, ...]]]:
-    """Give each call with what stands before it; the last one also with what stands after it."""
+    """Return each call with what stands before it; the last one also with what stands after it."""
     split: list[tuple[tuple[Block, ...], ToolCallBlock, tuple[Block, ...]]] = []
     before: list[Block] = []
     for block in content:

@@ -1,4 +1,4 @@
-"""What a model is shown."""
+"""The context of a request: what a model is shown."""
 
 from agentcore.context.condenser import Condenser as Condenser
 from agentcore.context.prompt import DEFAULT_PROMPT as DEFAULT_PROMPT

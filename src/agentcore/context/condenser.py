@@ -13,7 +13,7 @@ class Condenser(Protocol):
     """Looks at the history before each step and may say what the model is not shown any more."""
 
     async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
-        """Give a condensation, or None to leave the history as it is.
+        """Return a condensation, or None to leave the history as it is.
 
         Args:
             shown: The events of the active branch that make the model's view, in order; all actions are answered.

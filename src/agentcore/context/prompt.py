@@ -1,4 +1,4 @@
-"""What a model is told before everything else."""
+"""The system prompt."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ When the task is done, or can't be done, call `finish` and say plainly what you 
 
 
 class AgentContext(Value):
-    """What an agent is told beyond its prompt and the conversation."""
+    """Instructions of an agent beyond its prompt and the conversation."""
 
     instructions: str | None = None
     """Added to the system prompt: conventions of the project, the tone, what not to do."""

@@ -115,7 +115,7 @@ class _Case:
         self._has_opinion = True
 
     def change_arguments(self) -> bool:
-        """Take over the arguments that the last check to change any gave; say whether they are others."""
+        """Take over the arguments that the last check to change any gave; return whether they are others."""
         changes = [part for part in self.parts if part.arguments not in (None, self.call.event.arguments)]
         if not changes:
             return False

@@ -36,9 +36,9 @@ class RunningCall:
         self.after: list[RunningCall] = []
         """Earlier calls that it conflicts with, and waits for."""
         self.started = False
-        """Whether its `ActionStarted` is in the log."""
+        """True once its `ActionStarted` is in the log."""
         self.begun = False
-        """Whether its task has."""
+        """True once its task has begun."""
         self.ended = anyio.Event()
         """Set when it is over, or never will begin."""
         self.scope = anyio.CancelScope()
@@ -48,7 +48,7 @@ class RunningCall:
         self.seconds: float | None = None
         """How long it may take, once it runs."""
         self.abandoned = False
-        """Whether it was answered because it does not stop."""
+        """True if it was answered because it does not stop."""
 
     @property
     def id(self) -> str:
@@ -89,7 +89,7 @@ class CallTable:
             self._arguments[action_id] = arguments
 
     def arguments_of(self, action_id: str) -> Mapping[str, JsonValue] | None:
-        """Give the arguments of an open action as they were given; None after a restart."""
+        """Return the arguments of an open action as they were given; None after a restart."""
         return self._arguments.get(action_id)
 
     def add(self, call: RunningCall) -> None:
@@ -97,7 +97,7 @@ class CallTable:
         self._running[call.id] = call
 
     def running(self, action_id: str) -> RunningCall | None:
-        """Give a call that runs, or is about to."""
+        """Return a call that runs, or is about to."""
         return self._running.get(action_id)
 
     def forget(self, action_id: str) -> None:

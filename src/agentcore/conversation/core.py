@@ -1,4 +1,4 @@
-"""What the tasks and the handle of one conversation share: ends of streams, and one owner for each thing."""
+"""The core of an open conversation: what its tasks and its handle share, with one owner for each thing."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class Lifecycle:
         self.ended = anyio.Event()
         """Set when nothing is left of it."""
         self.serving = False
-        """Whether turns begin: not while it is being opened or closed."""
+        """True while turns may begin: not while it is being opened or closed."""
         self.failure: StoreError | None = None
         """Why the log is dead."""
         self.delete = delete
-        """Whether the log and what is kept in the workspace go with the conversation."""
+        """True if the log and the outputs kept in the workspace are removed with the conversation."""
         self.delete_error: StoreError | None = None
         """Why the log could not be removed."""
 
@@ -92,7 +92,7 @@ class Core:
     last_run: Decision | None = None
     """The latest `Run` that was handed over: an interrupt may come before it is decided on."""
     answered: bool = False
-    """Whether the model has answered since the conversation was opened."""
+    """True once the model has answered since the conversation was opened."""
     opened_at: int = 0
     """The head when the conversation was opened."""
     repaired: str | None = None
@@ -173,7 +173,7 @@ class Core:
             self.queued_turns.send_nowait(self.turn)
 
     def _wait_for_turn(self, decision: Decision) -> None:
-        """Give a `run` what it waits for."""
+        """Return a `run` what it waits for."""
         if self.turn is None:
             decision.turn = make_result(self.state, self.output.get(self.agent, self.state))
         else:
@@ -181,7 +181,7 @@ class Core:
             self.turn.waiters.add(decision.command.id)
 
     def end_turn(self, turn: Turn) -> None:
-        """Tell those who wait for a turn what it came to: the log says it, or is dead, or nobody works on it any more."""
+        """End a turn and wake its waiters: the log says how it ended, or the log is dead, or its task is gone."""
         if self.turn is turn:
             self.turn = None
         if not turn.settled:

@@ -1,4 +1,4 @@
-"""What a command comes to on a given state: a pure function, called by the recorder on the state that it appends to."""
+"""The decision on a command in a given state: a pure function, called by the recorder on the state that it appends to."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _PAUSED = ConversationStatus.PAUSED
 
 
 def decide(command: Command, state: ConversationState) -> Sequence[Event]:
-    """Give the events that a command writes; none where it changes nothing.
+    """Return the events that a command writes; none where it changes nothing.
 
     Raises:
         NothingPending: No such action waits.
@@ -90,7 +90,7 @@ def decide(command: Command, state: ConversationState) -> Sequence[Event]:
 
 
 def _fact_of(command: SetLimits | SetPolicy | SetTitle | SetTags | AddSecrets, state: ConversationState) -> Fact | None:
-    """Give the fact that a command makes true; None where it is true already."""
+    """Return the fact that a command makes true; None where it is true already."""
     match command:
         case SetLimits():
             return LimitsSet(limits=command.limits) if command.limits != state.limits else None
@@ -125,7 +125,7 @@ def _run(command: Run, state: ConversationState) -> Sequence[Event]:
 
 
 def run_returns_at_once(status: ConversationStatus, state: ConversationState, *, attended: bool) -> bool:
-    """Say whether a run has nothing to do: the work is done, or all that is to be done waits for a person."""
+    """Return whether a run has nothing to do: the work is done, or all that is to be done waits for a person."""
     if status is ConversationStatus.FINISHED:
         return True
     if attended or not state.pending:
@@ -135,7 +135,7 @@ def run_returns_at_once(status: ConversationStatus, state: ConversationState, *,
 
 
 def has_message(state: ConversationState) -> bool:
-    """Say whether there is something to work on."""
+    """Return whether there is something to work on."""
     return state.last_user_seq > 0 or any(isinstance(event, MessageEvent) for event in state.shown)
 
 
@@ -171,7 +171,7 @@ def reject_event(action: ActionEvent, command: Reject) -> UserRejectObservation:
 
 
 def _select(command: Approve | Reject, state: ConversationState) -> tuple[ActionEvent, ...]:
-    """Give the actions that a decision is about.
+    """Return the actions that a decision is about.
 
     Raises:
         NothingPending: One of them does not wait, or none does any more.

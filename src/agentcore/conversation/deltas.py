@@ -1,4 +1,4 @@
-"""What is being said right now: pieces of replies and the progress of tools, for people who watch.
+"""Deltas: pieces of replies and the progress of tools while they come, for people who watch.
 
 Not events: nothing here is kept. A subscriber that does not keep up loses pieces and is told of the gap; what counts is
 in the log.
@@ -84,7 +84,7 @@ class DeltaCursor:
 
 
 class DeltaBroadcast:
-    """Gives every piece to everybody who listens; never waits for anybody."""
+    """Sends every delta to all subscribers and never waits for one."""
 
     def __init__(self, home: LoopAffinity) -> None:
         self._home = home
@@ -102,11 +102,11 @@ class DeltaBroadcast:
 
     @property
     def has_subscribers(self) -> bool:
-        """Whether anybody listens."""
+        """True if there is a subscriber."""
         return bool(self._cursors)
 
     def publish(self, delta: StreamDelta) -> None:
-        """Give a piece to everybody who listens."""
+        """Return a piece to everybody who listens."""
         for cursor in tuple(self._cursors):
             cursor.push(delta)
 
@@ -139,7 +139,7 @@ class ReplyStreamer:
         return "".join(self._text) + held or None
 
     def feed(self, kind: Literal["text", "reasoning", "tool_call"], text: str, tool_name: str | None = None) -> None:
-        """Say the next piece of its kind."""
+        """Feed the next piece of its kind."""
         stream = self._streams.get(kind)
         if stream is None:
             stream = self._streams[kind] = self._secrets.masker.stream()
@@ -152,7 +152,7 @@ class ReplyStreamer:
         self._begin()
 
     def finish(self) -> None:
-        """Say what masking still held back."""
+        """Publish the text that masking still held back."""
         for kind in ("text", "reasoning", "tool_call"):
             if kind in self._streams:
                 self._publish(kind, self._streams[kind].finish(), None)

@@ -17,17 +17,17 @@ from agentcore.secrets import SecretRegistry
 
 
 def safe_str(error: BaseException) -> str:
-    """Give the text of an exception, whatever its class makes of that."""
+    """Return the text of an exception, whatever its class makes of that."""
     return _told(str, error)
 
 
 def safe_repr(error: BaseException) -> str:
-    """Give its `repr`, whatever its class makes of that."""
+    """Return its `repr`, whatever its class makes of that."""
     return _told(repr, error)
 
 
 def masked_repr(secrets: SecretRegistry, error: BaseException) -> str:
-    """Give its `repr` for the log of the program, without the values of secrets."""
+    """Return its `repr` for the log of the program, without the values of secrets."""
     return secrets.masker.mask_text(safe_repr(error))
 
 
@@ -39,7 +39,7 @@ def _told(tell: Callable[[object], str], error: BaseException) -> str:
 
 
 def format_tool_error(error: BaseException) -> str:
-    """Say what was raised and where in the tool: the model may have written the code that raised."""
+    """Format a tool's exception for the model: what was raised, and where in the tool."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" (at {frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name})" if frames else ""
     notes: object = getattr(error, "__notes__", ())  # a tool may have made anything of it
@@ -48,11 +48,11 @@ def format_tool_error(error: BaseException) -> str:
 
 
 _ENDS: Final = (SystemExit, KeyboardInterrupt)
-"""What asyncio lets stop the loop, whichever task raises it."""
+"""Exceptions that stop asyncio's loop, whichever task raises them."""
 
 
 def unwrap(error: BaseException, own: Collection[BaseException] = ()) -> BaseException:
-    """Give the one exception that a group is about; others are told in its notes.
+    """Return the one exception that a group is about; others are told in its notes.
 
     Args:
         error: The group, or an exception that is none.
@@ -69,7 +69,7 @@ def unwrap(error: BaseException, own: Collection[BaseException] = ()) -> BaseExc
 
 
 def leaf_exceptions(error: BaseException, own: Collection[BaseException] = ()) -> list[BaseException]:
-    """Give the exceptions that are no groups, or are among `own`, in their order; of what is no group, itself."""
+    """Return the exceptions that are no groups, or are among `own`, in their order; of what is no group, itself."""
     leaves: list[BaseException] = []
     left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
     while left:
@@ -104,7 +104,7 @@ async def open_group() -> AsyncGenerator[TaskGroup]:
 
 
 def exception_to_raise(group: BaseExceptionGroup[BaseException], own: Collection[BaseException]) -> BaseException:
-    """Give what is to leave for a group: the exception that it is about, or the group where that may not leave bare.
+    """Return the exception to raise for a group: the one that it is about, or the group where that may not leave bare.
 
     An end of the process that comes out of a task has stopped asyncio's loop already. All else is unwound while the loop
     is being closed: a task that raises it bare once more stops that too, before the threads are told to end, and the
@@ -121,7 +121,7 @@ def exception_to_raise(group: BaseExceptionGroup[BaseException], own: Collection
 
 
 async def is_cancelled() -> bool:
-    """Say whether a cancellation that was caught is one of a scope that is in force here.
+    """Return whether a cancellation that was caught is one of a scope that is in force here.
 
     Code of users can raise the same exception by itself: on asyncio, whoever awaits a task that was cancelled does.
     """

@@ -197,7 +197,7 @@ class CallBatch:
 
 
 def _resources_for(core: Core, call: Call) -> Sequence[Resource]:
-    """Give the resources that a call uses; where the tool can't tell, that may be all there is."""
+    """Return the resources that a call uses; where the tool can't tell, that may be all there is."""
     try:
         return call.tool.resources_of(call.action, core.workspace.root)
     except Exception as error:

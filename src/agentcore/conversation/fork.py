@@ -24,7 +24,7 @@ from agentcore.record import ConversationState, Store, write_log
 
 
 async def fork(core: Core, at: int | None, conversation_id: str | None) -> str:
-    """Copy the branch that ends at `at` into a new log and give its id.
+    """Copy the branch that ends at `at` into a new log and return its id.
 
     Raises:
         RewindRefused: `at` is not a settled point.
@@ -40,7 +40,7 @@ async def fork(core: Core, at: int | None, conversation_id: str | None) -> str:
 
 
 def _copy_branch(state: ConversationState, at: int) -> list[Event]:
-    """Give the events of the fork. They keep their ids. Limits and policy are those of now: a fork loosens nothing."""
+    """Return the events of the fork. They keep their ids. Limits and policy are those of now: a fork loosens nothing."""
     # A move of the head means nothing in a log that holds the branch alone.
     copied: list[Event] = [event for event in state.branch_events(at) if not isinstance(event, HeadMoved)]
     # A rewind to before they were recorded does not forget these.

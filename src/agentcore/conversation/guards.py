@@ -14,7 +14,7 @@ from agentcore.errors import ConversationClosed, ConversationError, ReentrantCal
 
 
 def is_asyncio() -> bool:
-    """Say whether the loop that runs here is one of asyncio's."""
+    """Return whether the loop that runs here is one of asyncio's."""
     return hasattr(current_token().native_token, "is_closed")
 
 
@@ -31,7 +31,7 @@ class LoopAffinity:
 
     @property
     def loop_closed(self) -> bool:
-        """Whether the loop was closed under it. Only asyncio's can be: trio's ends when nothing is left in it."""
+        """True if the loop was closed under it. Only asyncio's can be: trio's ends when nothing is left in it."""
         is_closed = getattr(self._loop, "is_closed", None)
         return is_closed is not None and bool(is_closed())
 

@@ -135,7 +135,7 @@ class Conversation(AsyncContextManagerMixin):
 
     @property
     def state(self) -> ConversationState:
-        """What is true now: status, usage, open actions, title ... Stays readable after closing."""
+        """The current state: status, usage, open actions, title ... It stays readable after closing."""
         return self._core.state
 
     @property
@@ -150,11 +150,11 @@ class Conversation(AsyncContextManagerMixin):
 
     @property
     def repaired(self) -> str | None:
-        """What an unclean end had left unfinished in the log, and was cut off on opening; None where nothing was."""
+        """The unfinished end that was cut off the log on opening, in words; None if there was none."""
         return self._core.repaired
 
     async def send(self, message: str | Message) -> int:
-        """Record a user's message and give its seq. While the agent works it is read at the next step.
+        """Record a user's message and return its seq. While the agent works it is read at the next step.
 
         A message never approves anything and starts nothing; `run` does.
         """
@@ -177,7 +177,7 @@ class Conversation(AsyncContextManagerMixin):
         return await run_to_end(core, None if text is None else _user_message(text))
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
-        """Run, and give the events as they come: `async for event in conversation.run_stream(...)`.
+        """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
 
         The run begins with the first event that is asked for. Breaking off leaves it running. It ends, or raises, as
         `run` does; then `.result` is there.
@@ -217,7 +217,7 @@ class Conversation(AsyncContextManagerMixin):
                 raise turn.error
 
     async def interrupt_call(self, action_id: str) -> bool:
-        """Stop one call that runs and leave the others alone; say whether it ran."""
+        """Stop one call that runs and leave the others alone; return whether it ran."""
         core = await self._live()
         call = core.calls.running(action_id)
         if call is not None:
@@ -232,7 +232,7 @@ class Conversation(AsyncContextManagerMixin):
         *,
         by: str | None = None,
     ) -> None:
-        """Say yes to actions that wait (all of them by default) and let the work go on; `run` then joins it.
+        """Approve actions that wait (by default all of them) and continue the work; `run` then joins it.
 
         Args:
             ids: Ids of the action events.
@@ -256,7 +256,7 @@ class Conversation(AsyncContextManagerMixin):
         )
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
-        """Say no to actions that wait (all of them by default). The model reads the reason with the next `run`.
+        """Reject actions that wait (by default all of them). The model reads the reason with the next `run`.
 
         Raises:
             NothingPending: No such action waits.
@@ -287,7 +287,7 @@ class Conversation(AsyncContextManagerMixin):
         await self._execute(core, Rewind(to=check_seq("to", to)))
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
-        """Copy the branch up to `at` (by default all of it) into a new log of the same store, and give its id.
+        """Copy the branch up to `at` (by default all of it) into a new log of the same store, and return its id.
 
         Raises:
             RewindRefused: `at` is not a settled point.
@@ -307,11 +307,11 @@ class Conversation(AsyncContextManagerMixin):
         await self._execute(core, SetPolicy(policy=record_checks(policy)), Attachment(checks=as_checks(policy)))
 
     async def set_title(self, title: str) -> None:
-        """Give the conversation a title."""
+        """Return the conversation a title."""
         await self._execute(await self._live(), SetTitle(title=title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Give the conversation these tags, and no others."""
+        """Return the conversation these tags, and no others."""
         await self._execute(await self._live(), SetTags(tags=dict(tags)))
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
@@ -391,7 +391,7 @@ class Conversation(AsyncContextManagerMixin):
 
 
 def _user_message(message: str | Message | object) -> Message:
-    """Give what a user said as a message."""
+    """Return a user's text as a message."""
     if isinstance(message, str):
         message = Message.user(message)
     if not isinstance(message, Message):
@@ -408,7 +408,7 @@ def _checked_limits(limits: Limits | object) -> Limits:
 
 
 def _select(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...], bool]:
-    """Give the ids of the actions that a decision is about, and whether they are all that wait."""
+    """Return the ids of the actions that a decision is about, and whether they are all that wait."""
     if ids is None:
         waiting = tuple(event.id for event in core.state.pending)
         if not waiting:
@@ -420,7 +420,7 @@ def _select(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...
 async def _validate_arguments(
     core: Core, selected: Sequence[str], edited: dict[str, JsonValue]
 ) -> Mapping[str, JsonValue] | None:
-    """Give changed arguments as they are to be run, if they fit the tool of the one action that they are for."""
+    """Return the edited arguments of one action as they are to be run, checked against its tool."""
     if len(selected) != 1:
         raise ValueError(f"Arguments can be changed for one action at a time; {len(selected)} are being approved.")
     plain = await restore_edited(core, edited)

@@ -73,7 +73,7 @@ class Host(AsyncContextManagerMixin):
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
     ) -> Conversation:
-        """Open a conversation, as `Conversation(...)` does, and give its handle; `close()` ends it.
+        """Open a conversation, as `Conversation(...)` does, and return its handle; `close()` ends it.
 
         An id that is open here already gives the same handle: what is passed beside it has to agree with what it was
         opened with, or be None.
@@ -123,7 +123,7 @@ class Host(AsyncContextManagerMixin):
         return None
 
     def get(self, id: str, store: Store | None = None) -> Conversation | None:  # noqa: A002
-        """Give the handle of a conversation that is open here, or None.
+        """Return the handle of a conversation that is open here, or None.
 
         Args:
             id: The conversation's id.
@@ -171,7 +171,7 @@ class _Hosted:
     core: Core
     handle: Conversation
     taken: bool = False
-    """Whether somebody has the handle."""
+    """True once a caller has the handle."""
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:

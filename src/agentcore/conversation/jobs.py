@@ -83,7 +83,7 @@ class Jobs:
         finish: bool,
         discard: Callable[[ResultT], None] | None = None,
     ) -> ResultT:
-        """Do a job and give its result, or raise what it raised.
+        """Do a job and return its result, or raise what it raised.
 
         Args:
             work: What to do.

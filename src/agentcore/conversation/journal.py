@@ -30,7 +30,7 @@ Condition = Callable[[ConversationState], bool]
 """Asked by the recorder just before a draft is kept; agentcore's own functions only."""
 
 Compose = Callable[[ConversationState], Sequence[Event]]
-"""Gives, when the recorder gets there, the events of a draft that depend on what is true then; likewise."""
+"""Returns the events of a draft, on the state that the recorder appends them to; agentcore's own functions only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class Attachment:
     arguments: Mapping[str, JsonValue] | None = None
     """Edited arguments as they were given: the log has them masked."""
     tail: Compose | None = None
-    """Gives what joins the group of a command that begins a run: the system prompt, where it is another one."""
+    """Returns the events that join the group of a command that begins a run: a changed system prompt."""
     run: Decision | None = None
     """Of an interrupt: a run that was asked for before it, and had not been decided on. It is meant too."""
 
@@ -75,11 +75,11 @@ class Draft:
 
     @property
     def depends_on_state(self) -> bool:
-        """Whether it has to be looked at on the state that all before it have made."""
+        """True if it has to be looked at on the state that all items before it have made."""
         return self.condition is not None or self.tail_condition is not None or self.compose is not None
 
     def resolve(self, state: ConversationState) -> Sequence[Event]:
-        """Give what is to be kept of it, on this state."""
+        """Return the events to keep of it, on this state."""
         if self.condition is not None and not self.condition(state):
             return ()
         if self.compose is not None:
@@ -106,12 +106,12 @@ class Decision:
 
     @property
     def depends_on_state(self) -> bool:
-        """Whether it has to be looked at on the state that all before it have made. A message does not ask for that."""
+        """True if it has to be decided on the state that all items before it have made. A message need not."""
         return self.command.kind != "send"
 
 
 class Intake:
-    """What waits for the recorder, in order. Nobody waits for room: who hands something over waits until it is kept.
+    """The items that wait for the recorder, in order. Nobody waits for room: who hands something over waits until it is kept.
 
     The recorder never waits inside of the stream: an item that was given to a receiver is lost with it, when asyncio
     cancels the tasks of a loop that something has stopped. It waits for the news that there is one.
@@ -123,7 +123,7 @@ class Intake:
         self._ended = False
 
     def put(self, item: Draft | Decision) -> bool:
-        """Add one; say whether the recorder will take it."""
+        """Add one; return whether the recorder will take it."""
         try:
             self._send.send_nowait(item)
         except anyio.ClosedResourceError:
@@ -169,10 +169,10 @@ class Journal:
         self._secrets = secrets
         self._commands_closed = False
         self.failure_reported = False
-        """Whether a caller was told that the log died."""
+        """True once a caller was told that the log died."""
 
     async def write(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
-        """Keep a group of events, all or nothing, and give them back as they are kept: masked, with their seqs.
+        """Keep a group of events, all or nothing, and return them back as they are kept: masked, with their seqs.
 
         Args:
             events: The group.
@@ -194,7 +194,7 @@ class Journal:
         return draft.kept
 
     async def write_with_tail(self, events: Sequence[Event], tail: Event, condition: Condition) -> bool:
-        """Write, as `write_shielded` does; say whether `tail` was kept in the same group: only where its condition held."""
+        """Write, as `write_shielded` does; return whether `tail` was kept in the same group: only where its condition held."""
         draft = Draft(self._mask(events), None, self._mask((tail,)), condition)
         await self._keep(draft)
         return draft.tail_kept

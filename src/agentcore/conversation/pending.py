@@ -28,7 +28,7 @@ from agentcore.tools import ToolContext, raw_tool, read_call
 
 
 async def approved_calls(core: Core) -> list[Call]:
-    """Give the open actions that may run now: approved ones, and read-only ones that a crash cut off.
+    """Return the open actions that may run now: approved ones, and read-only ones that a crash cut off.
 
     Those that turn out to be impossible are answered here.
     """
@@ -74,7 +74,7 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
 
 
 async def restore_edited(core: Core, edited: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
-    """Give a person's arguments with values where they say the masks of secrets: it is masks that people are shown.
+    """Return a person's arguments with values where they say the masks of secrets: it is masks that people are shown.
 
     None where a value is not there: the call is answered with that, as one whose arguments nobody changed.
     """
@@ -117,7 +117,7 @@ def _recorded_digest(core: Core, name: str) -> str | None:
 
 
 async def ask_for_approval(core: Core, turn: Turn) -> bool:
-    """Ask the program's callback for each waiting action; say whether there is one to ask.
+    """Ask the program's callback for each waiting action; return whether there is one to ask.
 
     While it is asked the conversation waits for confirmation, as it would without a callback, and the clock stands. What
     it answers is decided on like any other approval.
@@ -173,6 +173,6 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> 
 
 
 def _is_asked(core: Core, turn: Turn, event: ActionEvent) -> bool:
-    """Say whether the callback is to be asked about an action: it waits, and the turn has not settled by a pause."""
+    """Return whether the callback is to be asked about an action: it waits, and the turn has not settled by a pause."""
     action = core.state.open_actions.get(event.id)
     return action is not None and action.waits and not turn.settled

@@ -57,7 +57,7 @@ class PromptSource:
             self._make_text(self._snapshot)
 
     async def compose(self, state: ConversationState) -> tuple[ToolSnapshot, Sequence[Event]]:
-        """Give the tools of the next request, and the events that are to be kept before it is made.
+        """Return the tools of the next request, and the events that are to be kept before it is made.
 
         Raises:
             SchemaError: A model can't be told of one of the tools.
@@ -72,7 +72,7 @@ class PromptSource:
         return self._snapshot, [*notices, *self.changed(state)]
 
     def changed(self, state: ConversationState) -> Sequence[Event]:
-        """Give the event that puts in force what was composed; none where it is in force on the active branch."""
+        """Return the event that puts in force what was composed; none where it is in force on the active branch."""
         in_force = state.prompt
         if self._made_of is None or (in_force is not None and in_force is self._checked):
             return ()

@@ -123,7 +123,7 @@ async def _keep(batch: Sequence[Draft | Decision], log: EventLog, secrets: Secre
 
 
 def _decide(decision: Decision, state: ConversationState, secrets: SecretRegistry) -> Sequence[Event]:
-    """Give what a command writes: nothing where the log knows it already, or where it is refused."""
+    """Return the events of a command: none if the log knows it already, or it is refused."""
     command, masker = decision.command, secrets.masker
     if state.receipt(command.id) is not None:
         return ()

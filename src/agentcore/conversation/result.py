@@ -63,7 +63,7 @@ class RunResult(Value):
 
 
 def make_result(state: ConversationState, output: Any = None) -> RunResult:
-    """Give how the newest run stands now."""
+    """Build the result of the newest run from the state."""
     run = state.run
     failed = state.status in (ConversationStatus.ERROR, ConversationStatus.STUCK) or state.status_code == "closed"
     return RunResult(
@@ -91,7 +91,7 @@ class RunOutput:
         self._action, self._value = action_id, value
 
     def get(self, agent: Agent, state: ConversationState) -> Any:
-        """Give the value; None where the agent has no output type, or did not finish with one.
+        """Return the value; None where the agent has no output type, or did not finish with one.
 
         Where the value held a secret, the log has its name instead; then what is there need not fit the type, and None it is.
         """

@@ -68,7 +68,7 @@ async def _leave(core: Core, decision: Decision) -> None:
 
 
 def outcome_of(core: Core, decision: Decision) -> RunResult:
-    """Give the result of a run that is over, or raise what it ended in."""
+    """Return the result of a run that is over, or raise what it ended in."""
     turn = decision.turn
     if isinstance(turn, RunResult):
         return turn
@@ -98,7 +98,7 @@ class RunStream:
 
     @property
     def result(self) -> RunResult:
-        """What the run came to, once the stream has ended.
+        """The result of the run, once the stream has ended.
 
         Raises:
             RuntimeError: It has not.

@@ -1,4 +1,4 @@
-"""What a conversation is opened with, and finding what the log has of it: its agent, its workspace, its checks."""
+"""Setup: the arguments a conversation is opened with, and what the log has of them: agent, workspace, checks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from agentcore.workspace import LocalWorkspace, Workspace, WorkspaceSpec, resolv
 
 
 class Setup(NamedTuple):
-    """What a conversation is opened with."""
+    """The arguments a conversation is opened with."""
 
     agent: Agent | None
     workspace: Workspace | str | PathLike[str] | None

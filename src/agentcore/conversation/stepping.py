@@ -51,11 +51,11 @@ class Stepper:
 
     @property
     def partial_text(self) -> str | None:
-        """What the model has said of a reply that is not complete."""
+        """The text so far of a reply that is not complete."""
         return None if self._streamer is None else self._streamer.text
 
     def give_up(self) -> None:
-        """Tell those who watch that the reply they saw begin is void."""
+        """Publish a reset: the reply that watchers saw begin is void."""
         if self._streamer is not None and self._streamer.text:
             self._streamer.reset()
 
@@ -99,7 +99,7 @@ class Stepper:
             await self._check_stuck()
 
     async def _compose(self) -> ToolSnapshot:
-        """Give the tools of the next request, and record prompt and schemas where they are not those in force."""
+        """Return the tools of the next request, and record prompt and schemas where they are not those in force."""
         tools, events = await self._core.prompt.compose(self._core.state)
         if events:
             await self._core.journal.write(*events)
@@ -250,7 +250,7 @@ class Stepper:
             await settle(core, ConversationErrorEvent(code="output_missing", detail=detail))
 
     async def _nudge(self, code: str) -> bool:
-        """Tell the model what it should do instead, once in a row; say whether it was told."""
+        """Send the model a nudge, once in a row; return True if it was sent."""
         if self._nudges[code]:
             return False
         self._nudges[code] += 1

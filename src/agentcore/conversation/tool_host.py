@@ -1,4 +1,4 @@
-"""What a running call may ask of its conversation, and the whole outputs that are kept for it in the workspace."""
+"""The host of a running call: what it may ask of its conversation, and its full outputs in the workspace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _THE_END = b"\n[The output went on after this, but no more of it was kept.]\n"
 
 
 async def spool(core: Core, name: str, data: bytes) -> str:
-    """Keep an output, masked, and give its path.
+    """Keep an output, masked, and return its path.
 
     Raises:
         WorkspaceError: It can't be written, or the conversation has kept as much as it may.
@@ -104,14 +104,14 @@ class GrowingSpool:
 
 
 def _beginning(data: bytes, size: int) -> bytes:
-    """Give so many bytes of UTF-8, or a few less, so that no character is cut in two."""
+    """Return at most `size` bytes of UTF-8, without cutting a character in two."""
     while size > 0 and data[size] & 0xC0 == 0x80:
         size -= 1
     return data[:size]
 
 
 async def spool_if_room(core: Core, name: str, data: bytes) -> str | None:
-    """Keep an output and give its path; None where that can't be done: the answer must not be lost over it."""
+    """Keep an output and return its path; None where that can't be done: the answer must not be lost over it."""
     try:
         return await spool(core, name, data)
     except WorkspaceError as error:
@@ -128,7 +128,7 @@ async def remove_spool(core: Core) -> None:
 
 
 class CallHost:
-    """What a running call may ask of its conversation."""
+    """The host of one running call: answers what its tool asks of the conversation."""
 
     def __init__(self, core: Core, event: ActionEvent) -> None:
         self._core = core
@@ -177,7 +177,7 @@ class CallHost:
         return await ask_aside(self._core, question)
 
     async def spool(self, name: str, data: bytes) -> str:
-        """Keep a whole output in the workspace's private folder and give its path."""
+        """Keep a whole output in the workspace's private folder and return its path."""
         return await spool(self._core, name, data)
 
     async def open_spool(self, name: str, limit: int) -> GrowingSpool:
@@ -185,12 +185,12 @@ class CallHost:
         return await open_spool(self._core, name, limit)
 
     async def model_accepts(self, medium: Medium) -> bool | None:
-        """Say whether the agent's model can look at it, as far as that is known."""
+        """Return whether the agent's model can look at it, as far as that is known."""
         features = await model_features(self._core.agent.llm)
         return features and (features.vision if medium == "image" else features.pdf)
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
-        """Give what the newest observation of a tool recorded, whether the model is still shown it or not."""
+        """Return the data of a tool's newest observation, even if the model is no longer shown it."""
         for event in reversed(self._core.state.shown):
             if isinstance(event, ObservationEvent) and event.tool_name == tool_name:
                 return event.data

@@ -139,12 +139,12 @@ class Turn:
         """The id of the command that stopped it."""
         self.by: str | None = None
         self.closing = False
-        """Whether it was stopped because the conversation ends."""
+        """True if it was stopped because the conversation ends."""
         self.result: RunResult | None = None
         self.error: BaseException | None = None
-        """What it failed with."""
+        """The exception it failed with."""
         self.fatal = False
-        """Whether the conversation ended with `error`, not the turn alone."""
+        """True if the conversation ended with `error`, not the turn alone."""
         self._calls = calls
 
     def enter(self, phase: Phase) -> None:
@@ -154,7 +154,7 @@ class Turn:
 
     @property
     def settled(self) -> bool:
-        """Whether it is over."""
+        """True once it is over."""
         return self.phase == "settled"
 
     def interrupt(self, reason: str | None, *, command: str | None = None, by: str | None = None) -> None:

@@ -33,7 +33,7 @@ class HeadSignal:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing will ever be appended again."""
+        """True if nothing will ever be appended again."""
         return self._closed or self._home.loop_closed
 
     def notify(self) -> None:
