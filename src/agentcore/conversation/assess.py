@@ -159,8 +159,8 @@ class _Case:
                 return
             part = Assessment(risk=risk, by="tool")
         except Exception as error:
-            told = masked_repr(self._core.secrets, error)
-            _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=told)
+            shown = masked_repr(self._core.secrets, error)
+            _log.warning("risk unknown: asking the tool raised", tool=tool.name, error=shown)
             return
         self.parts.append(part)
         self._has_opinion = self._has_opinion or tool.risk is not None

@@ -29,6 +29,7 @@ from agentcore.commands import (
     SetTags,
     SetTitle,
 )
+from agentcore.conversation.arguments import check_limits, check_message, select_pending, validate_arguments
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaCursor
@@ -36,14 +37,13 @@ from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.fork import fork
 from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
-from agentcore.conversation.pending import check_edited, restore_edited
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
-from agentcore.errors import ConversationClosed, ConversationError, NothingPending, StoreError
+from agentcore.errors import ConversationClosed, ConversationError, StoreError
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
@@ -159,7 +159,7 @@ class Conversation(AsyncContextManagerMixin):
         A message never approves anything and starts nothing; `run` does.
         """
         core = await self._live()
-        return (await self._execute(core, Send(message=_user_message(message)))).seq
+        return (await self._execute(core, Send(message=check_message(message)))).seq
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -174,7 +174,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = await self._live()
         forbid_reentry(core.state.conversation_id, "run")
-        return await run_to_end(core, None if text is None else _user_message(text))
+        return await run_to_end(core, None if text is None else check_message(text))
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
@@ -184,7 +184,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         core = self._checked()
         forbid_reentry(core.state.conversation_id, "run_stream")
-        return RunStream(core, None if text is None else _user_message(text))
+        return RunStream(core, None if text is None else check_message(text))
 
     def events(self, after: int | None = None) -> EventCursor:
         """Follow the log from behind `after` (None is the start, `state.head` is live only): no gap, none twice."""
@@ -244,11 +244,11 @@ class Conversation(AsyncContextManagerMixin):
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
         core = await self._live()
-        selected, all_that_wait = _select(core, ids)
+        selected, all_that_wait = select_pending(core, ids)
         edited, plain = None, None
         if arguments is not None:
             edited = deepcopy(dict(arguments))  # they are the caller's, who may change them while the call waits
-            plain = await _validate_arguments(core, selected, edited)
+            plain = await validate_arguments(core, selected, edited)
         await self._execute(
             core,
             Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by),
@@ -262,7 +262,7 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such action waits.
         """
         core = await self._live()
-        selected, all_that_wait = _select(core, ids)
+        selected, all_that_wait = select_pending(core, ids)
         await self._execute(core, Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
 
     async def ask(self, question: str) -> str:
@@ -299,7 +299,7 @@ class Conversation(AsyncContextManagerMixin):
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
         core = await self._live()
-        await self._execute(core, SetLimits(limits=_checked_limits(limits)))
+        await self._execute(core, SetLimits(limits=check_limits(limits)))
 
     async def set_policy(self, policy: Checks) -> None:
         """Let this policy, or these checks, decide which actions wait, from the next reply on."""
@@ -388,43 +388,3 @@ class Conversation(AsyncContextManagerMixin):
         if core.life.stop.is_set():
             raise ConversationClosed(core.state.conversation_id)
         return core
-
-
-def _user_message(message: str | Message | object) -> Message:
-    """Return a user's text as a message."""
-    if isinstance(message, str):
-        message = Message.user(message)
-    if not isinstance(message, Message):
-        raise TypeError(f"A message is text or a Message, not {type(message).__name__}.")
-    if message.role != "user":
-        raise ValueError(f"A message of role {message.role!r} can't be sent: make it with Message.user(...).")
-    return message
-
-
-def _checked_limits(limits: Limits | object) -> Limits:
-    if not isinstance(limits, Limits):
-        raise TypeError(f"limits are Limits(steps=..., cost=...), not {limits!r}.")
-    return limits
-
-
-def _select(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...], bool]:
-    """Return the ids of the actions that a decision is about, and whether they are all that wait."""
-    if ids is None:
-        waiting = tuple(event.id for event in core.state.pending)
-        if not waiting:
-            raise NothingPending([], ())
-        return waiting, True
-    return ((ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))), False
-
-
-async def _validate_arguments(
-    core: Core, selected: Sequence[str], edited: dict[str, JsonValue]
-) -> Mapping[str, JsonValue] | None:
-    """Return the edited arguments of one action as they are to be run, checked against its tool."""
-    if len(selected) != 1:
-        raise ValueError(f"Arguments can be changed for one action at a time; {len(selected)} are being approved.")
-    plain = await restore_edited(core, edited)
-    action = core.state.open_actions.get(selected[0])
-    if action is not None:
-        await check_edited(core, action.event, edited if plain is None else plain)
-    return plain

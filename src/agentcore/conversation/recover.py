@@ -82,6 +82,6 @@ async def _reconcile(core: Core, call: Call) -> ObservationEvent | None:
             observation = await call.tool.reconcile(call.action, context)
             return None if observation is None else await observe(core, call, observation)
     except Exception as error:
-        told = masked_repr(core.secrets, error)
-        _log.warning("reconcile failed", tool=call.tool.name, action=call.event.id, error=told)
+        shown = masked_repr(core.secrets, error)
+        _log.warning("reconcile failed", tool=call.tool.name, action=call.event.id, error=shown)
         return None
