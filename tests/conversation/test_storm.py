@@ -34,6 +34,7 @@ from agentcore.record import ConversationState, read_log
 from agentcore.security import record_checks
 from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
 from agentcore.tools import tool
+from rounds import rounds
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
@@ -236,4 +237,4 @@ async def test_a_storm_of_commands_that_are_given_up_leaves_everything_whole(
 async def test_a_long_storm(tmp_path: Path, anyio_backend_name: str) -> None:
     first = random.SystemRandom().randrange(1_000_000)
     print(f"seeds from {first}")
-    await _blow(tmp_path, range(first, first + 2_000 // len(LOOPS)), on_asyncio=anyio_backend_name == "asyncio")
+    await _blow(tmp_path, range(first, first + rounds(2_000) // len(LOOPS)), on_asyncio=anyio_backend_name == "asyncio")
