@@ -116,7 +116,9 @@ def _marked(program: Program, mark: str | None) -> Program:
         case "replies":
             return replace(program, replies=said)
         case _:
-            raise ValueError(f"{program}: {mark!r} is none of 'continued', 'file: ...', 'replies: ...' and 'not run: reason'.")
+            raise ValueError(
+                f"{program}: {mark!r} is none of 'continued', 'file: ...', 'replies: ...' and 'not run: reason'."
+            )
 
 
 def _all_programs() -> list[Program]:
