@@ -34,7 +34,7 @@ async def resume(folder: str) -> None:
     async with Conversation(None, store=FileStore(f"{folder}/logs"), id="work") as work:
         print("resumed", work.state.status, "in", "the same folder" if work.workspace.root == folder else "another one")
         print("limits:", work.state.limits.steps, "steps; policy:", work.state.policy)
-        # `await work.run()` would go on from here, with the key in the environment.
+        # `await work.run()` would continue from here, with the key in the environment.
 
 
 def main() -> None:

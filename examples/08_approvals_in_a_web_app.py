@@ -72,7 +72,7 @@ def make_app(folder: str) -> Starlette:
         return Response(status_code=204)
 
     def who(request: Request) -> str:
-        return request.headers.get("x-user", "somebody")  # of your sign-in, in a real app
+        return request.headers.get("x-user", "unknown")  # from your sign-in, in a real app
 
     routes = [
         Route("/{id}/run", work, methods=["POST"]),
