@@ -8,6 +8,8 @@ A fenced `python` block is a program. A comment above it may say something about
     <!-- continued -->               it goes on from the block before it, on the same page
     <!-- replies: say("Done.") -->   a model answers so: agentcore.testing's provider plays this script on the loopback, and
                                      OPENAI_BASE_URL leads to it, as for any client of an OpenAI-compatible server
+    <!-- file: test_agent.py -->     it is a file of this name, in any language; all files of a page stand in one folder,
+                                     in which pytest is run
     <!-- not run: reason -->         it is only compiled
 """
 
@@ -58,6 +60,8 @@ class Program:
     """Why not."""
     replies: str | None = None
     """What a model answers: one script line or several, as Python."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Names and contents of the files that pytest is run on, in place of code."""
 
     def __str__(self) -> str:
         return f"{self.page}:{self.line}"
@@ -70,15 +74,21 @@ def programs_of(page: str, text: str) -> Iterator[Program]:
         ValueError: a block's mark is not understood.
     """
     current: Program | None = None
+    tested: Program | None = None
     for block in _FENCE.finditer(text):
-        if block["language"] not in {"python", "py", "python3", "pycon"}:
-            continue
         line = text.count("\n", 0, block.start("code")) + 1
-        if block["language"] != "python":
-            raise ValueError(f"{page}:{line}: call the block `python`, so that it is found and run.")
         code = textwrap.dedent(block["code"])
         marks = _COMMENT.findall(block["above"])
         mark = marks[-1] if marks else None
+        if mark is not None and mark.startswith("file:"):
+            tested = tested or Program(page, line, "")
+            padding = "\n" * (line - 1) if block["language"] == "python" else ""
+            tested = replace(tested, files=(*tested.files, (mark.removeprefix("file:").strip(), padding + code)))
+            continue
+        if block["language"] not in {"python", "py", "python3", "pycon"}:
+            continue
+        if block["language"] != "python":
+            raise ValueError(f"{page}:{line}: call the block `python`, so that it is found and run.")
         if mark == "continued":
             if current is None:
                 raise ValueError(f"{page}:{line}: there is no program to continue.")
@@ -90,6 +100,8 @@ def programs_of(page: str, text: str) -> Iterator[Program]:
         current = _marked(Program(page, line, "\n" * (line - 1) + code), mark)
     if current is not None:
         yield current
+    if tested is not None:
+        yield tested
 
 
 def _marked(program: Program, mark: str | None) -> Program:
@@ -104,7 +116,9 @@ def _marked(program: Program, mark: str | None) -> Program:
         case "replies":
             return replace(program, replies=said)
         case _:
-            raise ValueError(f"{program}: {mark!r} is none of 'continued', 'replies: ...' and 'not run: reason'.")
+            raise ValueError(
+                f"{program}: {mark!r} is none of 'continued', 'file: ...', 'replies: ...' and 'not run: reason'."
+            )
 
 
 def _all_programs() -> list[Program]:
@@ -133,11 +147,22 @@ async def run(program: Program, folder: Path, warm: WarmPython | None = None) ->
             provider = await stack.enter_async_context(serve_provider(_script(program.replies)))
             environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "not-a-key"}
         with anyio.fail_after(60):
+            if program.files:
+                return await _run_pytest(program, place, environment)
             if warm is not None:
                 return await warm.run([str(file)], cwd=place, env=environment)
             return await anyio.run_process(
                 [sys.executable, str(file)], cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False
             )
+
+
+async def _run_pytest(program: Program, place: AsyncPath, environment: dict[str, str]) -> CompletedProcess[bytes]:
+    """Run pytest on a page's files. A page without settings of its own has those that it tells the reader to have."""
+    for name, content in program.files:
+        await (place / name).write_text(content, encoding="utf-8")
+    settings = [] if any(name == "pyproject.toml" for name, _ in program.files) else ["-o", "anyio_mode=auto"]
+    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *settings]
+    return await anyio.run_process(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False)
 
 
 def _script(replies: str) -> Sequence[ScriptLine]:
@@ -204,11 +229,24 @@ def test_the_reason_for_not_running_a_block_is_kept() -> None:
         ("<!-- skip: because it is long -->\n```python\nx\n```\n", "is none of"),
         ("<!-- continued -->\n```python\nx\n```\n", "no program to continue"),
         ("```py\nx\n```\n", "call the block `python`"),
+        ("<!-- file: a.py -->\n```python\nx\n```\n<!-- continued -->\n```python\nx\n```\n", "no program to continue"),
     ],
 )
 def test_a_block_that_would_escape_is_an_error(page: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         list(programs_of("page.md", page))
+
+
+@pytest.mark.parametrize(("asserted", "code"), [("True", 0), ("False", 1)])
+async def test_files_of_a_page_are_tested_together(tmp_path: Path, asserted: str, code: int) -> None:
+    page = (
+        "<!-- file: pyproject.toml -->\n```toml\n[tool.pytest.ini_options]\npython_functions = 'check_*'\n```\n"
+        f"<!-- file: test_a.py -->\n```python\ndef check_it():\n    assert {asserted}\n```\n\n```python\nx = 1\n```\n"
+    )
+    other, tested = programs_of("page.md", page)
+    assert (tested.line, other.code.strip()) == (3, "x = 1")
+    ended = await run(tested, tmp_path)
+    assert ended.returncode == code, ended.stdout.decode()
 
 
 async def test_a_program_that_fails_is_told_with_the_pages_line(tmp_path: Path) -> None:

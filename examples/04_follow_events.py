@@ -1,11 +1,11 @@
-"""Callbacks by following the log: what happens is an event, so whoever wants to know reads events.
+"""Follow the events: callbacks for what happens, by reading the log.
 
-Run it: python examples/callbacks.py. It needs no key and no network; a scripted model plays the agent's part.
+Run it: python examples/04_follow_events.py. It needs no key and no network; a scripted model plays the agent's part.
 
 What to look at:
-- `events()` gives what is there and then each event as it comes, none twice and none left out; a slow reader holds up nobody;
-- a reader that breaks off, or comes back with `after=event.seq`, needs no clean-up;
-- `deltas()` is the other stream: pieces of words as they are written, lossy, and not in the log.
+- `events()` yields what is there, then each event as it comes, none twice and none left out; a slow reader slows nothing down;
+- a reader that stops, or comes back with `after=event.seq`, needs no clean-up;
+- `deltas()` is the other stream: pieces of replies as they are written, lossy, and not in the log.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ CALLBACKS: dict[type[Event], Callable[..., None]] = {
 
 
 async def follow(conversation: Conversation) -> None:
-    """Call what is registered for each event, until the conversation is closed."""
+    """Call the callback of each event, until the conversation is closed."""
     async for event in conversation.events():
         if (callback := CALLBACKS.get(type(event))) is not None:
             callback(event)

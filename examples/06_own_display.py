@@ -1,7 +1,11 @@
-"""A tool that says how people see its calls and its answers. It runs offline: the model is scripted.
+"""A display of your own: how people see the calls and the answers of a tool.
 
-The model reads the tool's words, and never sees a block. The blocks are in the log, and any program can draw them: the
-command line does (`agentcore log show`), and so does the last function here.
+Run it: python examples/06_own_display.py. It needs no key and no network; a scripted model plays the agent's part.
+
+What to look at:
+- the model reads the tool's answer, and never a block;
+- the blocks are in the log, and any program can draw them: the command line does (`agentcore log show`), and so does
+  the last function here.
 """
 
 from collections.abc import Sequence

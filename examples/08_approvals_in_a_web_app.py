@@ -1,13 +1,13 @@
-"""Approvals in a web app: an action waits, also through a restart, until somebody decides by a request of their own.
+"""Approvals in a web app: an action waits, also through a restart, until a request of its own approves it.
 
-Run it: python examples/approvals_in_a_web_app.py. It calls its own routes and exits; `app` is what you would mount.
+Run it: python examples/08_approvals_in_a_web_app.py. It calls its own routes and exits; `app` is what you would mount.
 It needs the extra `serve` (Starlette), no key and no network: a scripted model plays the agent's part.
 
 What to look at:
-- a `Host` lives as long as the app; opening an id that is open gives the same handle, so a handler needs no registry of its own;
-- nothing waits in memory for a person: `run` returns with what is pending, and the log knows it, after a restart too;
-- `approve` only records the yes and lets the work go on; a client that goes away changes nothing;
-- `by` is who the server says that it is, never what the request claims.
+- a `Host` lives as long as the app; opening an id that is open returns the same handle, so handlers need no registry;
+- nothing waits in memory for a person: `run` returns with what is pending, and the log keeps it, after a restart too;
+- `approve` records the yes and lets the work continue; a client that goes away changes nothing;
+- `by` is the user that the server has signed in, never what the request claims.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def make_app(folder: str) -> Starlette:
         return Response(status_code=204)
 
     def who(request: Request) -> str:
-        return request.headers.get("x-user", "somebody")  # of your sign-in, in a real app
+        return request.headers.get("x-user", "unknown")  # from your sign-in, in a real app
 
     routes = [
         Route("/{id}/run", work, methods=["POST"]),

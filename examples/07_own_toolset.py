@@ -1,12 +1,12 @@
 """A toolset of your own: tools that come from something live, here an index of notes that changes while the agent works.
 
-Run it: python examples/own_toolset.py. It needs no key and no network; a scripted model plays the agent's part.
+Run it: python examples/07_own_toolset.py. It needs no key and no network; a scripted model plays the agent's part.
 
 What to look at:
 - `open` is entered and left once per conversation, by one task, so it may hold a connection, a process or a task group open;
-- `tools()` never waits: it says what is known now, and is read again with the user's next message;
+- `tools()` never waits: it returns what is known now, and is called again with the user's next message;
 - `wait_closed()` returns when the thing has ended by itself: it is then opened again, and calls meanwhile fail at once;
-- `record()` says how a log names it, so that a conversation can be resumed without passing the agent again.
+- `record()` returns what a log keeps of it, so that a conversation can be resumed without passing the agent again.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Notes:
 
 
 def notes(titles: Sequence[str]) -> Notes:
-    """Make the toolset of what a log has of it."""
+    """Make the toolset from what a log keeps of it."""
     return Notes(tuple(titles))
 
 
