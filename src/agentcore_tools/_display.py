@@ -9,8 +9,6 @@ from pydantic_core import to_json
 from agentcore.display import DiffBlock, MarkdownBlock, code_span
 from agentcore.tools import Action
 
-__all__ = ["added", "file_diff", "heading", "others", "replaced"]
-
 
 def heading(*parts: str) -> tuple[MarkdownBlock, ...]:
     """Return what stands behind the tool's name, if anything does."""

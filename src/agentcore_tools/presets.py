@@ -21,8 +21,6 @@ from agentcore_tools.task_tracker import task_tracker_tool
 from agentcore_tools.terminal import terminal_tool
 from agentcore_tools.write_file import write_file_tool
 
-__all__ = ["FACTORIES", "PLAN_FILE", "coding_tools", "planning_tools", "readonly_tools"]
-
 PLAN_FILE: Final = "PLAN.md"
 """The one file that an agent with `planning_tools` may write."""
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.errors import AgentcoreError, PathError, ToolError
-from agentcore_tools.files.change import between
-from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.text import Change, NotText, Text
 from opened_tool import open_editor
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-from agentcore_tools.terminal.live import Live
-from agentcore_tools.terminal.screen import Screen
+from agentcore_tools.terminal.screen import Live, Screen
 from opened_tool import open_terminal
 
 

@@ -13,7 +13,7 @@ import pytest
 from agentcore.errors import ToolError
 from agentcore.stuck import STILL_RUNNING
 from agentcore_tools.terminal import shell
-from agentcore_tools.terminal.script import answer_line
+from agentcore_tools.terminal.protocol import answer_line
 from opened_tool import Terminal, line_in, open_terminal
 
 

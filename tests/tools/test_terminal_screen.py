@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore_tools._output.kept import Kept, find_gap, said
-from agentcore_tools.terminal.echo import Echo
-from agentcore_tools.terminal.fence import Fence, Report, new_nonce
+from agentcore_tools._output import Kept, find_gap, said
+from agentcore_tools.terminal.protocol import Echo, Fence, Report, new_nonce
 from agentcore_tools.terminal.screen import Screen
 
 

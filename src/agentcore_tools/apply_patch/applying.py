@@ -5,22 +5,29 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, Literal, final
 
 import anyio
 from anyio.lowlevel import checkpoint
 
+from agentcore._value import Value
 from agentcore.errors import PathError, ToolError, WorkspaceError
 from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile
 from agentcore_tools.apply_patch.matching import Misfit, changes_of
-from agentcore_tools.apply_patch.observation import PatchedFile
-from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.change import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.text import Change, NotText, Text, encoded
 
-__all__ = ["Planned", "apply", "plan"]
-
 _RESTORE_SECONDS: Final = 30
+
+
+class PatchedFile(Value):
+    """What became of one file."""
+
+    path: str
+    """The absolute path; of a file that was moved where it was."""
+    outcome: Literal["created", "changed", "moved", "removed"]
+    moved_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

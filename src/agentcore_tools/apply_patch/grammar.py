@@ -12,8 +12,6 @@ from typing import Final, NamedTuple
 
 from agentcore.errors import ToolError
 
-__all__ = ["AddFile", "DeleteFile", "FilePatch", "Hunk", "UpdateFile", "read_patch"]
-
 _BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
 _END_OF_FILE: Final = "*** End of File"

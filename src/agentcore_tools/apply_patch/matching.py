@@ -9,8 +9,6 @@ from typing import Final
 from agentcore_tools.apply_patch.grammar import Hunk
 from agentcore_tools.files.text import Change, Text
 
-__all__ = ["Misfit", "changes_of"]
-
 _SHOWN: Final = 12
 _MOST_COMPARED: Final = 20_000
 

@@ -6,8 +6,6 @@ from typing import Final
 
 from agentcore.tools import Alias, Arguments
 
-__all__ = ["ALIASES", "normalize"]
-
 _OTHER_NAMES: Final = {
     "file_path": "path",
     "filepath": "path",

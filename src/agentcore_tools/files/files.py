@@ -1,22 +1,20 @@
-"""The workspace's files, as the tools of one conversation look at them and change them."""
+"""The workspace's files, as the tools of one conversation read and change them."""
 
 from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeVar, final
 
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
 from agentcore.workspace.threads import Threads
-from agentcore_tools.files.change import between
-from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.allowed_paths import Border, Reach
+from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.memory import Memory, Seen, memory_of
-from agentcore_tools.files.reach import Border, Reach
 from agentcore_tools.files.text import NotText, Text
-
-__all__ = ["Files", "open_files", "text_of", "worked"]
 
 _LARGEST: Final = 10 * 1024 * 1024
 # From so many bytes on, reading and changing a text takes long enough to be done in a thread.
@@ -168,3 +166,18 @@ def _diff(old: bytes, new: bytes, path: str) -> str | None:
     except NotText:
         return None
     return unified_diff(before, [between(before, after)], path)
+
+
+ExecutorT = TypeVar("ExecutorT")
+
+
+def opening(
+    executor: Callable[[Files], ExecutorT], reach: Reach
+) -> Callable[[Workspace, str], AbstractAsyncContextManager[ExecutorT]]:
+    """Give what a tool is opened by: it makes an executor of the conversation's files."""
+
+    @asynccontextmanager
+    async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[ExecutorT]:
+        yield executor(open_files(workspace, conversation_id, reach))
+
+    return opened

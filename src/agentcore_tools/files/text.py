@@ -9,8 +9,6 @@ from typing import Final, NamedTuple, Self, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["Change", "NotText", "Text", "encoded", "with_line_feeds"]
-
 # The longer first: the one for UTF-32 begins like the one for UTF-16.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),

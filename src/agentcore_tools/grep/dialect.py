@@ -13,8 +13,6 @@ from typing import Final, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["as_meant", "in_python"]
-
 _COUNTED: Final = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}")
 _POSIX: Final = {
     "alnum": "0-9A-Za-z",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Line", "Lines", "Search"]
-
 
 class Line(NamedTuple):
     number: int

@@ -20,8 +20,6 @@ from agentcore_tools.grep.dialect import in_python
 from agentcore_tools.grep.lines import Line, Lines, Search
 from agentcore_tools.search.walk import Found
 
-__all__ = ["NoPython", "search_here", "search_there"]
-
 _READS: Final = Threads("sources", 2)
 _MOST_OUTPUT: Final = 64 * 1024 * 1024
 _BATCH_BYTES: Final = 16 * 1024 * 1024

@@ -15,8 +15,6 @@ from agentcore.workspace import Process, Workspace
 from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.lines import Line, Lines, Search
 
-__all__ = ["NoRipgrep", "RipgrepFailed", "search_with_ripgrep"]
-
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
 _OLD: Final = ("Found argument", "unrecognized flag", "unexpected argument")

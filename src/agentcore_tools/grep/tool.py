@@ -3,28 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, final
+from typing import Final, Literal, final
 
 import anyio
+from pydantic import Field, JsonValue
 
+from agentcore._value import Value
 from agentcore.display import code_span
 from agentcore.errors import ToolError
-from agentcore.tools import OUTPUT_LIMIT, Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore.messages import ResultBlock
+from agentcore.tools import (
+    OUTPUT_LIMIT,
+    Action,
+    Arguments,
+    Observation,
+    Resource,
+    Tool,
+    ToolAnnotations,
+    ToolContext,
+    ToolSpec,
+)
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.files import Files
-from agentcore_tools.files.opening import opening
-from agentcore_tools.files.reach import Reach
-from agentcore_tools.grep.action import GrepAction
+from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.files import Files, opening
 from agentcore_tools.grep.dialect import as_meant
 from agentcore_tools.grep.lines import Line, Lines, Search
-from agentcore_tools.grep.observation import GrepFile, GrepObservation
 from agentcore_tools.grep.python import NoPython, search_here, search_there
 from agentcore_tools.grep.ripgrep import NoRipgrep, RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
-from agentcore_tools.search.place import Place, find_place, shown_path
-from agentcore_tools.search.walk import Found, walk
+from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
 
-__all__ = ["grep_tool"]
+
+class GrepAction(Action):
+    """A regular expression, and where to look for it."""
+
+    pattern: str = Field(min_length=1)
+    """A regular expression, as ripgrep takes it. It is matched line by line."""
+    path: str = "."
+    """The folder, or the one file, to search. A relative path starts in the workspace's folder."""
+    include: str | None = None
+    """A glob of the files to search, as in "*.{ts,tsx}" or "src/**/*.py"; without a slash it is about names."""
+    ignore_case: bool = False
+    """Whether capital and small letters are the same."""
+    context: int = Field(default=0, ge=0, le=20)
+    """How many lines to show above and below each that matches."""
+    output: Literal["lines", "files", "counts"] = "lines"
+    """What to show: the lines, only which files have some, or how many lines each file has."""
+    everything: bool = False
+    """Whether to search hidden files, and those that .gitignore leaves out, too."""
+    limit: int = Field(default=200, ge=1, le=2_000)
+    """After how many lines to stop; where lines are not shown, after how many files."""
+
+
+class GrepFile(Value):
+    """A file with lines that match."""
+
+    path: str
+    """Relative to the workspace's folder, where it is in there."""
+    matches: int
+    """How many of its lines match; where files alone were asked for, 1."""
+
+
+class GrepObservation(Observation):
+    """The files with lines that match, in the order of their paths."""
+
+    text: str
+    """What the model is shown."""
+    files: tuple[GrepFile, ...]
+    truncated: bool
+    """Whether there is more."""
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        return (self.text,)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Give the files; the lines are in the content already."""
+        return self.model_dump(mode="json", exclude={"text"})
+
 
 _DESCRIPTION: Final = """\
 Search files for lines that match a regular expression (the dialect of ripgrep: no lookaround, no backreferences). Hidden files, \

@@ -8,8 +8,6 @@ from typing import Final, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["Glob", "with_stars"]
-
 _MOST_CHOICES: Final = 1_000
 _MOST_BRACES: Final = 50
 

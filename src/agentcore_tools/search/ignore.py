@@ -12,8 +12,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from agentcore_tools.search.globs import with_stars
 
-__all__ = ["Rules", "is_ignored", "read_rules"]
-
 Decide: TypeAlias = Callable[[str], bool | None]
 
 # A backslash keeps a space at the end from being taken off.

@@ -1,29 +1,49 @@
-"""Doing the actions of one session: its shell is replaced when it ends."""
+"""One session of the terminal: its actions, and the shell that is replaced when it ends."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Literal, NamedTuple, final
+from typing import Annotated, Final, Literal, NamedTuple, final
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
+from pydantic import Field
 
+from agentcore._value import Value
 from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import ToolContext
 from agentcore.workspace import Workspace
-from agentcore_tools._named import named_secrets
-from agentcore_tools._output import TEXT_LIMIT, Whole, shorten
-from agentcore_tools.terminal.action import TerminalAction
-from agentcore_tools.terminal.command import count, refuse
-from agentcore_tools.terminal.keys import is_key
-from agentcore_tools.terminal.observation import TerminalObservation
-from agentcore_tools.terminal.settings import TerminalSettings
-from agentcore_tools.terminal.shell import Shell
+from agentcore_tools._commands import named_secrets
+from agentcore_tools._output import TEXT_LIMIT, WHOLE_BYTES, Whole, shorten
+from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
+from agentcore_tools.terminal.input import count, is_key, refuse
+from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
 
-__all__ = ["Session"]
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+_Seconds = Annotated[float, Field(gt=0)]
+
+
+class TerminalSettings(Value):
+    """How patient a terminal is, and how much there is of what."""
+
+    quiet_seconds: _Seconds = 30.0
+    """How long a command may be silent before the answer comes without its end."""
+    input_seconds: _Seconds = 3.0
+    """The same, for a command that something was typed into."""
+    type_seconds: _Seconds = TYPE_SECONDS
+    """How long what is typed may wait to be taken."""
+    keep_bytes: Annotated[int, Field(ge=0)] = WHOLE_BYTES
+    """How much of one command's output is kept on disk: its beginning."""
+    sessions: Annotated[int, Field(ge=1)] = 8
+    """How many shells there may be at once."""
+    overlap: bool = False
+    """Whether commands in different sessions may run at once."""
+
 
 # People see what comes at once, and a flood in pieces.
 _SHOW_SECONDS: Final = 0.05

@@ -16,23 +16,22 @@ import anyio
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
 from agentcore_tools._output import Whole
-from agentcore_tools.terminal.echo import Echo
-from agentcore_tools.terminal.fence import Fence, Report, new_nonce
-from agentcore_tools.terminal.keys import typed
-from agentcore_tools.terminal.live import Live
-from agentcore_tools.terminal.screen import Screen
-from agentcore_tools.terminal.script import (
+from agentcore_tools.terminal.input import typed
+from agentcore_tools.terminal.protocol import (
     ENVIRONMENT,
     HEIGHT,
     MEND,
     START,
     WIDTH,
+    Echo,
+    Fence,
+    Report,
     answer_line,
     command_lines,
+    new_nonce,
     setup_lines,
 )
-
-__all__ = ["TYPE_SECONDS", "Ended", "Shell"]
+from agentcore_tools.terminal.screen import Live, Screen
 
 _START_SECONDS: Final = 30.0
 TYPE_SECONDS: Final = 5.0

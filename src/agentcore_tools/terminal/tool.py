@@ -1,23 +1,96 @@
-"""The terminal as a tool."""
+"""The terminal as a tool, and the shells of one conversation."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Final
+from typing import Final, final
 
+import anyio
+from anyio.abc import TaskGroup
 from pydantic import JsonValue, ValidationError
 
-from agentcore.tools import Resource, Tool, ToolAnnotations, ToolSpec
+from agentcore.errors import ToolError
+from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore.workspace import Workspace
+from agentcore_tools._commands import find_left, left_mark
 from agentcore_tools._output import WHOLE_BYTES
-from agentcore_tools.terminal.action import TerminalAction
-from agentcore_tools.terminal.display import show_answer, show_call
-from agentcore_tools.terminal.normalize import ALIASES, normalize
-from agentcore_tools.terminal.observation import TerminalObservation
-from agentcore_tools.terminal.reconcile import reconcile
-from agentcore_tools.terminal.settings import TerminalSettings
-from agentcore_tools.terminal.terminal import open_terminal
+from agentcore_tools.terminal.call import TerminalAction, TerminalObservation, show_answer, show_call
+from agentcore_tools.terminal.input import ALIASES, normalize
+from agentcore_tools.terminal.session import Session, TerminalSettings
 
-__all__ = ["terminal_tool"]
+
+@asynccontextmanager
+async def open_terminal(
+    workspace: Workspace, conversation_id: str, *, settings: TerminalSettings
+) -> AsyncGenerator[Terminal]:
+    """Open a terminal for one conversation; leaving ends its shells and everything that was started there."""
+    try:
+        async with anyio.create_task_group() as tasks:
+            yield Terminal(workspace, conversation_id, tasks, settings)
+            tasks.cancel_scope.cancel()
+    except BaseExceptionGroup as group:
+        error, *others = group.exceptions
+        if others:
+            raise
+        # The group would only say that there was a task group.
+        raise error from error.__cause__
+
+
+@final
+class Terminal:
+    """Does the actions of one conversation: those of one session one at a time."""
+
+    def __init__(
+        self, workspace: Workspace, conversation_id: str, tasks: TaskGroup, settings: TerminalSettings
+    ) -> None:
+        self._workspace = workspace
+        self._conversation_id = conversation_id
+        self._tasks = tasks
+        self._settings = settings
+        self._sessions: dict[str, Session] = {}
+
+    async def __call__(self, action: TerminalAction, ctx: ToolContext) -> TerminalObservation:
+        """Do an action. Cancelling it ends the command that runs in that session, with all that the command started."""
+        return await self._session(action.session)(action, ctx)
+
+    def _session(self, name: str) -> Session:
+        if (found := self._sessions.get(name)) is not None:
+            return found
+        if len(self._sessions) >= self._settings.sessions:
+            for other, session in tuple(self._sessions.items()):
+                if session.is_over:
+                    del self._sessions[other]
+        if len(self._sessions) >= self._settings.sessions:
+            raise ToolError(
+                f"{self._settings.sessions} sessions are open, and there may not be more: "
+                f"{', '.join(map(repr, self._sessions))}. Use one of them, or close one: run `exit` in it, with reset if "
+                "something runs there."
+            )
+        marks = {"AGENTCORE_TERMINAL": left_mark(self._conversation_id, name)}
+        session = self._sessions[name] = Session(name, self._workspace, self._tasks, self._settings, marks)
+        return session
+
+
+async def reconcile(action: TerminalAction, ctx: ToolContext) -> TerminalObservation | None:
+    """Say what became of an action: whether anything of its session still runs, and where its output is.
+
+    None where it can't be told whether anything runs.
+    """
+    left = await find_left("AGENTCORE_TERMINAL", left_mark(ctx.conversation_id, action.session), ctx.workspace)
+    if left is None:
+        return None
+    path = f"{await ctx.workspace.private_folder(ctx.conversation_id)}/{ctx.action_id}-terminal.txt"
+    kept = await ctx.workspace.stat(path)
+    return TerminalObservation(
+        text=f"[Still running: {left}.]" if left else "",
+        problem="nothing_lost" if not action.command.strip() and not action.reset else "cut_off",
+        new_shell=True,
+        session=action.session,
+        full_output_path=path if kept is not None else None,
+    )
+
 
 _DESCRIPTION: Final = """\
 Run commands in bash, in one shell that lives as long as the conversation: variables, functions, aliases, the working \
