@@ -13,7 +13,7 @@ import anyio
 from agentcore.errors import ToolError
 from agentcore.workspace import Process, Workspace
 from agentcore.workspace.threads import Threads
-from agentcore_tools.grep.lines import Line, Lines, Search
+from agentcore_tools.grep.query import Line, Lines, Search
 
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"

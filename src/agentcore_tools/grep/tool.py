@@ -26,9 +26,8 @@ from agentcore.tools import (
 from agentcore_tools._display import heading, others
 from agentcore_tools.files.allowed_paths import Reach
 from agentcore_tools.files.files import Files, opening
-from agentcore_tools.grep.dialect import as_meant
-from agentcore_tools.grep.lines import Line, Lines, Search
-from agentcore_tools.grep.python import NoPython, search_here, search_there
+from agentcore_tools.grep.python import PYTHON_NOTE, NoPython, search_here, search_there
+from agentcore_tools.grep.query import Line, Lines, Search, fix_pattern
 from agentcore_tools.grep.ripgrep import NoRipgrep, RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
@@ -82,8 +81,8 @@ class GrepObservation(Observation):
 
 
 _DESCRIPTION: Final = """\
-Search files for lines that match a regular expression (the dialect of ripgrep: no lookaround, no backreferences). Hidden files, \
-files that .gitignore leaves out and files that are not text are passed over. Lines come with their numbers, ordered by path."""
+Search files for lines that match a regular expression (in the syntax of ripgrep: no lookaround, no backreferences). Hidden files, \
+files that .gitignore excludes and files that are not text are skipped. Lines come with their numbers, ordered by path."""
 _ROOM: Final = OUTPUT_LIMIT - 2_000
 _LONGEST_LINE: Final = 500
 _PATIENCE: Final = 60
@@ -149,8 +148,9 @@ class _Searcher:
         place = await find_place(self._files, action.path)
         glob = None if action.include is None else Glob(action.include)
         found: list[Lines] = []
+        with_python = False
         with anyio.move_on_after(_PATIENCE) as patience:
-            found = await self._search(place, action, glob)
+            found, with_python = await self._search(place, action, glob)
         if patience.cancelled_caught:
             raise ToolError(
                 f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
@@ -168,13 +168,16 @@ class _Searcher:
             notes.append(
                 f"[There are more {what}. Search for less: in a folder (path), in some files (include), or for something rarer.]"
             )
+        if with_python:
+            notes.append(f"[{PYTHON_NOTE}]")
         files = tuple(GrepFile(path=shown_path(place.prefix + lines.path), matches=lines.matches) for lines in found)
         return GrepObservation(text="\n".join(notes), files=files, truncated=truncated or room_ran_out)
 
-    async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> list[Lines]:
+    async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> tuple[list[Lines], bool]:
+        """Return the lines, and whether it was Python that found them."""
         workspace = self._files.workspace
         search = Search(
-            pattern=as_meant(action.pattern),
+            pattern=fix_pattern(action.pattern),
             ignore_case=action.ignore_case,
             context=action.context,
             first_only=action.output == "files",
@@ -184,7 +187,7 @@ class _Searcher:
         hidden = glob is not None and glob.names_hidden
         if not self._no_ripgrep:
             try:
-                return await search_with_ripgrep(
+                found = await search_with_ripgrep(
                     workspace,
                     place.folder,
                     place.file,
@@ -194,17 +197,18 @@ class _Searcher:
                     hidden=hidden,
                     everything=action.everything,
                 )
+                return found, False
             except NoRipgrep:
                 self._no_ripgrep = True
             except RipgrepFailed:
                 pass  # what it found by then would look like all there is
-        found = await self._candidates(place, action, glob, hidden)
+        files = await self._candidates(place, action, glob, hidden)
         if not self._no_python:
             try:
-                return await search_there(workspace, place.folder, found, search)
+                return await search_there(workspace, place.folder, files, search), True
             except NoPython:
                 self._no_python = True
-        return await search_here(workspace, place.folder, found, search)
+        return await search_here(workspace, place.folder, files, search), True
 
     async def _candidates(self, place: Place, action: GrepAction, glob: Glob | None, hidden: bool) -> list[Found]:
         if place.file is not None:
