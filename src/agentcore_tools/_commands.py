@@ -1,4 +1,4 @@
-"""What the tools that start programs share: the secrets that a command names, and finding what was left running."""
+"""Shared parts of the tools that start programs: the secrets that a command names, and processes that were left running."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentcore.workspace import Workspace
 
 
 async def named_secrets(text: str, secrets: ToolSecrets) -> dict[str, str]:
-    """Give the secrets whose names occur in a text as words.
+    """Return the secrets whose names occur in a text as words.
 
     Raises:
         SecretError: one can't be had.
@@ -44,7 +44,7 @@ def left_mark(*parts: str) -> str:
 
 
 async def find_left(name: str, mark: str, workspace: Workspace) -> str | None:
-    """Say which processes have this variable, in words; empty where none has, None where that can't be told."""
+    """Describe the processes that have this variable: an empty text for none, None where that cannot be found out."""
     found = await workspace.run(_SCRIPT % shlex.quote(f"{name}={mark}"))
     if found.exit_code != 0:
         return None

@@ -12,8 +12,8 @@ from agentcore.tools import Action
 
 def heading(*parts: str) -> tuple[MarkdownBlock, ...]:
     """Return what stands behind the tool's name, if anything does."""
-    said = " ".join(filter(None, parts))
-    return (MarkdownBlock(text=said, place="heading"),) if said else ()
+    text = " ".join(filter(None, parts))
+    return (MarkdownBlock(text=text, place="heading"),) if text else ()
 
 
 def others(action: Action, *shown: str) -> str:

@@ -20,7 +20,7 @@ _GAP: Final = re.compile("\0([0-9]+):([0-9]+)\0")
 
 
 @final
-class Kept:
+class HeadAndTail:
     """Collects pieces. What is left out is left out by whole pieces, so that lines that were added whole stay whole."""
 
     def __init__(self, limit: int = KEPT_CHARACTERS) -> None:
@@ -50,7 +50,7 @@ class Kept:
             self._omitted_lines += left_out.count("\n")
 
     def take(self) -> str:
-        """Give what is kept, with a gap for what is not (see `find_gap` and `said`), and start anew."""
+        """Return the text, with a gap mark where some was left out (see `find_gap` and `mark_gaps`), and start again."""
         head, tail = "".join(self._head), "".join(self._tail)
         gap = f"\0{self._omitted}:{self._omitted_lines}\0" if self._omitted else ""
         self._clear()
@@ -58,7 +58,7 @@ class Kept:
 
 
 class Gap(NamedTuple):
-    """What was left out of a text, and where."""
+    """A stretch that was left out of a text."""
 
     start: int
     """Where the text before it ends."""
@@ -84,7 +84,7 @@ def find_gap(text: str) -> Gap | None:
     )
 
 
-def said(text: str) -> str:
+def mark_gaps(text: str) -> str:
     """Put a line in brackets in the place of each gap."""
     return _GAP.sub(
         lambda gap: (
@@ -95,7 +95,7 @@ def said(text: str) -> str:
     )
 
 
-WHOLE_BYTES: Final = 64 * 1024 * 1024
+OUTPUT_FILE_BYTES: Final = 64 * 1024 * 1024
 """How much of an output is kept on disk, unless told otherwise: its beginning."""
 
 # What is written at once; a smaller piece waits for more.
@@ -103,7 +103,7 @@ _PIECE: Final = 65536
 
 
 @final
-class Whole:
+class OutputFile:
     """Takes an output piece by piece. A file is opened when it has more than `beyond` characters, or is asked for.
 
     Whoever adds to it also awaits `keep`, from time to time: so output that comes faster than a disk writes has to wait, and
@@ -124,7 +124,7 @@ class Whole:
 
     @property
     def full(self) -> bool:
-        """Whether the file has the beginning only."""
+        """True if the file has only the beginning."""
         return self._spool is not None and self._spool.full
 
     def add(self, piece: str) -> None:
@@ -136,7 +136,7 @@ class Whole:
         self._held += len(piece)
 
     def end(self) -> None:
-        """Say that it is complete."""
+        """Mark the output as complete."""
         self._ended = True
 
     async def keep(self) -> None:
@@ -183,9 +183,9 @@ _SNAP: Final = 200
 
 
 async def shorten(
-    text: str, ctx: ToolContext, name: str, whole: Whole | None, limit: int = TEXT_LIMIT
+    text: str, ctx: ToolContext, name: str, whole: OutputFile | None, limit: int = TEXT_LIMIT
 ) -> tuple[str, str | None]:
-    """Give what to show of a text, and the path where the whole is if that is not all of it.
+    """Return the text to show, and the path of the full output if that is not all.
 
     Args:
         text: What was kept, gaps and all.
@@ -235,6 +235,6 @@ def _from_line_start(tail: str) -> str:
 
 async def _kept_at(text: str, ctx: ToolContext, name: str) -> str | None:
     try:
-        return await ctx.spool(name, said(text))
+        return await ctx.spool(name, mark_gaps(text))
     except WorkspaceError:
         return None  # which is said where something is left out

@@ -12,7 +12,7 @@ from agentcore.errors import ToolError
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import file_diff, heading, others, replaced
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.change import replacing_all, unified_diff
 from agentcore_tools.files.files import Files, opening, text_of, worked
 from agentcore_tools.files.text import Change, Text, encoded
@@ -27,7 +27,7 @@ class EditAction(Action):
     old_string: str
     """The text to replace, exactly as it is in the file, with enough around it to be the only one. Empty: make the file."""
     new_string: str
-    """What comes in its place; empty: nothing does."""
+    """The new text; empty: the old text is removed."""
     expected_replacements: int = Field(default=1, ge=1)
     """How often the text occurs; all of them are replaced."""
 
@@ -36,7 +36,7 @@ class EditObservation(Observation):
     """A file was changed, or made."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     path: str
     """The absolute path."""
     diff: str
@@ -48,7 +48,7 @@ class EditObservation(Observation):
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the change; the text is in the content already."""
+        """Return the change; the text is in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -68,32 +68,34 @@ _OTHER_NAMES: Final = {
 }
 
 
-def edit_tool(also: Sequence[str] = (), only: Sequence[str] | None = None) -> Tool[EditAction, EditObservation]:
+def edit_tool(
+    extra_roots: Sequence[str] = (), confine_to: Sequence[str] | None = None
+) -> Tool[EditAction, EditObservation]:
     """Make the tool with which an agent replaces text in a file.
 
     Args:
-        also: Folders outside of the workspace's in which it may do so, too; "/" is everything.
-        only: The only files that it may change, as paths in the workspace.
+        extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything.
+        confine_to: The only files that it may change, as paths in the workspace.
     """
-    reach = Reach.of(also, only)
+    allowed = AllowedPaths.of(extra_roots, confine_to)
     return Tool(
         name="edit",
         description=_DESCRIPTION,
         action=EditAction,
-        open=opening(_Editor, reach),
+        open=opening(_Editor, allowed),
         annotations=ToolAnnotations(title="Edit a file", open_world=False),
         resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
         aliases=("replace", "edit_file", "str_replace"),
         normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
-        spec=ToolSpec(name="edit", params=reach.params),
+        spec=ToolSpec(name="edit", params=allowed.params),
     )
 
 
 def _show_call(action: EditAction) -> Sequence[DisplayBlock]:
-    said = heading(code_span(action.file_path), others(action, "file_path", "old_string", "new_string"))
-    return (*said, DiffBlock(path=action.file_path, diff=replaced(action.old_string, action.new_string)))
+    head = heading(code_span(action.file_path), others(action, "file_path", "old_string", "new_string"))
+    return (*head, DiffBlock(path=action.file_path, diff=replaced(action.old_string, action.new_string)))
 
 
 @final

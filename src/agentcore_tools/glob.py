@@ -13,7 +13,7 @@ from agentcore.errors import ToolError
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.files import Files, opening
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, find_place, shown_path, walk
@@ -27,7 +27,7 @@ class GlobAction(Action):
     path: str = "."
     """The folder to look in. A relative path starts in the workspace's folder."""
     everything: bool = False
-    """Whether to look at hidden files, and at those that .gitignore leaves out, too."""
+    """Look at hidden files, and at those that .gitignore excludes, too."""
     limit: int = Field(default=100, ge=1, le=1_000)
     """How many files to show at most."""
 
@@ -36,7 +36,7 @@ class GlobObservation(Observation):
     """Files, the newest first."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     files: tuple[str, ...]
     """Relative to the workspace's folder, where they are in there."""
     count: int
@@ -46,7 +46,7 @@ class GlobObservation(Observation):
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give how many there are; the files are in the content already."""
+        """Return the number of files; their paths are in the content already."""
         return {"count": self.count}
 
 
@@ -55,18 +55,18 @@ Find files by their paths, the newest first. Hidden files and files that .gitign
 _OTHER_NAMES: Final = {"glob": "pattern", "glob_pattern": "pattern", "dir_path": "path", "folder": "path"}
 
 
-def glob_tool(also: Sequence[str] = ()) -> Tool[GlobAction, GlobObservation]:
+def glob_tool(extra_roots: Sequence[str] = ()) -> Tool[GlobAction, GlobObservation]:
     """Make the tool with which an agent finds files by their paths.
 
     Args:
-        also: Folders outside of the workspace's that it may look in, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may look in, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="glob",
         description=_DESCRIPTION,
         action=GlobAction,
-        open=opening(_Finder, reach),
+        open=opening(_Finder, allowed),
         annotations=ToolAnnotations(
             title="Find files", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
@@ -74,7 +74,7 @@ def glob_tool(also: Sequence[str] = ()) -> Tool[GlobAction, GlobObservation]:
         aliases=("find_files", "file_glob", "find"),
         normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
         display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
-        spec=ToolSpec(name="glob", params=reach.params),
+        spec=ToolSpec(name="glob", params=allowed.params),
     )
 
 
@@ -111,7 +111,7 @@ def _newest(found: Found) -> tuple[float, list[str]]:
 
 
 def _split(path: str, pattern: str) -> tuple[str, str]:
-    """Give the folder and the glob in it, where an absolute glob, or one that leads up, names both."""
+    """Split a glob that is absolute, or that leads up, into a folder and a glob in that folder."""
     if not pattern.startswith(("/", "../")):
         return path, pattern
     parts = pattern.split("/")

@@ -11,7 +11,7 @@ from agentcore.display import code_span
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.files import Files, opening
 from agentcore_tools.search.tree import tree_of
 
@@ -22,26 +22,26 @@ class ListDirectoryAction(Action):
     dir_path: str
     """The folder. A relative path starts in the workspace's folder."""
     recursive: bool = False
-    """Whether to list what is in the folders in it, too, down to the last."""
+    """List the folders in it, too, at all levels."""
 
 
 class ListDirectoryObservation(Observation):
     """The entries of a folder."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     path: str
     """The absolute path of the folder."""
     count: int
     """How many entries are shown."""
     truncated: bool
-    """Whether there are more."""
+    """True if there are more."""
 
     def to_content(self) -> Sequence[str | ResultBlock]:
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the numbers; the entries are in the content already."""
+        """Return the numbers; the entries are in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -50,18 +50,18 @@ List the files and folders in a folder. Hidden ones and those that .gitignore le
 _OTHER_NAMES: Final = ("path", "directory", "folder", "dir")
 
 
-def list_directory_tool(also: Sequence[str] = ()) -> Tool[ListDirectoryAction, ListDirectoryObservation]:
+def list_directory_tool(extra_roots: Sequence[str] = ()) -> Tool[ListDirectoryAction, ListDirectoryObservation]:
     """Make the tool with which an agent lists a folder.
 
     Args:
-        also: Folders outside of the workspace's that it may list, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may list, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="list_directory",
         description=_DESCRIPTION,
         action=ListDirectoryAction,
-        open=opening(_Lister, reach),
+        open=opening(_Lister, allowed),
         annotations=ToolAnnotations(
             title="List a folder", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
@@ -71,7 +71,7 @@ def list_directory_tool(also: Sequence[str] = ()) -> Tool[ListDirectoryAction, L
             "dir_path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
         },
         display_call=lambda action: heading(code_span(action.dir_path), others(action, "dir_path")),
-        spec=ToolSpec(name="list_directory", params=reach.params),
+        spec=ToolSpec(name="list_directory", params=allowed.params),
     )
 
 

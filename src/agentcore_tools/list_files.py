@@ -11,7 +11,7 @@ from agentcore.display import code_span
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.files import Files, opening
 from agentcore_tools.search.tree import tree_of
 
@@ -24,14 +24,14 @@ class ListFilesAction(Action):
     depth: int = Field(default=2, ge=1, le=20)
     """How many levels of folders to show."""
     everything: bool = False
-    """Whether to show hidden entries, and those that .gitignore leaves out, too."""
+    """Show hidden entries, and those that .gitignore excludes, too."""
 
 
 class ListFilesObservation(Observation):
     """A tree."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     path: str
     """The absolute path of the folder."""
     count: int
@@ -41,13 +41,13 @@ class ListFilesObservation(Observation):
     ignored: int
     """How many entries are not shown because .gitignore leaves them out; the same of folders."""
     truncated: bool
-    """Whether there are more."""
+    """True if there are more."""
 
     def to_content(self) -> Sequence[str | ResultBlock]:
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the numbers; the tree is in the content already."""
+        """Return the numbers; the tree is in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -56,18 +56,18 @@ List what is in a folder, and in the folders in it, as a tree. Hidden entries an
 counted, not shown."""
 
 
-def list_files_tool(also: Sequence[str] = ()) -> Tool[ListFilesAction, ListFilesObservation]:
+def list_files_tool(extra_roots: Sequence[str] = ()) -> Tool[ListFilesAction, ListFilesObservation]:
     """Make the tool with which an agent lists folders.
 
     Args:
-        also: Folders outside of the workspace's that it may list, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may list, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="list_files",
         description=_DESCRIPTION,
         action=ListFilesAction,
-        open=opening(_Lister, reach),
+        open=opening(_Lister, allowed),
         annotations=ToolAnnotations(
             title="List files", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
@@ -77,7 +77,7 @@ def list_files_tool(also: Sequence[str] = ()) -> Tool[ListFilesAction, ListFiles
             "path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
         },
         display_call=lambda action: heading(code_span(action.path), others(action, "path")),
-        spec=ToolSpec(name="list_files", params=reach.params),
+        spec=ToolSpec(name="list_files", params=allowed.params),
     )
 
 

@@ -12,7 +12,7 @@ from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
 from agentcore.tools import OUTPUT_LIMIT, Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.files import Files, opening, text_of, worked
 from agentcore_tools.files.view import medium_of, shown_medium
 
@@ -32,7 +32,7 @@ class ReadFileObservation(Observation):
     """A file's lines as they are, or a picture or PDF."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     path: str
     """The absolute path."""
     lines: int = 0
@@ -47,7 +47,7 @@ class ReadFileObservation(Observation):
         return (self.text,) if self.medium is None else (self.text, self.medium)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give where it was read; what the model is shown is in the content already."""
+        """Return the place that was read; the text for the model is in the content already."""
         return self.model_dump(mode="json", exclude={"text", "medium"})
 
 
@@ -58,18 +58,18 @@ _MOST: Final = OUTPUT_LIMIT - 1_000
 _ALIASES: Final = ("view_file", "open_file", "cat")
 
 
-def read_file_tool(also: Sequence[str] = ()) -> Tool[ReadFileAction, ReadFileObservation]:
+def read_file_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadFileAction, ReadFileObservation]:
     """Make the tool with which an agent reads a file.
 
     Args:
-        also: Folders outside of the workspace's that it may read, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may read, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="read_file",
         description=_DESCRIPTION,
         action=ReadFileAction,
-        open=opening(_Reader, reach),
+        open=opening(_Reader, allowed),
         annotations=ToolAnnotations(
             title="Read a file", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
@@ -80,7 +80,7 @@ def read_file_tool(also: Sequence[str] = ()) -> Tool[ReadFileAction, ReadFileObs
         },
         display_call=lambda action: heading(code_span(action.path), others(action, "path")),
         display_answer=_show_answer,
-        spec=ToolSpec(name="read_file", params=reach.params),
+        spec=ToolSpec(name="read_file", params=allowed.params),
     )
 
 

@@ -14,7 +14,7 @@ from agentcore.errors import PathError, ToolError
 from agentcore.messages import ResultBlock
 from agentcore.tools import OUTPUT_LIMIT, Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.files import Files, opening, text_of, worked
 from agentcore_tools.files.view import medium_of
 from agentcore_tools.search.globs import Glob
@@ -27,7 +27,7 @@ class ReadManyAction(Action):
     paths: list[Annotated[str, Field(min_length=1)]] = Field(min_length=1, max_length=100)
     """Files, or globs as in "src/**/*.py". A relative path starts in the workspace's folder."""
     everything: bool = False
-    """Whether globs find hidden files, and those that .gitignore leaves out, too."""
+    """Let globs find hidden files, and those that .gitignore excludes, too."""
 
 
 class ReadManyFile(Value):
@@ -47,7 +47,7 @@ class ReadManyObservation(Observation):
     """The files, one after the other."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     files: tuple[ReadManyFile, ...]
     left_out: int
     """How many more there are."""
@@ -56,7 +56,7 @@ class ReadManyObservation(Observation):
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give which files were read; what they say is in the content already."""
+        """Return the files that were read; their text is in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -68,18 +68,18 @@ _AT_ONCE: Final = 8
 _OTHER_NAMES: Final = ("files", "file_paths", "include")
 
 
-def read_many_tool(also: Sequence[str] = ()) -> Tool[ReadManyAction, ReadManyObservation]:
+def read_many_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadManyAction, ReadManyObservation]:
     """Make the tool with which an agent reads several files at once.
 
     Args:
-        also: Folders outside of the workspace's that it may read, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may read, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="read_many",
         description=_DESCRIPTION,
         action=ReadManyAction,
-        open=opening(_Reader, reach),
+        open=opening(_Reader, allowed),
         annotations=ToolAnnotations(
             title="Read several files", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
@@ -92,7 +92,7 @@ def read_many_tool(also: Sequence[str] = ()) -> Tool[ReadManyAction, ReadManyObs
             "paths" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
         },
         display_call=lambda action: heading(", ".join(map(code_span, action.paths)), others(action, "paths")),
-        spec=ToolSpec(name="read_many", params=reach.params),
+        spec=ToolSpec(name="read_many", params=allowed.params),
     )
 
 
@@ -128,7 +128,7 @@ class _Reader:
         return ReadManyObservation(text="\n\n".join(sections), files=tuple(files), left_out=left_out)
 
     async def _names(self, action: ReadManyAction) -> list[str]:
-        """Give the files in the order in which they were asked for, each once."""
+        """Return the files in the order of the request, each once."""
         names: dict[str, None] = {}
         nothing: list[str] = []
         globs = [path for path in action.paths if _is_glob(path)]
@@ -151,11 +151,11 @@ class _Reader:
         return [each.path for each in walked.found if each.kind == "file"]
 
     async def _is_there(self, path: str) -> bool:
-        """Say whether a name that looks like a glob is a file's, as with `[id].tsx`."""
+        """Return True if a name that looks like a glob is a file's, as with `[id].tsx`."""
         return await self._files.workspace.stat(await self._files.to_read(path)) is not None
 
     async def _read(self, name: str) -> list[str] | str:
-        """Give the lines of a file, or why there are none."""
+        """Return the lines of a file, or the reason why there are none."""
         try:
             path = await self._files.to_read(name)
             data = await self._files.look(path)

@@ -26,9 +26,9 @@ class Task(Value):
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     title: str = Field(min_length=1)
-    """What is to be done, in a few words."""
+    """The task in a few words."""
     notes: str = ""
-    """What matters about it: how, where, what was found out."""
+    """Details: how, where, what was found out."""
     status: Literal["todo", "in_progress", "done"] = "todo"
     """How far it is."""
 
@@ -55,8 +55,8 @@ class TaskTrackerObservation(Observation):
         if not self.tasks:
             return ("There is no task list. Make one with plan.",)
         done = sum(task.status == "done" for task in self.tasks)
-        said = "The task list is" if self.command == "view" else "The task list is now"
-        rows = [f"{said} ({done} of {len(self.tasks)} done):"]
+        head = "The task list is" if self.command == "view" else "The task list is now"
+        rows = [f"{head} ({done} of {len(self.tasks)} done):"]
         for number, task in enumerate(self.tasks, 1):
             rows.append(f"{number}. {_MARKS[task.status]} {task.title}")
             rows += [f"       {line}" for line in task.notes.splitlines()]

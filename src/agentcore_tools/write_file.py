@@ -11,7 +11,7 @@ from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import added, file_diff, heading
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.files import Files, opening, text_of, worked
 from agentcore_tools.files.text import Change, Text, encoded, with_line_feeds
@@ -30,7 +30,7 @@ class WriteFileObservation(Observation):
     """A file was made, or replaced."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     path: str
     """The absolute path."""
     diff: str
@@ -41,7 +41,7 @@ class WriteFileObservation(Observation):
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the change; the text is in the content already."""
+        """Return the change; the text is in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -60,27 +60,27 @@ _OTHER_NAMES: Final = {
 
 
 def write_file_tool(
-    also: Sequence[str] = (), only: Sequence[str] | None = None
+    extra_roots: Sequence[str] = (), confine_to: Sequence[str] | None = None
 ) -> Tool[WriteFileAction, WriteFileObservation]:
     """Make the tool with which an agent writes a whole file.
 
     Args:
-        also: Folders outside of the workspace's in which it may do so, too; "/" is everything.
-        only: The only files that it may write, as paths in the workspace.
+        extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything.
+        confine_to: The only files that it may write, as paths in the workspace.
     """
-    reach = Reach.of(also, only)
+    allowed = AllowedPaths.of(extra_roots, confine_to)
     return Tool(
         name="write_file",
         description=_DESCRIPTION,
         action=WriteFileAction,
-        open=opening(_Writer, reach),
+        open=opening(_Writer, allowed),
         annotations=ToolAnnotations(title="Write a file", idempotent=True, open_world=False),
         resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
         aliases=("create_file", "save_file"),
         normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
-        spec=ToolSpec(name="write_file", params=reach.params),
+        spec=ToolSpec(name="write_file", params=allowed.params),
     )
 
 

@@ -140,7 +140,7 @@ BOTH_READ: tuple[tuple[str, list[int]], ...] = (
     (r"[\s\S]here", [4]),
     (r"^+const", [2]),
 )
-ONLY = {
+ONLY: dict[str, tuple[tuple[str, list[int]], ...]] = {
     "rg": ((r"[[:alpha:]]+\d|\p{Lu}", [3]), (r"x(?i) = \{ Y", [2]), (r"\x{c4}", [3])),
     "python": ((r"(?<=return )a(?=\.)", [1]), (r"(o)\1", [1]), (r"\.b.*\n?const", []), (r";\s*const", [])),
 }

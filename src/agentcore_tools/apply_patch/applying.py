@@ -22,7 +22,7 @@ _RESTORE_SECONDS: Final = 30
 
 
 class PatchedFile(Value):
-    """What became of one file."""
+    """The outcome for one file."""
 
     path: str
     """The absolute path; of a file that was moved where it was."""
@@ -32,7 +32,7 @@ class PatchedFile(Value):
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What is to become of one file."""
+    """The planned outcome for one file."""
 
     file: PatchedFile
     before: bytes | None

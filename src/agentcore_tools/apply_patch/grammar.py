@@ -30,7 +30,7 @@ class Hunk(NamedTuple):
     lines: tuple[tuple[str, str], ...]
     """A blank, `-` or `+`, and the line."""
     at_end: bool = False
-    """Whether it is at the end of the file."""
+    """True if it is at the end of the file."""
 
     @property
     def old(self) -> list[str]:
@@ -221,12 +221,12 @@ def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
 
 
 def _anchor(line: str) -> str:
-    """Give the line of the file that an `@@` line names; ranges, as other diffs have them, name none."""
-    said = line[2:]
-    if (ranges := re.match(r"\s*-\d+(,\d+)? \+\d+(,\d+)?\s*@@", said)) is not None:
-        said = said[ranges.end() :]
-    said = said.removesuffix("@@") if said.rstrip() == "@@" else said
-    return said.removeprefix(" ").rstrip()
+    """Return the line of the file that an `@@` line names. Ranges, as other diffs have them, name none."""
+    anchor = line[2:]
+    if (ranges := re.match(r"\s*-\d+(,\d+)? \+\d+(,\d+)?\s*@@", anchor)) is not None:
+        anchor = anchor[ranges.end() :]
+    anchor = anchor.removesuffix("@@") if anchor.rstrip() == "@@" else anchor
+    return anchor.removeprefix(" ").rstrip()
 
 
 def _refuse_twice(files: Sequence[FilePatch]) -> None:

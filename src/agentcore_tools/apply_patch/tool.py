@@ -15,7 +15,7 @@ from agentcore.tools import Action, Arguments, Observation, Resource, Tool, Tool
 from agentcore_tools._display import file_diff, heading
 from agentcore_tools.apply_patch.applying import PatchedFile, Planned, apply, plan
 from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.change import CUT
 from agentcore_tools.files.files import Files, opening
 
@@ -31,7 +31,7 @@ class ApplyPatchObservation(Observation):
     """All of the patch was applied."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     files: tuple[PatchedFile, ...]
     """In the order of the patch."""
     diff: str
@@ -41,7 +41,7 @@ class ApplyPatchObservation(Observation):
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the changes; the text is in the content already."""
+        """Return the changes; the text is in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -92,25 +92,25 @@ such as the head of the class or function, say which; several '@@' lines lead fr
 _OTHER_NAMES: Final = ("input", "patch_text", "diff", "content", "command")
 
 
-def apply_patch_tool(also: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPatchObservation]:
+def apply_patch_tool(extra_roots: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPatchObservation]:
     """Make the tool with which an agent changes several files at once.
 
     Args:
-        also: Folders outside of the workspace's in which it may do so, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="apply_patch",
         description=_DESCRIPTION,
         action=ApplyPatchAction,
-        open=opening(_Patcher, reach),
+        open=opening(_Patcher, allowed),
         annotations=ToolAnnotations(title="Apply a patch", open_world=False),
         resources=_resources,
         aliases=("applypatch", "patch"),
         normalize=_mend,
         display_call=show_call,
         display_answer=show_answer,
-        spec=ToolSpec(name="apply_patch", params=reach.params),
+        spec=ToolSpec(name="apply_patch", params=allowed.params),
     )
 
 

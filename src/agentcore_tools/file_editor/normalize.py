@@ -1,4 +1,4 @@
-"""What models call the file editor, and how they write its arguments."""
+"""Other names by which models call the file editor, and other spellings of its arguments."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OTHER_COMMANDS: Final = {
 
 
 def normalize(arguments: Arguments) -> Arguments:
-    """Give the arguments their names, and infer the command that they are for."""
+    """Rename the arguments, and infer a missing command."""
     mended: Arguments = {}
     for name, value in arguments.items():
         meant = _OTHER_NAMES.get(name, name)
@@ -47,7 +47,7 @@ def normalize(arguments: Arguments) -> Arguments:
 
 
 def _inferred(arguments: Arguments) -> str:
-    """Say what a call without a command must have meant, from what it gives."""
+    """Infer the command of a call from its other arguments."""
     given = {name for name, value in arguments.items() if value is not None}
     if "old_str" in given:
         return "str_replace"

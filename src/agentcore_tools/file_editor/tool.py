@@ -14,7 +14,7 @@ from agentcore.risk import SecurityRisk
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import added, file_diff, heading, others, replaced
 from agentcore_tools.file_editor.normalize import ALIASES, normalize
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.change import between, inserting, replacing, unified_diff
 from agentcore_tools.files.files import Files, opening, text_of, worked
 from agentcore_tools.files.text import Change, Text, encoded
@@ -25,7 +25,7 @@ class FileEditorAction(Action):
     """A look at a file or a folder, or a change to a file."""
 
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"]
-    """What to do."""
+    """The command."""
     path: str
     """The file, or for view also a folder. A relative path starts in the workspace's folder."""
     file_text: str | None = None
@@ -41,17 +41,17 @@ class FileEditorAction(Action):
 
 
 class FileEditorObservation(Observation):
-    """What there is, or what was changed."""
+    """The content that was viewed, or the change that was made."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     command: Literal["view", "create", "str_replace", "insert", "undo_edit"]
     path: str
     """The absolute path."""
     diff: str | None = None
     """The change as a unified diff, with a line feed at the end of each line whatever the file has. A long one is cut."""
     outcome: Literal["viewed", "created", "changed", "removed"]
-    """What became of the file. Undoing its creation removes it."""
+    """The outcome for the file. Undoing its creation removes it."""
 
     medium: ImageBlock | DocumentBlock | None = None
     """The picture or the document that was viewed."""
@@ -60,7 +60,7 @@ class FileEditorObservation(Observation):
         return (self.text,) if self.medium is None else (self.text, self.medium)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the change; what the model is shown is in the content already."""
+        """Return the change; the text for the model is in the content already."""
         return self.model_dump(mode="json", exclude={"text", "medium"})
 
 
@@ -203,8 +203,8 @@ def show_call(action: FileEditorAction) -> Sequence[DisplayBlock]:
     if action.insert_line is not None:
         shown.add("insert_line")
         place = f"after line {action.insert_line}" if action.insert_line else "at the beginning"
-    said = heading(action.command, code_span(action.path), place, others(action, *shown))
-    return said if not diff else (*said, DiffBlock(path=action.path, diff=diff))
+    head = heading(action.command, code_span(action.path), place, others(action, *shown))
+    return head if not diff else (*head, DiffBlock(path=action.path, diff=diff))
 
 
 def show_answer(_action: FileEditorAction, observation: FileEditorObservation) -> Sequence[DisplayBlock]:
@@ -229,22 +229,26 @@ Encoding, line ends and permissions of a file stay as they are. Write line ends 
 
 
 def file_editor_tool(
-    also: Sequence[str] = (), only: Sequence[str] | None = None
+    extra_roots: Sequence[str] = (), confine_to: Sequence[str] | None = None
 ) -> Tool[FileEditorAction, FileEditorObservation]:
     """Make the tool with which an agent looks at files and changes them.
 
     Args:
-        also: Folders outside of the workspace's in which it may do so, too; "/" is everything. A link in the workspace's
+        extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything. A link in the workspace's
             folder that leads out of it is followed only to there.
-        only: The only files that it may change, as paths in the workspace.
+        confine_to: The only files that it may change, as paths in the workspace.
     """
-    reach = Reach.of(also, only)
-    described = "" if only is None else f" Only {' and '.join(only)} can be changed; everything else is for viewing."
+    allowed = AllowedPaths.of(extra_roots, confine_to)
+    described = (
+        ""
+        if confine_to is None
+        else f" Only {' and '.join(confine_to)} can be changed; everything else is for viewing."
+    )
     return Tool(
         name="file_editor",
         description=_DESCRIPTION + described,
         action=FileEditorAction,
-        open=opening(FileEditor, reach),
+        open=opening(FileEditor, allowed),
         annotations=ToolAnnotations(title="File editor", open_world=False),
         resources=_resources,
         aliases=ALIASES,
@@ -252,7 +256,7 @@ def file_editor_tool(
         risk=_risk,
         display_call=show_call,
         display_answer=show_answer,
-        spec=ToolSpec(name="file_editor", params=reach.params),
+        spec=ToolSpec(name="file_editor", params=allowed.params),
     )
 
 

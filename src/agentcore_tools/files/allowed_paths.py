@@ -43,46 +43,46 @@ done
 """
 
 
-class Reach(Value):
-    """What a tool may read and write. Without more, that is what is in the workspace's folder."""
+class AllowedPaths(Value):
+    """The files that a tool may read and write: by default those in the workspace's folder."""
 
-    also: tuple[str, ...] = ()
+    extra_roots: tuple[str, ...] = ()
     """Other folders; "/" is everything."""
-    only: tuple[str, ...] | None = None
+    confine_to: tuple[str, ...] | None = None
     """The only files that may be written; others may be read."""
 
     @classmethod
-    def of(cls, also: Sequence[str], only: Sequence[str] | None = None) -> Reach:
+    def of(cls, extra_roots: Sequence[str], confine_to: Sequence[str] | None = None) -> AllowedPaths:
         """Make one of what a tool's factory was given."""
-        return cls(also=tuple(also), only=None if only is None else tuple(only))
+        return cls(extra_roots=tuple(extra_roots), confine_to=None if confine_to is None else tuple(confine_to))
 
     @property
     def params(self) -> dict[str, JsonValue]:
-        """Give what to record of it."""
-        given: dict[str, JsonValue] = {"also": list(self.also)} if self.also else {}
-        return given if self.only is None else {**given, "only": list(self.only)}
+        """Return the parameters to record."""
+        given: dict[str, JsonValue] = {"extra_roots": list(self.extra_roots)} if self.extra_roots else {}
+        return given if self.confine_to is None else {**given, "confine_to": list(self.confine_to)}
 
 
 @final
-class Border:
-    """Keeps a tool of one conversation within its reach."""
+class PathGuard:
+    """Keeps a tool of one conversation to its allowed paths."""
 
-    def __init__(self, workspace: Workspace, conversation_id: str, reach: Reach) -> None:
+    def __init__(self, workspace: Workspace, conversation_id: str, allowed: AllowedPaths) -> None:
         self._workspace = workspace
         self._conversation_id = conversation_id
-        self._reach = reach
+        self._allowed = allowed
         # Looking costs a command. Who can make links afterwards has a terminal, which no border keeps in.
         self._inside: set[str] = set()
 
     async def pass_(self, path: str, *, writing: bool) -> str:
-        """Give the absolute path of what a model named.
+        """Return the absolute path for a path that a model named.
 
         Raises:
             ToolError: it means nothing here, or the tool may not go there.
         """
         absolute = self._resolve(path)
-        if writing and self._reach.only is not None:
-            allowed = [self._workspace.resolve(each) for each in self._reach.only]
+        if writing and self._allowed.confine_to is not None:
+            allowed = [self._workspace.resolve(each) for each in self._allowed.confine_to]
             if absolute not in allowed:
                 raise ToolError(
                     f"{path!r} may not be written. The only file that may be is {' or '.join(map(repr, allowed))}."
@@ -106,7 +106,7 @@ class Border:
         return self._workspace.resolve(path)
 
     async def _check(self, path: str, absolute: str, writing: bool) -> None:
-        folders = [self._workspace.root, *map(self._workspace.resolve, self._reach.also)]
+        folders = [self._workspace.root, *map(self._workspace.resolve, self._allowed.extra_roots)]
         if "/" in folders:
             return
         real, *real_folders = await self.followed([absolute, *folders])
@@ -132,7 +132,7 @@ class Border:
             raise ToolError(f"{path!r} may not be written: it is a link to {real!r}.")
 
     async def followed(self, paths: Sequence[str]) -> list[str]:
-        """Give where absolute paths lead, links followed; they need not be there.
+        """Return absolute paths with links followed. The paths need not exist.
 
         Raises:
             ToolError: one can't be followed.

@@ -75,7 +75,7 @@ def between(old: str, new: str) -> Change:
 
 
 def _found(text: Text, old: str, new: str, path: str, word: str) -> tuple[str, str, list[int]]:
-    """Give what to replace, by what and where, at one place at least; the arguments end in a word of the tool's own."""
+    """Return the old text, the new text and the places, at least one. `word` ends the names of the tool's arguments."""
     old, new = with_line_feeds(old), with_line_feeds(new)
     if not old:
         raise ToolError(f"old_{word} is empty. Give the text to replace.")
@@ -110,7 +110,7 @@ def _places(text: str, old: str, start: int = 0) -> list[int]:
 
 
 def _near(text: Text, old: str) -> str:
-    """Say where something like it is."""
+    """Return a hint at a place with similar text."""
     wanted = [" ".join(line.split()) for line in old.split("\n") if line.strip()]
     first = wanted[0] if wanted else ""
     found = [number for number, line in enumerate(text.lines, 1) if first and " ".join(line.split()) == first]
@@ -121,7 +121,7 @@ def _near(text: Text, old: str) -> str:
 
 
 def _same_beginning(one: str, other: str) -> int:
-    """Give how many characters at the beginning are the same, by halving: comparing stretches is fast."""
+    """Return the length of the common beginning. It is found by halving, because comparing stretches is fast."""
     known, limit = 0, min(len(one), len(other))
     while known < limit:
         middle = (known + limit + 1) // 2
@@ -133,7 +133,7 @@ def _same_beginning(one: str, other: str) -> int:
 
 
 CUT: Final = "\\ The diff goes on.\n"
-"""What stands below a diff that is not shown whole."""
+"""The last line of a diff that was cut."""
 
 _CONTEXT: Final = 3
 # Comparing so many lines with each other takes long; they are shown as removed and added.
@@ -176,7 +176,7 @@ def _all_hunks(old: str, changes: Sequence[Change]) -> Iterator[str]:
 
 
 def _groups(old: str, changes: Sequence[Change]) -> Iterator[tuple[int, int, list[Change]]]:
-    """Give the changes that share lines around them together, with where these lines begin and end."""
+    """Group the changes that share context lines, with the beginning and the end of these lines."""
     group: list[Change] = []
     first = last = 0
     for change in changes:
@@ -233,7 +233,7 @@ def _line_start(text: str, place: int) -> int:
 
 
 def _line_end(text: str, place: int) -> int:
-    """Give the end of the line that holds the place, its line feed included."""
+    """Return the end of the line at a place, its line feed included."""
     at = text.find("\n", place)
     return len(text) if at < 0 else at + 1
 

@@ -11,7 +11,7 @@ from typing import Final, TypeVar, final
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
 from agentcore.workspace.threads import Threads
-from agentcore_tools.files.allowed_paths import Border, Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.memory import Memory, Seen, memory_of
 from agentcore_tools.files.text import NotText, Text
@@ -25,22 +25,22 @@ _LONGEST_NEWS: Final = 10_000
 ResultT = TypeVar("ResultT")
 
 
-def open_files(workspace: Workspace, conversation_id: str, reach: Reach) -> Files:
-    """Give the files of a conversation to one of its tools. What is remembered of them all its open tools share."""
-    return Files(memory_of(workspace, conversation_id), Border(workspace, conversation_id, reach))
+def open_files(workspace: Workspace, conversation_id: str, allowed: AllowedPaths) -> Files:
+    """Return the files of a conversation for one of its tools. All open tools of the conversation share one memory."""
+    return Files(memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed))
 
 
 @final
 class Files:
-    """Reads and writes, within the reach of one tool."""
+    """Reads and writes the files that one tool may use."""
 
-    def __init__(self, memory: Memory, border: Border) -> None:
+    def __init__(self, memory: Memory, border: PathGuard) -> None:
         self.workspace = memory.workspace
         self.memory = memory
         self._border = border
 
     async def to_read(self, path: str) -> str:
-        """Give the absolute path of what may be read.
+        """Return the absolute path of a file that may be read.
 
         Raises:
             ToolError: it may not be.
@@ -48,7 +48,7 @@ class Files:
         return await self._border.pass_(path, writing=False)
 
     async def to_write(self, path: str) -> str:
-        """Give the absolute path of what may be written.
+        """Return the absolute path of a file that may be written.
 
         Raises:
             ToolError: it may not be.
@@ -56,7 +56,7 @@ class Files:
         return await self._border.pass_(path, writing=True)
 
     async def followed(self, paths: Sequence[str]) -> list[str]:
-        """Give where absolute paths lead, links followed.
+        """Return absolute paths with links followed.
 
         Raises:
             ToolError: one leads nowhere.
@@ -64,7 +64,7 @@ class Files:
         return await self._border.followed(paths)
 
     async def read(self, path: str) -> bytes:
-        """Give what a file holds.
+        """Return the content of a file.
 
         Raises:
             ToolError: there is none.
@@ -131,7 +131,7 @@ class Files:
         return f"{told} This is what changed; now that you know, the next call goes through:\n{diff}"
 
     async def _like(self, path: str) -> str:
-        """Say what there is with a name like that."""
+        """Return a sentence about files with similar names."""
         folder, name = posixpath.split(path)
         try:
             names = [entry.name for entry in await self.workspace.list(folder)]
@@ -172,12 +172,12 @@ ExecutorT = TypeVar("ExecutorT")
 
 
 def opening(
-    executor: Callable[[Files], ExecutorT], reach: Reach
+    executor: Callable[[Files], ExecutorT], allowed: AllowedPaths
 ) -> Callable[[Workspace, str], AbstractAsyncContextManager[ExecutorT]]:
-    """Give what a tool is opened by: it makes an executor of the conversation's files."""
+    """Return the `open` of a tool: it makes an executor with the conversation's files."""
 
     @asynccontextmanager
     async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[ExecutorT]:
-        yield executor(open_files(workspace, conversation_id, reach))
+        yield executor(open_files(workspace, conversation_id, allowed))
 
     return opened

@@ -14,7 +14,7 @@ _MOST_UNDO_BYTES: Final = 32 * 1024 * 1024
 
 
 class Before(NamedTuple):
-    """What an edit found, and what it left."""
+    """The content before an edit, and a digest of the content after it."""
 
     data: bytes | None
     """The file's content; None where there was no file."""
@@ -22,7 +22,7 @@ class Before(NamedTuple):
     """A digest of the content after the edit."""
 
     def is_as_left(self, data: bytes) -> bool:
-        """Say whether this is what the edit left, so that nobody changed it since."""
+        """Return True if this is the content after the edit: nothing changed it since."""
         return _digest(data) == self.left
 
 
@@ -46,7 +46,7 @@ class History:
             self._drop_oldest(next(iter(self._files)))
 
     def last(self, path: str) -> Before | None:
-        """Give the last edit of a file."""
+        """Return the last edit of a file."""
         edits = self._files.get(path)
         return edits[-1] if edits else None
 
@@ -102,7 +102,7 @@ class Memory:
             self._bytes -= len(seen.data or b"")
 
     def changed_since(self, path: str, data: bytes) -> Seen | None:
-        """Give how a file was seen, where it was seen otherwise than it is. Of an unknown file nothing is said."""
+        """Return the last sight of a file if the file has changed since; None also for a file that was never seen."""
         seen = self._seen.get(path)
         return None if seen is None or seen.digest == _digest(data) else seen
 
@@ -120,7 +120,7 @@ _OPEN: Final[WeakValueDictionary[tuple[int, str], Memory]] = WeakValueDictionary
 
 
 def memory_of(workspace: Workspace, conversation_id: str) -> Memory:
-    """Give the memory of a conversation in a workspace; a new one where none of its tools is open."""
+    """Return the memory of a conversation in a workspace: a new one if none of its tools is open."""
     key = (id(workspace), conversation_id)
     memory = _OPEN.get(key)
     if memory is None:

@@ -84,7 +84,7 @@ class Text:
         return lines
 
     def encode(self) -> bytes:
-        """Give the file's bytes."""
+        """Return the file's bytes."""
         return self._mark + self._raw.encode(self.encoding)
 
     def replaced(self, changes: Sequence[Change]) -> Text:
@@ -116,12 +116,12 @@ class Text:
             ) from error
 
     def _in_raw(self, place: int) -> int:
-        """Give the place in the file's text that a place in the normal text is; each pair before it counts one more."""
+        """Return the place in the file's text for a place in the normal text: each pair before it counts one more."""
         return place + bisect_left(self._pairs, place)
 
 
 def encoded(text: str) -> bytes:
-    """Give the bytes of a new file.
+    """Return the bytes of a new file.
 
     Raises:
         ToolError: they would be no text.

@@ -67,7 +67,7 @@ def numbered(lines: Sequence[str], first: int) -> str:
 
 
 def _fitting(rows: Sequence[str]) -> int:
-    """Say how many rows fit in half of the room."""
+    """Return the number of rows that fit in half of the room."""
     room = _LIMIT // 2
     for count, row in enumerate(rows):
         room -= len(row) + 1
@@ -129,7 +129,7 @@ _LARGEST_PICTURE: Final = 5 * 1024 * 1024 * 3 // 4
 
 
 def medium_of(data: bytes) -> str | None:
-    """Give the media type of a picture or a PDF; None for anything else."""
+    """Return the media type of a picture or a PDF; None for anything else."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     if data.startswith(b"%PDF-"):

@@ -37,9 +37,9 @@ class Search(NamedTuple):
     ignore_case: bool
     context: int
     first_only: bool
-    """Whether the first line of each file is enough."""
+    """Stop at the first line of each file."""
     keep: bool
-    """Whether the lines are needed, or only their number."""
+    """Return the lines, and not only their number."""
     limit: int
     """The number of lines after which to stop; of files, where lines are not kept."""
 

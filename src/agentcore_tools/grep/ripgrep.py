@@ -154,13 +154,13 @@ class _Reader:
 
 
 async def _problem(process: Process) -> str:
-    said = bytearray()
-    while len(said) < _MOST_ERROR:
+    message = bytearray()
+    while len(message) < _MOST_ERROR:
         try:
-            said += await process.receive_stderr()
+            message += await process.receive_stderr()
         except anyio.EndOfStream:
             break
-    return said.decode(errors="replace")[:_MOST_ERROR]
+    return message.decode(errors="replace")[:_MOST_ERROR]
 
 
 def _line(value: dict[str, str]) -> str:

@@ -24,7 +24,7 @@ from agentcore.tools import (
     ToolSpec,
 )
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import Reach
+from agentcore_tools.files.allowed_paths import AllowedPaths
 from agentcore_tools.files.files import Files, opening
 from agentcore_tools.grep.python import PYTHON_NOTE, NoPython, search_here, search_there
 from agentcore_tools.grep.query import Line, Lines, Search, fix_pattern
@@ -43,13 +43,13 @@ class GrepAction(Action):
     include: str | None = None
     """A glob of the files to search, as in "*.{ts,tsx}" or "src/**/*.py"; without a slash it is about names."""
     ignore_case: bool = False
-    """Whether capital and small letters are the same."""
+    """Treat capital and small letters as the same."""
     context: int = Field(default=0, ge=0, le=20)
     """How many lines to show above and below each that matches."""
     output: Literal["lines", "files", "counts"] = "lines"
-    """What to show: the lines, only which files have some, or how many lines each file has."""
+    """The form of the answer: the lines, only the paths of the files, or the number of lines in each file."""
     everything: bool = False
-    """Whether to search hidden files, and those that .gitignore leaves out, too."""
+    """Search hidden files, and those that .gitignore excludes, too."""
     limit: int = Field(default=200, ge=1, le=2_000)
     """After how many lines to stop; where lines are not shown, after how many files."""
 
@@ -67,16 +67,16 @@ class GrepObservation(Observation):
     """The files with lines that match, in the order of their paths."""
 
     text: str
-    """What the model is shown."""
+    """The text for the model."""
     files: tuple[GrepFile, ...]
     truncated: bool
-    """Whether there is more."""
+    """True if there is more."""
 
     def to_content(self) -> Sequence[str | ResultBlock]:
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give the files; the lines are in the content already."""
+        """Return the files; the lines are in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
 
@@ -102,18 +102,18 @@ _OTHER_NAMES: Final = {
 _OTHER_OUTPUTS: Final = {"content": "lines", "files_with_matches": "files", "count": "counts"}
 
 
-def grep_tool(also: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
+def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
     """Make the tool with which an agent searches files for lines.
 
     Args:
-        also: Folders outside of the workspace's that it may search, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may search, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="grep",
         description=_DESCRIPTION,
         action=GrepAction,
-        open=opening(_Searcher, reach),
+        open=opening(_Searcher, allowed),
         annotations=ToolAnnotations(
             title="Search in files", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
@@ -121,7 +121,7 @@ def grep_tool(also: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
         normalize=_mend,
         display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
-        spec=ToolSpec(name="grep", params=reach.params),
+        spec=ToolSpec(name="grep", params=allowed.params),
     )
 
 

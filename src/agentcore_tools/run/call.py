@@ -27,7 +27,7 @@ class RunAction(Action):
     env: tuple[Annotated[str, Field(pattern="^[^=]+=")], ...] | None = None
     """Variables to add to its environment, each as `NAME=value`."""
     stdin: str | None = None
-    """What it can read from its standard input; without it, that is empty."""
+    """The text for its standard input; without it, that is empty."""
     timeout: Annotated[float, Field(ge=0.001)] | None = None
     """After so many seconds it is ended, with all that it started."""
 
@@ -36,7 +36,7 @@ class RunAction(Action):
 
 
 class RunObservation(Observation):
-    """What a program wrote, its output and its errors apart, and how it ended."""
+    """The output and the errors of a program, apart, and how it ended."""
 
     stdout: str = ""
     """Its standard output; of a long one the beginning and the end."""
@@ -47,7 +47,7 @@ class RunObservation(Observation):
     signal: str | None = None
     """The name of the signal that the exit code stands for, as `SIGKILL`."""
     timed_out: bool = False
-    """Whether it took too long, and was ended."""
+    """True if it took too long and was killed."""
     seconds: float = 0.0
     """How long it ran."""
     stdout_path: str | None = None
@@ -59,7 +59,7 @@ class RunObservation(Observation):
 
     @property
     def is_error(self) -> bool:
-        """Whether it failed, or did not come to its end."""
+        """True if it failed, or did not come to its end."""
         return self.timed_out or self.exit_code != 0
 
     def to_content(self) -> Sequence[str | ResultBlock]:
@@ -73,7 +73,7 @@ class RunObservation(Observation):
         return "\n".join(part for part in (self.stdout.removesuffix("\n"), errors) if part)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give how it ended; what it wrote is in the content already."""
+        """Return how it ended; its output is in the content already."""
         return self.model_dump(mode="json", exclude={"stdout", "stderr"})
 
     def _end(self) -> str:

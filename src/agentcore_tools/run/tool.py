@@ -15,22 +15,22 @@ from pydantic import JsonValue
 from agentcore.tools import Arguments, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Process
 from agentcore_tools._commands import find_left, left_mark, named_secrets
-from agentcore_tools._output import TEXT_LIMIT, WHOLE_BYTES, Kept, Whole, shorten
+from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, HeadAndTail, OutputFile, shorten
 from agentcore_tools.run.call import RunAction, RunObservation, show_answer, show_call, signal_of
 
 
 @final
 class Stream:
-    """What a program writes to one of its streams."""
+    """The output of a program on one of its streams."""
 
     def __init__(self, name: str, ctx: ToolContext, keep_bytes: int) -> None:
         self._file = f"{ctx.action_id}-{name}.txt"
         self._ctx = ctx
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._kept = Kept()
-        self._whole = Whole(partial(ctx.open_spool, self._file, limit=keep_bytes), TEXT_LIMIT // 2)
+        self._kept = HeadAndTail()
+        self._whole = OutputFile(partial(ctx.open_spool, self._file, limit=keep_bytes), TEXT_LIMIT // 2)
         self.text = ""
-        """What was kept, when all is read."""
+        """The text that was kept, when all is read."""
 
     async def read(self, receive: Callable[[], Awaitable[bytes]]) -> None:
         """Read until there is no more, and show people what comes."""
@@ -41,14 +41,14 @@ class Stream:
             return
 
     async def finish(self) -> None:
-        """Say that no more is read."""
+        """Finish reading."""
         await self._add(self._decoder.decode(b"", final=True))
         self._whole.end()
         await self._whole.keep()
         self.text = self._kept.take()
 
     async def shortened(self, limit: int) -> tuple[str, str | None]:
-        """Give what to show of it, and the path of the whole if that is not all."""
+        """Return the text to show, and the path of the full output if that is not all."""
         return await shorten(self.text, self._ctx, self._file, self._whole, limit)
 
     async def _add(self, text: str) -> None:
@@ -126,7 +126,7 @@ async def _feed(process: Process, stdin: str | None) -> None:
 
 
 async def reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | None:
-    """Say, after a crash, what still runs of a program, and where its output is.
+    """Report on a program after a crash: its processes that still run, and the paths of its output.
 
     None where it can't be told whether anything runs.
     """
@@ -172,7 +172,7 @@ _OTHER_NAMES: Final = {
 
 
 def run_tool(
-    *, timeout_seconds: float = _TIMEOUT_SECONDS, keep_bytes: int = WHOLE_BYTES
+    *, timeout_seconds: float = _TIMEOUT_SECONDS, keep_bytes: int = OUTPUT_FILE_BYTES
 ) -> Tool[RunAction, RunObservation]:
     """Make the tool that runs one program to its end.
 
@@ -188,7 +188,7 @@ def run_tool(
     params: dict[str, JsonValue] = {}
     if timeout_seconds != _TIMEOUT_SECONDS:
         params["timeout_seconds"] = timeout_seconds
-    if keep_bytes != WHOLE_BYTES:
+    if keep_bytes != OUTPUT_FILE_BYTES:
         params["keep_bytes"] = keep_bytes
     return Tool(
         name="run",
@@ -206,7 +206,7 @@ def run_tool(
 
 
 def _mend(arguments: Arguments) -> Arguments:
-    """Give the arguments their names, put a program and its arguments together, and write variables as a shell does."""
+    """Rename the arguments, join a program and its arguments, and write variables as a shell does."""
     renamed = {
         new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value
         for name, value in arguments.items()

@@ -35,15 +35,15 @@ class Glob:
         except re.error as error:
             raise ToolError(f"{pattern!r} is no glob: {error}.") from error
         self.names_hidden = any(part.startswith(".") for choice in choices for part in choice.split("/"))
-        """Whether it asks for hidden files."""
+        """True if the glob names hidden files."""
 
     def matches(self, path: str) -> bool:
-        """Say whether a path, relative to where the glob starts, is meant."""
+        """Return True for a path that matches, relative to where the glob starts."""
         return self._regex.fullmatch(path) is not None
 
 
 def _choices(pattern: str) -> list[str]:
-    """Give a glob without braces for each combination of what stands in them."""
+    """Return one glob without braces for each combination of the choices in braces."""
     start = _unescaped(pattern, "{", 0)
     if start < 0:
         return [pattern]

@@ -1,4 +1,4 @@
-"""What `.gitignore` files leave out, asked of each entry by itself: who walks a tree does not go into what is left out.
+"""Rules of `.gitignore` files, checked for each entry by itself: a walk does not enter an excluded folder.
 
 So a folder that is left out can still be searched by who names it, as with git and ripgrep; a folder that is taken back in
 takes nothing in it along.
@@ -30,7 +30,7 @@ _CLASSES: Final = {
 
 
 class Rules(NamedTuple):
-    """What one `.gitignore` says."""
+    """The rules of one `.gitignore`."""
 
     base: str
     """Its folder, relative to where the walk starts, with a slash behind it unless that is where it starts."""
@@ -66,7 +66,7 @@ def read_rules(text: str, base: str = "", above: str = "") -> Rules:
 
 
 def is_ignored(path: str, rules: Sequence[Rules]) -> bool:
-    """Say whether an entry is left out; a folder's path ends in a slash. The nearest file that speaks of it decides."""
+    """Return True for an excluded entry. A folder's path ends in a slash. The nearest file with a rule for the entry decides."""
     for each in reversed(rules):
         decided = each.decide(each.above + path[len(each.base) :])
         if decided is not None:

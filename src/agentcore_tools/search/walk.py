@@ -23,7 +23,7 @@ class Place(NamedTuple):
     file: str | None
     """The name of the file, where it is one."""
     prefix: str
-    """What stands before the paths that are found, so that they count from the workspace's folder."""
+    """The prefix that makes found paths relative to the workspace's folder."""
 
 
 async def find_place(files: Files, path: str) -> Place:
@@ -98,7 +98,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Walked:
-    """What a walk came upon."""
+    """The result of a walk."""
 
     found: list[Found] = field(default_factory=list[Found])
     """In the order of the paths, folders before what is in them."""
@@ -107,7 +107,7 @@ class Walked:
     ignored: int = 0
     """How many entries that are ignored were; the same of folders."""
     cut: bool = False
-    """Whether there was too much to go on."""
+    """True if the walk stopped because there was too much."""
 
 
 class _Folder(NamedTuple):

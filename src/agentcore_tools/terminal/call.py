@@ -18,7 +18,7 @@ class TerminalAction(Action):
     """A command, something to type, or a look at what runs."""
 
     command: str
-    """What bash is to run, in one line or several. Empty: wait for what runs, and see what it has written since. With
+    """The command for bash, in one line or several. Empty: wait for the running command, and see its new output. With
     is_input: what to type into it, followed by Enter, or one key: C-c, C-d, C-z (any letter), ENTER, TAB, ESC, BS, UP, DOWN,
     LEFT, RIGHT, HOME, END, PGUP, PGDN."""
     is_input: bool = False
@@ -40,16 +40,16 @@ _HOW_TO_GO_ON = (
 
 
 class TerminalObservation(Observation):
-    """What was written to the terminal since it was last told, and how things stand."""
+    """The output since the last answer, and the state of the session."""
 
     text: str
-    """What was written, as a terminal would show it; of a long output the beginning and the end."""
+    """The output as a terminal would show it; of a long output the beginning and the end."""
     exit_code: int | None = None
     """Of the command, if it has ended; of the shell, if that has."""
     commands: int = 1
     """How many commands stood one behind the other in what has ended, as far as that is known. The exit code is that of the last."""
     running: bool = False
-    """Whether a command runs."""
+    """True while a command runs."""
     timed_out: Literal["quiet", "limit"] | None = None
     """Why the answer came before the end: nothing new was written for a while, or the call's `timeout` was over."""
     problem: Literal["still_running", "nothing_running", "cut_off", "nothing_lost"] | None = None
@@ -58,9 +58,9 @@ class TerminalObservation(Observation):
     Or what a crash did: a command was cut off, so that how it ended is not known; a mere look was, and nothing is lost.
     """
     new_shell: bool = False
-    """Whether this is not the shell that did the command before, so that nothing is known that was set in that one."""
+    """True if this shell replaced the one of the command before, so that all that was set in that one is lost."""
     shell_ended: bool = False
-    """Whether the shell itself has ended; the next command gets a new one."""
+    """True if the shell itself has ended; the next command gets a new one."""
     cwd: str | None = None
     """The shell's working directory, where it is known: when a command has ended."""
     python: str | None = None
@@ -72,7 +72,7 @@ class TerminalObservation(Observation):
 
     @property
     def is_error(self) -> bool:
-        """Whether the command failed, or was not run."""
+        """True if the command failed, or was not run."""
         return self.problem not in {None, "nothing_lost"} or bool(self.exit_code)
 
     def to_content(self) -> Sequence[str | ResultBlock]:
@@ -87,7 +87,7 @@ class TerminalObservation(Observation):
         return ("\n".join(part for part in (before, written, self._standing()) if part),)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give how things stand; the text is in the content already."""
+        """Return the state; the text is in the content already."""
         return self.model_dump(mode="json", exclude={"text"})
 
     def _standing(self) -> str:

@@ -28,7 +28,7 @@ _OTHER_NAMES: Final = {
 
 
 def normalize(arguments: Arguments) -> Arguments:
-    """Give the arguments their names, and make a line of a list of words."""
+    """Rename the arguments, and join a list of words into a line."""
     renamed = {
         new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value
         for name, value in arguments.items()
@@ -102,13 +102,13 @@ KEYS: Final = {
     "PGUP": b"\x1b[5~",
     "PGDN": b"\x1b[6~",
 }
-"""What a terminal sends for the keys that have a name."""
+"""The bytes that a terminal sends for the keys that have a name."""
 
 _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
 
 
 def is_key(text: str) -> bool:
-    """Say whether this is the name of a key, and not text."""
+    """Return True for the name of a key, False for text."""
     return text.strip() in KEYS or _WITH_CONTROL.fullmatch(text.strip()) is not None
 
 
@@ -121,7 +121,7 @@ def key_name(text: str) -> str | None:
 
 
 def typed(text: str) -> bytes:
-    """Give the bytes for a key (`C-c`, `UP`), or for text with Enter behind it."""
+    """Return the bytes for a key (`C-c`, `UP`), or for text followed by Enter."""
     if (key := KEYS.get(text.strip())) is not None:
         return key
     if (control := _WITH_CONTROL.fullmatch(text.strip())) is not None:

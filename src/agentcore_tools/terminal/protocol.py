@@ -22,8 +22,8 @@ HEIGHT: Final = 50
 START: Final = "stty -echo; exec bash --noprofile --norc --noediting +H -i"
 """Interactive, so that Ctrl-C ends a command and not the shell; without history expansion, because nobody means it."""
 
-MEND: Final = r'\builtin : "$(\command stty sane -echo 2>/dev/null)"'
-"""What brings a terminal back into the state in which commands find it.
+RESTORE_TTY: Final = r'\builtin : "$(\command stty sane -echo 2>/dev/null)"'
+"""Restores the terminal to the state that commands expect.
 
 In a substitution, which is no job: a signal that came as a job was started would leave it in the background, stopped.
 """
@@ -101,17 +101,17 @@ _PIECE: Final = re.compile(r"(?:\\x..|\\.|[^\\]){1,200}")
 
 
 def setup_lines(nonce: int) -> bytes:
-    """Give what is typed into a new shell; its report says that it is ready."""
+    """Return the lines to type into a new shell. Its report means that it is ready."""
     return command_lines(_SETUP, nonce)
 
 
-def answer_line(nonce: int) -> bytes:
-    """Give what is typed when the shell asks to type nothing more. A shell that waits for it no longer does nothing by it."""
+def ack_line(nonce: int) -> bytes:
+    """Return the acknowledgement that nothing more is typed. It does nothing in a shell that no longer waits for it."""
     return b"\\builtin : agentcore %d\n" % nonce
 
 
 def command_lines(command: str, nonce: int, variables: Mapping[str, str] | None = None) -> bytes:
-    """Give the lines to type for a command. None is complete before the last, so that it is run whole or not at all.
+    """Return the lines to type for a command. Only the last one completes it, so bash runs all of it or nothing.
 
     Args:
         command: Anything that bash understands, in any number of lines.
@@ -142,14 +142,14 @@ _LONGEST_REST: Final = 65536
 
 
 class Report(NamedTuple):
-    """What the shell says when it is ready for another command."""
+    """The shell's report that it is ready for another command."""
 
     exit_code: int
     cwd: str
     python: str
     """The path of the Python that a command would find; empty where there is none."""
     cooked: bool
-    """Whether the terminal still ends lines as terminals do; if not, a program left it in another state."""
+    """True if the terminal still ends lines as terminals do; otherwise a program left it in another state."""
 
 
 def new_nonce() -> int:
@@ -158,7 +158,7 @@ def new_nonce() -> int:
 
 
 @final
-class Fence:
+class ReportParser:
     """Looks for the report of one command at a time."""
 
     def __init__(self) -> None:
@@ -205,7 +205,7 @@ class Fence:
 
 
 def beginning_at_end(data: bytes, mark: bytes) -> int:
-    """Say from where on the data may be the beginning of the mark; its length if it is not."""
+    """Return the place from which the data may be the beginning of the mark, or its length if there is none."""
     start = data.find(mark[:1], max(0, len(data) - len(mark) + 1))
     while start >= 0 and not mark.startswith(data[start:]):
         start = data.find(mark[:1], start + 1)

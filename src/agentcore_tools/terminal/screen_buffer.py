@@ -14,7 +14,7 @@ _LONGEST_ROW: Final = 65536
 
 
 @final
-class Page:
+class ScreenBuffer:
     """So many rows at most, and the cursor. Rows and columns count from 0."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Page:
         self._told: list[str] = []
 
     def take(self) -> str:
-        """Give what has not been told of the rows: from the first on that has changed."""
+        """Return the rows that were not reported yet, from the first that has changed."""
         told, self._told = self._told, list(self._rows)
         last = len(told) - 1
         for number, row in enumerate(self._rows):

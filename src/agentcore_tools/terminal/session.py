@@ -17,7 +17,7 @@ from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import ToolContext
 from agentcore.workspace import Workspace
 from agentcore_tools._commands import named_secrets
-from agentcore_tools._output import TEXT_LIMIT, WHOLE_BYTES, Whole, shorten
+from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
 from agentcore_tools.terminal.input import count, is_key, refuse
 from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
@@ -37,12 +37,12 @@ class TerminalSettings(Value):
     """The same, for a command that something was typed into."""
     type_seconds: _Seconds = TYPE_SECONDS
     """How long what is typed may wait to be taken."""
-    keep_bytes: Annotated[int, Field(ge=0)] = WHOLE_BYTES
+    keep_bytes: Annotated[int, Field(ge=0)] = OUTPUT_FILE_BYTES
     """How much of one command's output is kept on disk: its beginning."""
     sessions: Annotated[int, Field(ge=1)] = 8
     """How many shells there may be at once."""
     overlap: bool = False
-    """Whether commands in different sessions may run at once."""
+    """Allow commands in different sessions to run at once."""
 
 
 # People see what comes at once, and a flood in pieces.
@@ -53,12 +53,12 @@ _EARLIER_LIMIT: Final = 8_000
 
 
 class _Told(NamedTuple):
-    """What is told, and what keeps the output of which that may be a part."""
+    """An answer, and the file with all of the output that it may be a part of."""
 
     observation: TerminalObservation
-    whole: Whole | None = None
+    whole: OutputFile | None = None
     earlier: str = ""
-    """What had not been told of the command before, or came from the background since."""
+    """Output of the command before that was not reported yet, or that came from the background since."""
 
 
 @final
@@ -84,7 +84,7 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether it has no shell, and there is nothing left to tell."""
+        """True if it has no shell and nothing is left to report."""
         return not self._turn.locked() and (self._shell is None or (not self._shell.alive and self._end_told))
 
     async def __call__(self, action: TerminalAction, ctx: ToolContext) -> TerminalObservation:
@@ -134,7 +134,7 @@ class Session:
         variables = await named_secrets(action.command, ctx.secrets)
         earlier = await self._earlier(ctx)
         shell, new = await self._living_shell()
-        whole = Whole(partial(ctx.open_spool, _file(ctx), limit=self._settings.keep_bytes), TEXT_LIMIT)
+        whole = OutputFile(partial(ctx.open_spool, _file(ctx), limit=self._settings.keep_bytes), TEXT_LIMIT)
         try:
             before = await shell.run(action.command, variables, whole)
         except WorkspaceError as error:
@@ -192,7 +192,7 @@ class Session:
                 await shell.idle()
 
     def _outcome(self, shell: Shell) -> _Told | None:
-        """Give how the command ended, or the shell, where that has not been told."""
+        """Return how the command or the shell ended, if that was not reported yet."""
         ended = shell.take_ended()
         text = "" if ended is None else ended.text
         if not shell.alive and not self._end_told:
@@ -208,7 +208,7 @@ class Session:
         return _Told(observation, ended.whole)
 
     async def _earlier(self, ctx: ToolContext) -> str:
-        """Tell what has not been told of the command before."""
+        """Report the end of the command before, if that was not reported yet."""
         late = None if self._shell is None else self._outcome(self._shell)
         if late is None:
             return ""
@@ -219,12 +219,12 @@ class Session:
         head = f"[The {what} before this one has ended, with exit code {outcome.exit_code}.]\n"
         return head + await self._titled("What it had not shown yet:", outcome.text, ctx, whole)
 
-    async def _titled(self, title: str, text: str, ctx: ToolContext, whole: Whole | None = None) -> str:
+    async def _titled(self, title: str, text: str, ctx: ToolContext, whole: OutputFile | None = None) -> str:
         shown, _ = await shorten(text, ctx, f"{ctx.action_id}-before.txt", whole, _EARLIER_LIMIT)
         return f"[{title}]\n{_lines(shown)}" if shown else ""
 
     async def _living_shell(self) -> tuple[Shell, bool]:
-        """Give the shell, and whether it is a new one in the place of another.
+        """Return the shell, and True if it replaced another one.
 
         Raises:
             WorkspaceError: none could be started.

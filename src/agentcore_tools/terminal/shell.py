@@ -15,23 +15,23 @@ import anyio
 
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
-from agentcore_tools._output import Whole
+from agentcore_tools._output import OutputFile
 from agentcore_tools.terminal.input import typed
 from agentcore_tools.terminal.protocol import (
     ENVIRONMENT,
     HEIGHT,
-    MEND,
+    RESTORE_TTY,
     START,
     WIDTH,
     Echo,
-    Fence,
     Report,
-    answer_line,
+    ReportParser,
+    ack_line,
     command_lines,
     new_nonce,
     setup_lines,
 )
-from agentcore_tools.terminal.screen import Live, Screen
+from agentcore_tools.terminal.screen import LiveTail, Screen
 
 _START_SECONDS: Final = 30.0
 TYPE_SECONDS: Final = 5.0
@@ -54,8 +54,8 @@ class Ended(NamedTuple):
 
     report: Report
     text: str
-    whole: Whole | None
-    """What keeps all of its output."""
+    whole: OutputFile | None
+    """The file with all of its output."""
 
 
 @final
@@ -75,42 +75,42 @@ class Shell:
         self._idle = anyio.Event()
         self._screen = Screen(WIDTH, HEIGHT)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._fence = Fence()
+        self._fence = ReportParser()
         self._echoes: list[Echo] = []
         self._ending = False
         self._mend = False
-        """Whether something else is typed before the next command, because that might be lost or not be shown as it is."""
+        """True if the terminal has to be restored before the next command, which might otherwise be lost or shown wrongly."""
         self._began = -math.inf
         self._busy = True
         self._typed_whole = True
         self._lines = 0
         self._keyed = False
-        self._whole: Whole | None = None
+        self._whole: OutputFile | None = None
         self._ended: Ended | None = None
         self._failure: WorkspaceError | None = None
-        self._live = Live()
+        self._live = LiveTail()
         self.exit_code: int | None = None
         """How the shell itself ended, if it did so by itself."""
         self.last_output = -math.inf
 
     @property
     def busy(self) -> bool:
-        """Whether a command runs in it."""
+        """True while a command runs in it."""
         return self._busy and self.alive
 
     @property
     def ending(self) -> bool:
-        """Whether the command that runs has ended, and its report is about to come: what is typed now would be lost."""
+        """True if the running command has ended and its report is about to come: text typed now would be lost."""
         return self._ending and self.busy
 
     @property
     def alive(self) -> bool:
-        """Whether it can be given commands, now or when the one that runs has ended."""
+        """True if it takes commands, now or when the running command has ended."""
         return not self._gone.is_set()
 
     @property
-    def whole(self) -> Whole | None:
-        """What keeps all of the output of the command that runs, or of the last one."""
+    def whole(self) -> OutputFile | None:
+        """The file with all of the output of the running command, or of the last one."""
         return self._whole
 
     async def serve(self) -> None:
@@ -165,7 +165,7 @@ class Shell:
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             await self._gone.wait()
 
-    async def run(self, command: str, variables: Mapping[str, str], whole: Whole | None = None) -> str:
+    async def run(self, command: str, variables: Mapping[str, str], whole: OutputFile | None = None) -> str:
         """Type a command, for which alone the variables are in the environment; give what came before it.
 
         Args:
@@ -178,7 +178,7 @@ class Shell:
         """
         before = self._screen.finish()
         if self._mend:
-            await self._do_mend()
+            await self._restore_terminal()
             before += self._screen.finish()
         self.take_live()
         self._whole = whole
@@ -186,7 +186,7 @@ class Shell:
         await self._run(command, variables, new_nonce())
         return before if before.strip() else ""  # a shell that is interrupted begins a line
 
-    async def _do_mend(self) -> None:
+    async def _restore_terminal(self) -> None:
         """Bring the terminal back into order. A command may be typed only when that is over, or it might be thrown away.
 
         Raises:
@@ -194,7 +194,7 @@ class Shell:
         """
         nonce = new_nonce()
         for _ in range(_MEND_TIMES):
-            await self._run(MEND, {}, nonce)
+            await self._run(RESTORE_TTY, {}, nonce)
             # It is lost to a signal, or the machine is busy. Then it is done twice, which does no harm.
             with anyio.move_on_after(_REPORT_SECONDS) as waiting:
                 await self.idle()
@@ -252,16 +252,16 @@ class Shell:
         await self._idle.wait()
 
     def take(self) -> str:
-        """Give what was written since the last time."""
+        """Return the output since the last call."""
         return self._screen.take()
 
     def take_ended(self) -> Ended | None:
-        """Give the command that has ended, once."""
+        """Return the command that has ended, once."""
         ended, self._ended = self._ended, None
         return ended
 
     def take_live(self) -> str:
-        """Give what was written since the last time, for people who watch."""
+        """Return the output since the last call, for people who watch."""
         return self._live.take()
 
     async def _type(self, data: bytes) -> None:
@@ -284,9 +284,9 @@ class Shell:
                     await self._whole.keep()
 
     async def _answer(self) -> None:
-        """Say that nothing more is typed. Whatever was is before this, where the shell throws it away."""
+        """Acknowledge that nothing more is typed. All earlier text comes before this, where the shell discards it."""
         self._fence.asked, self._ending = 0, True
-        line = answer_line(self._fence.nonce)
+        line = ack_line(self._fence.nonce)
         self._echoes.append(Echo(line))
         # It goes on without an answer, too.
         with suppress(WorkspaceError):

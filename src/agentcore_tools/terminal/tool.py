@@ -15,7 +15,7 @@ from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Workspace
 from agentcore_tools._commands import find_left, left_mark
-from agentcore_tools._output import WHOLE_BYTES
+from agentcore_tools._output import OUTPUT_FILE_BYTES
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation, show_answer, show_call
 from agentcore_tools.terminal.input import ALIASES, normalize
 from agentcore_tools.terminal.session import Session, TerminalSettings
@@ -74,7 +74,7 @@ class Terminal:
 
 
 async def reconcile(action: TerminalAction, ctx: ToolContext) -> TerminalObservation | None:
-    """Say what became of an action: whether anything of its session still runs, and where its output is.
+    """Report on an action after a crash: the processes of its session that still run, and the path of its output.
 
     None where it can't be told whether anything runs.
     """
@@ -112,7 +112,7 @@ def terminal_tool(
     quiet_seconds: float = 30.0,
     input_seconds: float = 3.0,
     type_seconds: float = 5.0,
-    keep_bytes: int = WHOLE_BYTES,
+    keep_bytes: int = OUTPUT_FILE_BYTES,
     sessions: int = 8,
     overlap: bool = False,
 ) -> Tool[TerminalAction, TerminalObservation]:
@@ -162,6 +162,6 @@ def terminal_tool(
 
 
 def _resources(action: TerminalAction, _root: str, *, overlap: bool) -> tuple[Resource, ...]:
-    """Tell what an action touches: its session and, as a command may do anything, every file."""
+    """Return the resources of an action: its session and, as a command may do anything, every file."""
     session = Resource.named(f"terminal:{action.session}", "write")
     return (session,) if overlap else (Resource.workspace("write"), session)
