@@ -29,7 +29,7 @@ async def named_secrets(text: str, secrets: ToolSecrets) -> dict[str, str]:
     return found
 
 
-# Where there is no /proc, nobody can tell.
+# It needs /proc.
 _SCRIPT: Final = """\
 [ -r /proc/self/environ ] || exit 3
 grep -lsaF -e %s /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do

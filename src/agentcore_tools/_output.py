@@ -13,7 +13,7 @@ from agentcore.errors import WorkspaceError
 from agentcore.tools import OUTPUT_LIMIT, Spool, ToolContext
 
 KEPT_CHARACTERS: Final = 256 * 1024
-"""How much of an output is kept until it is told: half of it from the beginning, half from the end."""
+"""How much of an output is kept until it is reported: half of it from the beginning, half from the end."""
 
 # Where something was left out, in text that can hold no NUL, so that nothing else looks like it.
 _GAP: Final = re.compile("\0([0-9]+):([0-9]+)\0")
@@ -96,7 +96,7 @@ def mark_gaps(text: str) -> str:
 
 
 OUTPUT_FILE_BYTES: Final = 64 * 1024 * 1024
-"""How much of an output is kept on disk, unless told otherwise: its beginning."""
+"""How much of an output is kept on disk by default: its beginning."""
 
 # What is written at once; a smaller piece waits for more.
 _PIECE: Final = 65536
@@ -106,7 +106,7 @@ _PIECE: Final = 65536
 class OutputFile:
     """Takes an output piece by piece. A file is opened when it has more than `beyond` characters, or is asked for.
 
-    Whoever adds to it also awaits `keep`, from time to time: so output that comes faster than a disk writes has to wait, and
+    Each writer also awaits `keep` from time to time, so that output that comes faster than a disk writes has to wait, and
     what is held in memory stays bounded.
     """
 
@@ -145,7 +145,7 @@ class OutputFile:
             await self.written()
 
     async def settle(self) -> None:
-        """Write all that has come, if there is a file for it: what is told of it is there then."""
+        """Write all that has come, if there is a file for it, so that it holds all that is reported."""
         if self._total > self._beyond:
             await self.written()
 
@@ -174,7 +174,7 @@ class OutputFile:
 
 
 TEXT_LIMIT: Final = OUTPUT_LIMIT - 2_000
-"""How many characters of output are shown; the rest of a tool's limit is for what is said about it."""
+"""How many characters of output are shown; the rest of a tool's limit is for notes about it."""
 
 # A secret that was torn apart by leaving something out can't be recognized. It lies within so much of the gap.
 _LONGEST_SECRET: Final = 40_000
@@ -189,7 +189,7 @@ async def shorten(
 
     Args:
         text: What was kept, gaps and all.
-        ctx: The call in which it is told.
+        ctx: The call that reports it.
         name: What the whole is called, where it is not kept yet.
         whole: What keeps the output of which this is a part.
         limit: How many characters to show.
@@ -198,7 +198,7 @@ async def shorten(
         return text, None
     path = await whole.written() if whole is not None else await _kept_at(text, ctx, name)
     gap = find_gap(text)
-    # Cutting what is not masked might leave the half of a secret, which nobody would know.
+    # Cutting what is not masked might leave half of a secret, which masking would not recognize.
     if gap is None:
         masked = ctx.secrets.mask(text)
         head, tail, characters, lines = masked, masked, len(masked), masked.count("\n")
@@ -237,4 +237,4 @@ async def _kept_at(text: str, ctx: ToolContext, name: str) -> str | None:
     try:
         return await ctx.spool(name, mark_gaps(text))
     except WorkspaceError:
-        return None  # which is said where something is left out
+        return None  # the notice about the cut says so

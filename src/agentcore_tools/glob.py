@@ -117,5 +117,5 @@ def _split(path: str, pattern: str) -> tuple[str, str]:
     parts = pattern.split("/")
     fixed = next((number for number, part in enumerate(parts) if set(part) & set("*?[{\\")), len(parts) - 1)
     folder = "/".join(parts[:fixed]) or "/"
-    # With a slash, so that it is about paths: the folder was said.
+    # With a slash, so that it is matched against paths: the folder is given.
     return posixpath.join(path, folder), "./" + "/".join(parts[fixed:])

@@ -53,7 +53,7 @@ class ReadFileObservation(Observation):
 
 _DESCRIPTION: Final = """\
 Read a text file, or look at a picture (PNG, JPEG, GIF, WebP) or a PDF. Of a long text as many lines are shown as fit, and \
-it is said how to read on (offset, limit)."""
+the answer says how to read on (offset, limit)."""
 _MOST: Final = OUTPUT_LIMIT - 1_000
 _ALIASES: Final = ("view_file", "open_file", "cat")
 

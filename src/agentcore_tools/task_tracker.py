@@ -22,7 +22,7 @@ from agentcore_tools._display import heading
 class Task(Value):
     """One thing to do."""
 
-    # As of an action: the sentence under a field is what the model is told of it.
+    # As in an action, the sentence under a field is its description for the model.
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     title: str = Field(min_length=1)
@@ -95,7 +95,7 @@ def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
             Resource.named("task_tracker", "read" if action.command == "view" else "write"),
         ),
         aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
-        normalize=_mend,
+        normalize=_normalize,
         display_call=_show_call,
         display_answer=_show_answer,
         spec=ToolSpec(name="task_tracker"),
@@ -131,23 +131,23 @@ def _recorded(ctx: ToolContext) -> tuple[Task, ...]:
         return ()  # another tool of the same name wrote it
 
 
-def _mend(arguments: Arguments) -> Arguments:
-    mended = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
-    given = mended.get("task_list")
+def _normalize(arguments: Arguments) -> Arguments:
+    normalized = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    given = normalized.get("task_list")
     if isinstance(given, list):
-        mended["task_list"] = [_mended_task(task) if isinstance(task, dict) else task for task in given]
-    if mended.get("command") is None:
-        mended["command"] = "view" if given is None else "plan"
-    return mended
+        normalized["task_list"] = [_normalize_task(task) if isinstance(task, dict) else task for task in given]
+    if normalized.get("command") is None:
+        normalized["command"] = "view" if given is None else "plan"
+    return normalized
 
 
-def _mended_task(task: Arguments) -> Arguments:
-    mended: Arguments = {}
+def _normalize_task(task: Arguments) -> Arguments:
+    normalized: Arguments = {}
     for name, value in task.items():
         meant = _OTHER_TITLES.get(name, name)
         if meant == name or meant not in task:
-            mended[meant] = value
-    status = mended.get("status")
+            normalized[meant] = value
+    status = normalized.get("status")
     if isinstance(status, str):
-        mended["status"] = _OTHER_STATUSES.get(status, status)
-    return {name: value for name, value in mended.items() if name in Task.model_fields}
+        normalized["status"] = _OTHER_STATUSES.get(status, status)
+    return {name: value for name, value in normalized.items() if name in Task.model_fields}

@@ -250,7 +250,7 @@ async def test_a_file_that_is_not_there_is_told_with_those_that_are_like_it(tmp_
         for command in ("view", "str_replace", "insert"):
             with pytest.raises(ToolError, match=r"nothing at .*There is 'readme\.md' in that folder"):
                 await editor(command, path="redme.md", old_str="a", new_str="b", insert_line=0)
-        with pytest.raises(ToolError, match=r"no folder"):
+        with pytest.raises(ToolError, match=r"No such folder"):
             await editor("view", path="nowhere/readme.md")
 
 

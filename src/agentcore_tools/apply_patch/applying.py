@@ -46,7 +46,7 @@ async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
     """Find out what is to become of each file, and write nothing.
 
     Raises:
-        ToolError: a part of the patch can't be applied; it tells all that can't.
+        ToolError: a part of the patch can't be applied; the message lists all such parts.
     """
     planned: list[Planned] = []
     problems: list[str] = []
@@ -210,7 +210,7 @@ class _Writing:
             raise ToolError(f"The patch was not applied: {result.stderr.strip()}")
 
     async def restore(self, error: BaseException) -> None:
-        """Take it all back, the newest first; what could not be is told by a note."""
+        """Take it all back, the newest first; a note lists what could not be restored."""
         with anyio.move_on_after(_RESTORE_SECONDS, shield=True):
             await checkpoint()
             while self._undo:

@@ -120,7 +120,7 @@ def _body(patch: str) -> _Lines:
         begin = next((number - 1 for number, line in enumerate(lines) if _HEADER.match(line)), None)
         if begin is None:
             raise ToolError(
-                f"This is no patch: it begins with a line '{_BEGIN}' and ends with a line '{_END}'. What comes between are "
+                f"This is not a patch: a patch begins with a line '{_BEGIN}' and ends with a line '{_END}'. What comes between are "
                 "'*** Add File: path' with '+' lines, '*** Delete File: path', or '*** Update File: path' with hunks."
             )
     # The last one: a line like it may be one that stays.

@@ -185,8 +185,8 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
         ),
         None,
     )
-    told = (
+    detail = (
         "" if differ is None else f" The first line that differs is {wanted[differ]!r}; there stands {shown[differ]!r}."
     )
     text = "\n".join(f"{place + number + 1:6d}\t{line}" for number, line in enumerate(shown))
-    return f" The nearest to it is:\n{text}\n {told}".rstrip()
+    return f" The nearest to it is:\n{text}\n {detail}".rstrip()

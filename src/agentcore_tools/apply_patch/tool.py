@@ -107,7 +107,7 @@ def apply_patch_tool(extra_roots: Sequence[str] = ()) -> Tool[ApplyPatchAction, 
         annotations=ToolAnnotations(title="Apply a patch", open_world=False),
         resources=_resources,
         aliases=("applypatch", "patch"),
-        normalize=_mend,
+        normalize=_normalize,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="apply_patch", params=allowed.params),
@@ -125,7 +125,7 @@ def _resources(action: ApplyPatchAction, root: str) -> tuple[Resource, ...]:
     return tuple(Resource.file(path, "write", root=root) for path in paths if path is not None)
 
 
-def _mend(arguments: Arguments) -> Arguments:
+def _normalize(arguments: Arguments) -> Arguments:
     if "patch" in arguments:
         return arguments
     name = next((name for name in _OTHER_NAMES if name in arguments), None)
@@ -148,14 +148,14 @@ class _Patcher:
             await apply(self._files, planned)
         except (ToolError, WorkspaceError) as error:
             notes: Sequence[str] = getattr(error, "__notes__", ())
-            told = " ".join(notes) if notes else "All files are as they were."
-            raise ToolError(f"{error} {told}") from error
-        text = "\n".join(["The patch was applied:", *map(self._said, planned)])
+            state = " ".join(notes) if notes else "All files are as they were."
+            raise ToolError(f"{error} {state}") from error
+        text = "\n".join(["The patch was applied:", *map(self._summary, planned)])
         return ApplyPatchObservation(
             text=text, files=tuple(each.file for each in planned), diff="".join(each.diff for each in planned)
         )
 
-    def _said(self, planned: Planned) -> str:
+    def _summary(self, planned: Planned) -> str:
         file, root = planned.file, f"{self._files.workspace.root}/"
         to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
         if planned.diff.endswith(CUT):

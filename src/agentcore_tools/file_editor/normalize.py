@@ -32,18 +32,22 @@ _OTHER_COMMANDS: Final = {
 
 def normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, and infer a missing command."""
-    mended: Arguments = {}
+    normalized: Arguments = {}
     for name, value in arguments.items():
         meant = _OTHER_NAMES.get(name, name)
-        mended[name if meant in arguments or meant in mended else meant] = value
-    command = mended.get("command")
+        normalized[name if meant in arguments or meant in normalized else meant] = value
+    command = normalized.get("command")
     if isinstance(command, str):
-        mended["command"] = _OTHER_COMMANDS.get(command, command)
+        normalized["command"] = _OTHER_COMMANDS.get(command, command)
     elif command is None:
-        mended["command"] = _inferred(mended)
-    if mended["command"] == "insert" and mended.get("new_str") is None and isinstance(mended.get("file_text"), str):
-        mended["new_str"] = mended.pop("file_text")
-    return mended
+        normalized["command"] = _inferred(normalized)
+    if (
+        normalized["command"] == "insert"
+        and normalized.get("new_str") is None
+        and isinstance(normalized.get("file_text"), str)
+    ):
+        normalized["new_str"] = normalized.pop("file_text")
+    return normalized
 
 
 def _inferred(arguments: Arguments) -> str:

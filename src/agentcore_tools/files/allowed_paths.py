@@ -16,7 +16,7 @@ from agentcore.workspace import Workspace
 _ELSEWHERE: Final = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _MOST_KNOWN: Final = 10_000
 
-# Gives each path with the links in it followed, whether all of it is there or not. Not realpath: not everyone's can that.
+# Prints each path with its links followed, whether all of it exists or not. The realpath of some systems cannot do that.
 # The x keeps line feeds at the end of a name, which the shell would take off, and another file would be looked at.
 _FOLLOW: Final = r"""
 for path; do
@@ -142,7 +142,7 @@ class PathGuard:
             raise ToolError(f"{paths[0]!r} is a link that leads back to itself.")
         found = result.out.head.decode(errors="surrogateescape").split("\0")[:-1]
         if result.exit_code or len(found) != len(paths):
-            raise ToolError(f"Nobody can say where {paths[0]!r} leads: {result.stderr.strip() or 'a link is broken'}.")
+            raise ToolError(f"Cannot find out where {paths[0]!r} leads: {result.stderr.strip() or 'a link is broken'}.")
         return [posixpath.normpath(each or "/") for each in found]
 
 

@@ -122,13 +122,13 @@ class Files:
         self.memory.forget(path)
 
     async def _news(self, path: str, seen: Seen, data: bytes) -> str:
-        told = f"{path!r} is not as you saw it last: a command or somebody else changed it. Nothing was written."
+        message = f"{path!r} is not as you saw it last: a command or another program or person changed it. Nothing was written."
         then = seen.data
         diff = None if then is None else await worked(data, lambda: _diff(then, data, path))
         if diff is None or len(diff) > _LONGEST_NEWS:
-            return f"{told} View it before you change it."
+            return f"{message} View it before you change it."
         self.memory.saw(path, data)
-        return f"{told} This is what changed; now that you know, the next call goes through:\n{diff}"
+        return f"{message} This is what changed; now that you know, the next call goes through:\n{diff}"
 
     async def _like(self, path: str) -> str:
         """Return a sentence about files with similar names."""
@@ -136,7 +136,7 @@ class Files:
         try:
             names = [entry.name for entry in await self.workspace.list(folder)]
         except PathError:
-            return f" There is no folder {folder!r}, either."
+            return f" No such folder: {folder!r}."
         found = difflib.get_close_matches(name, names[:10_000], n=3)
         return f" There is {', '.join(map(repr, found))} in that folder." if found else ""
 

@@ -29,7 +29,7 @@ class Change(NamedTuple):
 
 
 class NotText(Exception):
-    """These bytes are no text."""
+    """These bytes are not text."""
 
 
 @final
@@ -71,7 +71,7 @@ class Text:
         controls = sum(1 for byte in beginning if byte < 0x20 and byte not in _TEXT_CONTROLS)
         if controls * 20 > len(beginning):
             raise NotText
-        # All bytes mean something in Latin-1, so that nothing is lost where nobody knows what was meant.
+        # All bytes mean something in Latin-1, so that nothing is lost where the encoding is not known.
         text = _decoded(data, "cp1252")
         return cls(data.decode("latin-1"), "latin-1") if text is None else cls(text, "cp1252")
 
@@ -138,7 +138,7 @@ def with_line_feeds(text: str) -> str:
 def _refuse_nul(new: str) -> None:
     if "\0" in new:
         raise ToolError(
-            "There is a NUL character in the new text, and a file that has one is no text any more. Write such a file with a "
+            "There is a NUL character in the new text, and a file that has one is not text any more. Write such a file with a "
             "command, such as printf."
         )
 

@@ -119,18 +119,18 @@ def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservati
         ),
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
-        normalize=_mend,
+        normalize=_normalize,
         display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
         spec=ToolSpec(name="grep", params=allowed.params),
     )
 
 
-def _mend(arguments: Arguments) -> Arguments:
-    mended = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
-    output = mended.get("output")
+def _normalize(arguments: Arguments) -> Arguments:
+    normalized = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    output = normalized.get("output")
     if isinstance(output, str):
-        mended["output"] = _OTHER_OUTPUTS.get(output, output)
-    return mended
+        normalized["output"] = _OTHER_OUTPUTS.get(output, output)
+    return normalized
 
 
 @final

@@ -128,7 +128,7 @@ async def _feed(process: Process, stdin: str | None) -> None:
 async def reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | None:
     """Report on a program after a crash: its processes that still run, and the paths of its output.
 
-    None where it can't be told whether anything runs.
+    None where it cannot be found out whether anything runs.
     """
     left = await find_left(_MARK, left_mark(ctx.conversation_id, ctx.action_id), ctx.workspace)
     if left is None:
@@ -155,7 +155,7 @@ it leaves running is ended.
 - The answer has its standard output, its standard error and its exit code, each by itself. Of a long output the beginning and \
 the end are shown, with the path of a file that has the whole.
 - With a list (`["git", "commit", "-m", "It's done"]`) no shell reads the arguments, so nothing needs quoting.
-- It has no terminal, so nobody is asked for anything; give what it is to read as stdin.
+- It has no terminal, so it cannot ask for anything; pass its input as stdin.
 - After {timeout:g} seconds, or its timeout, it is ended.
 - A secret of this conversation is in its environment if its name stands in the command."""
 
@@ -198,14 +198,14 @@ def run_tool(
         annotations=ToolAnnotations(title="Run"),
         reconcile=reconcile,
         aliases=("exec", "run_program", "subprocess"),
-        normalize=_mend,
+        normalize=_normalize,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="run", params=params),
     )
 
 
-def _mend(arguments: Arguments) -> Arguments:
+def _normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, join a program and its arguments, and write variables as a shell does."""
     renamed = {
         new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value

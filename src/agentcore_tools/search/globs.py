@@ -33,7 +33,7 @@ class Glob:
         try:
             self._regex = re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL)
         except re.error as error:
-            raise ToolError(f"{pattern!r} is no glob: {error}.") from error
+            raise ToolError(f"{pattern!r} is not a glob: {error}.") from error
         self.names_hidden = any(part.startswith(".") for choice in choices for part in choice.split("/"))
         """True if the glob names hidden files."""
 
@@ -62,7 +62,7 @@ def _choices(pattern: str) -> list[str]:
                 break
         end += 1
     if depth:
-        raise ToolError(f"{pattern!r} is no glob: a brace is not closed.")
+        raise ToolError(f"{pattern!r} is not a glob: a brace is not closed.")
     parts = [pattern[one + 1 : other] for one, other in zip(cuts, [*cuts[1:], end], strict=True)]
     rests = _choices(pattern[end + 1 :])
     found = [pattern[:start] + choice + rest for part in parts for choice in _choices(part) for rest in rests]

@@ -75,7 +75,7 @@ def is_ignored(path: str, rules: Sequence[Rules]) -> bool:
 
 
 def _rule(line: str) -> _Rule | None:
-    """Read a line; None where it says nothing, or nobody can read it."""
+    """Read a line; None for a line without a rule, or one that cannot be read."""
     line = _SPACES_AT_END.sub("", line)
     if not line or line.startswith("#"):
         return None

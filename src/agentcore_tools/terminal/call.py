@@ -102,7 +102,7 @@ class TerminalObservation(Observation):
         if self.problem == "cut_off":
             kept = f" What it had written by then is in {self.full_output_path}." if self.full_output_path else ""
             return (
-                "[The process that ran this ended while the command ran, or before its end was told, and the shell with it. How "
+                "[The process that ran this ended while the command ran, or before its end was reported, and the shell with it. How "
                 f"the command ended is not known: look before you do it again.{kept}]"
             )
         if self.running:
@@ -110,7 +110,7 @@ class TerminalObservation(Observation):
             return f"[The command still runs. {why}. {_HOW_TO_GO_ON}]"
         if self.shell_ended:
             return (
-                f"[The shell has ended, with exit code {self.exit_code}, before it said that the command is done. "
+                f"[The shell has ended, with exit code {self.exit_code}, before it reported the end of the command. "
                 "The next command gets a new one.]"
             )
         if self.exit_code is None:

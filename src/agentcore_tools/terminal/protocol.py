@@ -20,7 +20,7 @@ WIDTH: Final = 200
 HEIGHT: Final = 50
 
 START: Final = "stty -echo; exec bash --noprofile --norc --noediting +H -i"
-"""Interactive, so that Ctrl-C ends a command and not the shell; without history expansion, because nobody means it."""
+"""Interactive, so that Ctrl-C ends a command and not the shell; without history expansion, because a model never means it."""
 
 RESTORE_TTY: Final = r'\builtin : "$(\command stty sane -echo 2>/dev/null)"'
 """Restores the terminal to the state that commands expect.
@@ -39,15 +39,15 @@ ENVIRONMENT: Final = dict.fromkeys(("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_P
 types is no part of the user's history."""
 
 # Two ways lead to a report. The line that is typed ends with it; where bash gives the line up (Ctrl-C, an error that ends
-# all of it), PROMPT_COMMAND is the next thing it runs. Whoever comes second finds no number, and is silent.
+# all of it), PROMPT_COMMAND is the next thing it runs. The second one finds no number, and is silent.
 # - It leaves `$?` as it was, and neither `set -e` nor an ERR trap sees it: it stands before `&&`.
 # - What the user's `set -x` and traps show of it goes to /dev/null; `set -a`, `-v` and `-x` rest until the next command begins.
 # - What is typed goes into no history, since values of secrets may be typed.
-# - It asks DIRSTACK, since PWD is a variable that anybody may set.
+# - It asks DIRSTACK, since PWD is a variable that any command may set.
 # - It uses no name that a command may have made a function or read-only: builtins are asked for as such, and a function in
 #   the place of `builtin` itself is removed. The line that is typed says the number again, should its variable be gone.
-# - What was typed too late for the program that was to read it is read here, or it would be the next command: whoever types is
-#   asked to type nothing more, and all is read until the answer comes. Nobody who listens takes two seconds for it. A signal
+# - What was typed too late for the program that was to read it is read here, or it would be the next command: the writer is
+#   asked to type nothing more, and all is read until the acknowledgement comes. A writer that is there never takes two seconds. A signal
 #   can have all of it begin again when the report is out already: it must not ask then, or it would read the next command away.
 # - The prompts show nothing, but are not empty: an empty PS1 is a sign of a shell that is not interactive.
 _AFTER: Final = r'{ __agentcore_report "$?" "%s" && \:; } >/dev/null 2>&1'

@@ -25,7 +25,7 @@ class ScreenBuffer:
         Args:
             width: In columns.
             height: In rows.
-            keep: Takes the text of the rows that become final, without what was told of them.
+            keep: Takes the text of the rows that become final, without what was already reported of them.
             finish: Takes the same, all of it.
         """
         self._width = width
@@ -36,15 +36,15 @@ class ScreenBuffer:
         self._row = 0
         self._column = 0
         self._saved = (0, 0)
-        self._told: list[str] = []
+        self._reported: list[str] = []
 
     def take(self) -> str:
         """Return the rows that were not reported yet, from the first that has changed."""
-        told, self._told = self._told, list(self._rows)
-        last = len(told) - 1
+        before, self._reported = self._reported, list(self._rows)
+        last = len(before) - 1
         for number, row in enumerate(self._rows):
-            if number > last or row != told[number]:
-                already = len(told[number]) if number == last and row.startswith(told[number]) else 0
+            if number > last or row != before[number]:
+                already = len(before[number]) if number == last and row.startswith(before[number]) else 0
                 return "\n".join([row[already:], *self._rows[number + 1 :]])
             if number == last and number + 1 < len(self._rows):
                 return "\n".join(["", *self._rows[number + 1 :]])
@@ -138,7 +138,7 @@ class ScreenBuffer:
         while rows and not rows[-1]:
             rows.pop()
         self._finish_rows(rows)
-        self._rows, self._row, self._column, self._told = [""], 0, 0, []
+        self._rows, self._row, self._column, self._reported = [""], 0, 0, []
 
     def insert_blanks(self, count: int) -> None:
         """Push what follows the cursor to the right."""
@@ -187,13 +187,13 @@ class ScreenBuffer:
         if self._finish is not None and rows:
             self._finish("\n".join([*rows, ""]))
         number = 0
-        while self._told and number < len(rows):
-            told, row = self._told.pop(0), rows[number]
+        while self._reported and number < len(rows):
+            before, row = self._reported.pop(0), rows[number]
             number += 1
-            if self._told and row == told:
+            if self._reported and row == before:
                 continue
-            # Of the last row that was told, the line's end was not.
-            already = len(told) if not self._told and row.startswith(told) else 0
+            # The last reported row was reported without its line end.
+            already = len(before) if not self._reported and row.startswith(before) else 0
             self._keep(row[already:] + "\n")
         if number < len(rows):
             self._keep("\n".join(rows[number:]) + "\n")
@@ -201,9 +201,9 @@ class ScreenBuffer:
     def _give_out_row(self) -> None:
         self._finish_rows(self._rows[: self._row])
         row = self._rows[self._row]
-        already = len(self._told[0]) if self._told and row.startswith(self._told[0]) else 0
+        already = len(self._reported[0]) if self._reported and row.startswith(self._reported[0]) else 0
         self._keep(row[already:])
         if self._finish is not None:
             self._finish(row)
         self._rows = ["", *self._rows[self._row + 1 :]]
-        self._row, self._column, self._told = 0, 0, []
+        self._row, self._column, self._reported = 0, 0, []

@@ -50,7 +50,7 @@ _TICK: Final = 0.01
 
 
 class Ended(NamedTuple):
-    """A command that has ended, and what it wrote that has not been told."""
+    """A command that has ended, and its output that was not reported yet."""
 
     report: Report
     text: str
@@ -78,7 +78,7 @@ class Shell:
         self._fence = ReportParser()
         self._echoes: list[Echo] = []
         self._ending = False
-        self._mend = False
+        self._normalize = False
         """True if the terminal has to be restored before the next command, which might otherwise be lost or shown wrongly."""
         self._began = -math.inf
         self._busy = True
@@ -114,7 +114,7 @@ class Shell:
         return self._whole
 
     async def serve(self) -> None:
-        """Start it, and look after it until it ends or is closed; `ready` tells when it can be used."""
+        """Start it, and serve it until it ends or is closed; `ready` waits until it can be used."""
         try:
             with self._scope:
                 variables = {**ENVIRONMENT, **self._marks}
@@ -128,7 +128,7 @@ class Shell:
                         tasks.start_soon(self._listen, process)
                         self.exit_code = await process.wait()
                         tasks.cancel_scope.cancel()
-                    await self._hear_last_words(process)
+                    await self._receive_last_words(process)
         except WorkspaceError as error:
             self._failure = error
         finally:
@@ -137,7 +137,7 @@ class Shell:
                 self._whole.end()
             self._gone.set()
             self._idle.set()
-            self._tell()
+            self._notify()
 
     async def ready(self) -> None:
         """Wait until it can be given a command; if it does not come to that, it is closed.
@@ -174,10 +174,10 @@ class Shell:
             whole: What keeps all of its output.
 
         Raises:
-            WorkspaceError: the shell takes no input, or nobody can know whether it would take this as a command.
+            WorkspaceError: the shell takes no input, or it is uncertain whether it would take this as a command.
         """
         before = self._screen.finish()
-        if self._mend:
+        if self._normalize:
             await self._restore_terminal()
             before += self._screen.finish()
         self.take_live()
@@ -199,7 +199,7 @@ class Shell:
             with anyio.move_on_after(_REPORT_SECONDS) as waiting:
                 await self.idle()
             if not waiting.cancelled_caught:
-                self._ended, self._mend = None, False
+                self._ended, self._normalize = None, False
                 return
         raise WorkspaceError("The shell did not come back from an interruption.")
 
@@ -218,17 +218,17 @@ class Shell:
         """Type a key, or text and Enter, into the command that runs.
 
         Raises:
-            WorkspaceError: nobody takes the input.
+            WorkspaceError: the input is not taken.
         """
         data = typed(text)
         self._keyed = self._keyed or not data.endswith(b"\r")
-        self._mend = self._mend or data in _SIGNALLING
+        self._normalize = self._normalize or data in _SIGNALLING
         await self._type(data)
 
     async def interrupt(self) -> bool:
         """End the command that runs, with all that it started. False: the shell may not be in working order after it."""
         # A signal that reaches the shell when it is ready already has it throw away the line that it is about to read.
-        self._mend = True
+        self._normalize = True
         # Twice, because the first may come before the shell has read what was typed, so that it is the shell that gets it.
         for _ in range(2):
             if self._process is None or not self._typed_whole:
@@ -277,7 +277,7 @@ class Shell:
     async def _listen(self, process: Process) -> None:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
-                self._hear(await process.receive())
+                self._receive(await process.receive())
                 if self._fence.asked:
                     await self._answer()
                 if self._whole is not None:
@@ -292,7 +292,7 @@ class Shell:
         with suppress(WorkspaceError):
             await self._type(line)
 
-    async def _hear_last_words(self, process: Process) -> None:
+    async def _receive_last_words(self, process: Process) -> None:
         """Read what the shell wrote before it ended. What is left in the background may write for ever."""
         with (
             suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError),
@@ -301,11 +301,11 @@ class Shell:
             while True:
                 with anyio.fail_after(_LAST_WORDS_SECONDS):
                     data = await process.receive()
-                self._hear(data)
+                self._receive(data)
                 if self._whole is not None:
                     await self._whole.keep()
 
-    def _hear(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         for echo in self._echoes:
             data = echo.feed(data)
         before, report, after = self._fence.feed(data)
@@ -315,19 +315,19 @@ class Shell:
             self._screen.whole = None
             if self._whole is not None:
                 self._whole.end()
-            self._mend = self._mend or not report.cooked or any(echo.found for echo in self._echoes)
+            self._normalize = self._normalize or not report.cooked or any(echo.found for echo in self._echoes)
             self._echoes = []
             self._busy = self._ending = False
             self._idle.set()
         self._show(after)
         self.last_output = anyio.current_time()
-        self._tell()
+        self._notify()
 
     def _show(self, data: bytes) -> None:
         watched = self._screen.feed(self._decoder.decode(data))
         if watched:
             self._live.add(watched)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()

@@ -76,7 +76,7 @@ class Terminal:
 async def reconcile(action: TerminalAction, ctx: ToolContext) -> TerminalObservation | None:
     """Report on an action after a crash: the processes of its session that still run, and the path of its output.
 
-    None where it can't be told whether anything runs.
+    None where it cannot be found out whether anything runs.
     """
     left = await find_left("AGENTCORE_TERMINAL", left_mark(ctx.conversation_id, action.session), ctx.workspace)
     if left is None:
@@ -102,7 +102,7 @@ directory. A long output is shown from its beginning and its end, with the path 
 - A command that is silent for {quiet:g} seconds, or is over its timeout, goes on, and the answer says so. An empty command \
 waits for more; is_input types into it (text and Enter, or a key such as C-c). Another command can't run before it has ended; \
 start servers and the like in the background (`server > server.log 2>&1 &`), or in a session of their own.
-- Nobody sits at the terminal: prefer flags that ask nothing (`-y`, `--no-input`); pages are not shown one by one.
+- No person sits at the terminal: prefer flags that ask nothing (`-y`, `--no-input`); pages are not shown one by one.
 - A secret of this conversation is in the environment of a command in which its name stands, as in `curl -H "X-Key: $API_TOKEN"`, and of no \
 other."""
 
