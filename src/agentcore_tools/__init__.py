@@ -1,4 +1,4 @@
-"""Tools for agents that write software: each in a folder of its own, and sets of them for kinds of work."""
+"""Tools for agents that write software, and sets of them for kinds of work."""
 
 from agentcore_tools.apply_patch import ApplyPatchAction as ApplyPatchAction
 from agentcore_tools.apply_patch import ApplyPatchObservation as ApplyPatchObservation

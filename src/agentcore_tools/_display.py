@@ -9,13 +9,11 @@ from pydantic_core import to_json
 from agentcore.display import DiffBlock, MarkdownBlock, code_span
 from agentcore.tools import Action
 
-__all__ = ["added", "file_diff", "heading", "others", "replaced"]
-
 
 def heading(*parts: str) -> tuple[MarkdownBlock, ...]:
     """Return what stands behind the tool's name, if anything does."""
-    said = " ".join(filter(None, parts))
-    return (MarkdownBlock(text=said, place="heading"),) if said else ()
+    text = " ".join(filter(None, parts))
+    return (MarkdownBlock(text=text, place="heading"),) if text else ()
 
 
 def others(action: Action, *shown: str) -> str:

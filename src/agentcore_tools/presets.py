@@ -21,8 +21,6 @@ from agentcore_tools.task_tracker import task_tracker_tool
 from agentcore_tools.terminal import terminal_tool
 from agentcore_tools.write_file import write_file_tool
 
-__all__ = ["FACTORIES", "PLAN_FILE", "coding_tools", "planning_tools", "readonly_tools"]
-
 PLAN_FILE: Final = "PLAN.md"
 """The one file that an agent with `planning_tools` may write."""
 
@@ -43,11 +41,11 @@ FACTORIES: Final[Mapping[str, ToolFactory]] = MappingProxyType(
         "write_file": write_file_tool,
     }
 )
-"""What makes each tool again of what a log has of it, by the name that stands there."""
+"""The factories that make tools again from a log, by the names that are recorded there."""
 
 
 def coding_tools(model: str | None = None) -> tuple[AnyTool, ...]:
-    """Give the tools of an agent that writes software: a terminal, an editor, glob, grep and a task list.
+    """Return the tools of an agent that writes software: a terminal, an editor, glob, grep and a task list.
 
     Args:
         model: The model's name, as in "openai/gpt-5-codex". Models of the GPT-5 and Codex families edit by patches, those of the
@@ -57,13 +55,13 @@ def coding_tools(model: str | None = None) -> tuple[AnyTool, ...]:
 
 
 def readonly_tools() -> tuple[AnyTool, ...]:
-    """Give tools that look and change nothing. There is no terminal among them: it could."""
+    """Return tools that only read. A terminal is not among them, because it could change files."""
     return (read_file_tool(), read_many_tool(), list_files_tool(), glob_tool(), grep_tool())
 
 
 def planning_tools() -> tuple[AnyTool, ...]:
-    """Give the tools of an agent that finds out how to do something, and writes that into PLAN.md and nowhere else."""
-    return (glob_tool(), grep_tool(), file_editor_tool(only=(PLAN_FILE,)))
+    """Return the tools of an agent that makes a plan and may write only PLAN.md."""
+    return (glob_tool(), grep_tool(), file_editor_tool(confine_to=(PLAN_FILE,)))
 
 
 def _editing(model: str) -> tuple[AnyTool, ...]:

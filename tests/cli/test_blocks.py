@@ -23,7 +23,7 @@ from agentcore.events import ActionEvent, ObservationEvent
 from agentcore.messages import TextBlock
 from agentcore.tools import Observation, TextObservation, describe_call, finish_tool
 from agentcore_tools import RunObservation, Task, TaskTrackerObservation, TerminalObservation
-from agentcore_tools.terminal.keys import KEYS, is_key
+from agentcore_tools.terminal.input import KEYS, is_key
 from described import answer_blocks, call_blocks
 
 

@@ -124,8 +124,8 @@ async def test_what_models_put_around_a_patch_is_no_part_of_it(tmp_path: Path, p
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "This is no patch"),
-        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "This is no patch"),
+        ("", "This is not a patch"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "This is not a patch"),
         (framed(""), "changes no file"),
         (framed("f\n"), r"Line 2 of the patch is 'f', but a file begins with"),
         (framed("*** Update File:\n@@\n-a\n"), "needs a path"),

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.errors import AgentcoreError, PathError, ToolError
-from agentcore_tools.files.change import between
-from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.text import Change, NotText, Text
 from opened_tool import open_editor
 
@@ -251,7 +250,7 @@ async def test_a_file_that_is_not_there_is_told_with_those_that_are_like_it(tmp_
         for command in ("view", "str_replace", "insert"):
             with pytest.raises(ToolError, match=r"nothing at .*There is 'readme\.md' in that folder"):
                 await editor(command, path="redme.md", old_str="a", new_str="b", insert_line=0)
-        with pytest.raises(ToolError, match=r"no folder"):
+        with pytest.raises(ToolError, match=r"No such folder"):
             await editor("view", path="nowhere/readme.md")
 
 

@@ -72,19 +72,19 @@ async def test_more_than_the_workspace_is_a_setting(tmp_path: Path) -> None:
     root, other = tmp_path / "root", tmp_path / "other"
     root.mkdir()
     other.mkdir()
-    tool = file_editor_tool(also=[str(other)])
-    assert tool.spec == ToolSpec(name="file_editor", params={"also": [str(other)]})
+    tool = file_editor_tool(extra_roots=[str(other)])
+    assert tool.spec == ToolSpec(name="file_editor", params={"extra_roots": [str(other)]})
     async with open_tool(tool, root) as editor:
         await editor("create", path=f"{other}/f", file_text="x\n")
         with pytest.raises(ToolError, match=r"stays in '.*root' or '.*other'"):
             await editor("view", path=str(tmp_path / "third"))
-    async with open_tool(file_editor_tool(also=["/"]), root) as editor:
+    async with open_tool(file_editor_tool(extra_roots=["/"]), root) as editor:
         assert (await editor("view", path=f"{other}/f")).text == "     1\tx"
 
 
 async def test_an_editor_may_be_allowed_one_file_alone(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("a\n")
-    async with open_tool(file_editor_tool(only=["PLAN.md"]), tmp_path) as editor:
+    async with open_tool(file_editor_tool(confine_to=["PLAN.md"]), tmp_path) as editor:
         assert (await editor("view", path="f")).text == "     1\ta"
         for path in ("f", "docs/PLAN.md", "../PLAN.md", "PLAN.md/x"):
             with pytest.raises(ToolError, match=r"The only file that may be is '.*/PLAN.md'"):

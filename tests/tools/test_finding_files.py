@@ -173,6 +173,13 @@ async def test_folders_that_are_taken_back_in_are_looked_into_and_take_nothing_a
     assert await files_in(tmp_path) == {"a.py", "src/b.py", "src/deep/c.py", "src/logs/y.py"}
 
 
+async def test_a_repository_in_a_repository_has_rules_of_its_own_only(tmp_path: Path) -> None:
+    write(tmp_path, "a.log", "other/.git/HEAD", "other/a.log", "other/b.txt")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "other" / ".gitignore").write_text("*.txt\n")
+    assert await files_in(tmp_path) == {"other/a.log"}
+
+
 async def test_a_folder_that_is_left_out_is_searched_by_who_names_it(tmp_path: Path) -> None:
     write(tmp_path, "build/out/a", "build/out/a.log", "build/out/build/b", "build/out/temp/c")
     (tmp_path / ".gitignore").write_text("/build\n*.log\ntemp/\n")

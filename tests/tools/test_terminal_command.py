@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentcore_tools.terminal.command import count
+from agentcore_tools.terminal.input import count
 
 
 @pytest.mark.parametrize(

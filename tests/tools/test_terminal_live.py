@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import deque
 from pathlib import Path
 
-from agentcore_tools.terminal.live import Live
-from agentcore_tools.terminal.screen import Screen
+from agentcore_tools.terminal.screen import LiveTail, Screen
 from opened_tool import open_terminal
 
 
 def taken(*pieces: str, limit: int = 20) -> str:
-    live = Live(limit)
+    live = LiveTail(limit)
     for piece in pieces:
         live.add(piece)
     return live.take()
 
 
 def test_what_was_written_is_given_once_and_as_it_came() -> None:
-    live = Live()
+    live = LiveTail()
     live.add("one\r\n\x1b[31mtw\0o")
     assert live.take() == "one\r\n\x1b[31mtwo"
     assert live.take() == ""

@@ -13,7 +13,7 @@ import pytest
 from agentcore.errors import ToolError
 from agentcore.stuck import STILL_RUNNING
 from agentcore_tools.terminal import shell
-from agentcore_tools.terminal.script import answer_line
+from agentcore_tools.terminal.protocol import ack_line
 from opened_tool import Terminal, line_in, open_terminal
 
 
@@ -186,9 +186,9 @@ async def test_input_that_was_under_way_when_its_command_ended_is_thrown_away(
 ) -> None:
     # The moment in which the shell has said that the command is over, and nobody has heard it yet.
     def late(nonce: int) -> bytes:
-        return b"touch typed\ntouch typed; half a " + answer_line(nonce)
+        return b"touch typed\ntouch typed; half a " + ack_line(nonce)
 
-    monkeypatch.setattr(shell, "answer_line", late)
+    monkeypatch.setattr(shell, "ack_line", late)
     async with open_terminal(tmp_path, quiet=0.2) as terminal:
         for _ in range(3):
             told = await terminal("echo one; (exit 4)", timeout=60)
@@ -206,7 +206,7 @@ async def test_a_shell_that_hears_something_else_than_an_answer_goes_on(
     codes: list[int | None] = []
 
     def another(nonce: int) -> bytes:
-        return answers.pop() if answers else answer_line(nonce)
+        return answers.pop() if answers else ack_line(nonce)
 
     async def do_three(terminal: Terminal) -> None:
         for number in range(3):
@@ -219,7 +219,7 @@ async def test_a_shell_that_hears_something_else_than_an_answer_goes_on(
         terminals = [await opened.enter_async_context(open_terminal(tmp_path)) for _ in answers]
         for terminal in terminals:
             await terminal("true")
-        monkeypatch.setattr(shell, "answer_line", another)
+        monkeypatch.setattr(shell, "ack_line", another)
         async with anyio.create_task_group() as tasks:
             for terminal in terminals:
                 tasks.start_soon(do_three, terminal)

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore_tools._output.kept import Kept, find_gap, said
-from agentcore_tools.terminal.echo import Echo
-from agentcore_tools.terminal.fence import Fence, Report, new_nonce
+from agentcore_tools._output import HeadAndTail, find_gap, mark_gaps
+from agentcore_tools.terminal.protocol import Echo, Report, ReportParser, new_nonce
 from agentcore_tools.terminal.screen import Screen
 
 
@@ -153,13 +152,13 @@ def test_nothing_that_is_written_breaks_it(written: str, model_accepts: list[int
 
 @pytest.mark.parametrize("line", ["y" * 79 + "\n", "y\n", "x" * 3000])
 def test_any_amount_is_kept_in_bounded_memory_with_its_beginning_and_its_end(line: str) -> None:
-    kept = Kept(100_000)
+    kept = HeadAndTail(100_000)
     kept.add("the beginning\n")
     count = 2_000_000 // len(line)
     for _ in range(count):
         kept.add(line)
     kept.add("the end\n")
-    text = said(kept.take())
+    text = mark_gaps(kept.take())
     assert len(text) < 100_000 + 2 * len(line) + 200
     assert text.startswith("the beginning\n")
     assert text.endswith("the end\n")
@@ -168,16 +167,16 @@ def test_any_amount_is_kept_in_bounded_memory_with_its_beginning_and_its_end(lin
 
 
 def test_the_number_of_characters_that_were_not_kept_is_right() -> None:
-    kept = Kept(10)
+    kept = HeadAndTail(10)
     for number in range(100):
         kept.add(f"{number:02d}\n")
     text = kept.take()
     assert find_gap(text) == (6, len(text) - 6, 288, 96)
-    assert said(text) == "00\n01\n[288 characters (96 line ends) were not kept]\n98\n99\n"
+    assert mark_gaps(text) == "00\n01\n[288 characters (96 line ends) were not kept]\n98\n99\n"
 
 
 def test_of_several_gaps_all_that_is_between_them_is_left_out() -> None:
-    kept = Kept(10)
+    kept = HeadAndTail(10)
     texts: list[str] = []
     for _ in range(2):
         for number in range(100):
@@ -194,7 +193,7 @@ def test_the_report_is_found_in_any_pieces(before: bytes, after: bytes, data: st
     nonce = new_nonce()
     stream = before + b"\x1b]7717;%d;42\x1f/some where\x1f/bin/python\x07\r\n" % nonce + after
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
-    fence = Fence()
+    fence = ReportParser()
     fence.expect(nonce)
     reports: list[Report] = []
     out, rest = b"", b""

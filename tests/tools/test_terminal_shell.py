@@ -19,14 +19,6 @@ async def test_directory_variables_functions_and_aliases_stay(tmp_path: Path) ->
         assert told.cwd == f"{tmp_path}/sub"
 
 
-async def test_the_exit_code_is_that_of_the_last_command_and_the_next_one_can_ask_for_it(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        failed = await terminal("echo before; (exit 7)")
-        assert (failed.exit_code, failed.is_error, failed.text) == (7, True, "before\n")
-        assert (await terminal("echo $?")).text == "7\n"
-        assert (await terminal("echo $?")).text == "0\n"
-
-
 async def test_the_answer_says_exit_code_directory_and_python(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         python = tmp_path / "bin" / "python"
@@ -51,53 +43,46 @@ async def test_that_there_were_several_commands_is_told_with_the_end_of_the_last
         assert (await terminal("echo one")).commands == 1
 
 
-async def test_only_the_command_s_own_output_is_told(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        assert (await terminal("printf a")).text == "a"
-        assert (await terminal("printf '%s' \"$-\" | tr -d 'a-gj-lo-zA-Z'")).text == "him"
-        assert (await terminal("true")).text == ""
-        assert (await terminal("echo b >&2; echo c")).text == "b\nc\n"
-
-
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about the shell, not about event loops
-@pytest.mark.parametrize(
-    ("command", "text"),
-    [
-        ("for i in 1 2; do\n  echo $i\ndone", "1\n2\n"),
-        ("cat <<X\na $((1+1))\n  b\nX\necho c", "a 2\n  b\nc\n"),
-        ("cat <<'X'\n$a\\n'\nX", "$a\\n'\n"),
-        ("echo one \\\n  two", "one two\n"),
-        ("echo 'a\nb'; echo \"c\n\nd\"", "a\nb\nc\n\nd\n"),
-        ("f() {\n  echo in f\n}\nf", "in f\n"),
-        ('echo "a!b" !! !x', "a!b !! !x\n"),
-        ("echo 'grün 你好 🙂'", "grün 你好 🙂\n"),
-        ("printf '%s' $'\\t|\\x01|' | od -An -c | tr -s ' '", " \\t | 001 |\n"),
-        ("printf '%s' '\x01\x03\x04\x0f\x15\x16\x1a\x7f' | od -An -tx1", " 01 03 04 0f 15 16 1a 7f\n"),
-        ("# a comment", ""),
-        ("echo a; # a comment", "a\n"),
-        ("-n", None),
-        ("echo `echo \\`echo nested\\`` '$x' \"\\$y\" \\\\", "nested $x $y \\\n"),
-        ("echo {a,b}{1..3}; [[ abc == a* ]] && echo matches", "a1 a2 a3 b1 b2 b3\nmatches\n"),
-    ],
+# Each is run in the same shell, and the command after it works as if nothing had been before it. Of a text that is None, bash's
+# own words, there is some.
+TABLE: tuple[tuple[str, str | None, int], ...] = (
+    ("for i in 1 2; do\n  echo $i\ndone", "1\n2\n", 0),
+    ("cat <<X\na $((1+1))\n  b\nX\necho c", "a 2\n  b\nc\n", 0),
+    ("cat <<'X'\n$a\\n'\nX", "$a\\n'\n", 0),
+    ("echo one \\\n  two", "one two\n", 0),
+    ("echo 'a\nb'; echo \"c\n\nd\"", "a\nb\nc\n\nd\n", 0),
+    ("f() {\n  echo in f\n}\nf", "in f\n", 0),
+    ('echo "a!b" !! !x', "a!b !! !x\n", 0),
+    ("echo 'grün 你好 🙂'", "grün 你好 🙂\n", 0),
+    ("printf '%s' $'\\t|\\x01|' | od -An -c | tr -s ' '", " \\t | 001 |\n", 0),
+    ("printf '%s' '\x01\x03\x04\x0f\x15\x16\x1a\x7f' | od -An -tx1", " 01 03 04 0f 15 16 1a 7f\n", 0),
+    ("# a comment", "", 0),
+    ("echo a; # a comment", "a\n", 0),
+    ("echo `echo \\`echo nested\\`` '$x' \"\\$y\" \\\\", "nested $x $y \\\n", 0),
+    ("echo {a,b}{1..3}; [[ abc == a* ]] && echo matches", "a1 a2 a3 b1 b2 b3\nmatches\n", 0),
+    ("printf a", "a", 0),
+    ("printf '%s' \"$-\" | tr -d 'a-gj-lo-zA-Z'", "him", 0),
+    ("true", "", 0),
+    ("echo b >&2; echo c", "b\nc\n", 0),
+    ("echo before; (exit 7)", "before\n", 7),
+    ("-n", None, 127),
+    ("if true", None, 2),
+    ("echo 'never closed", None, 2),
+    ('echo "$(', None, 1),
+    ("echo )", None, 2),
+    ("{", None, 2),
+    ("cat <<X\nnever closed", None, 0),
 )
-async def test_a_command_means_what_it_means_to_bash(tmp_path: Path, command: str, text: str | None) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal(command)
-        if text is None:
-            assert told.exit_code == 127
-        else:
-            assert (told.text, told.exit_code) == (text, 0)
 
 
-@pytest.mark.parametrize(
-    "command", ["if true", "echo 'never closed", 'echo "$(', "cat <<X\nnever closed", "echo )", "{"]
-)
-async def test_what_is_incomplete_ends_at_once_and_harms_nothing(tmp_path: Path, command: str) -> None:
+async def test_a_command_means_what_it_means_to_bash_and_the_next_one_works(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
-        told = await terminal(command)
-        assert not told.running
-        assert told.text
-        assert (await terminal("echo fine")).text == "fine\n"
+        for command, text, code in TABLE:
+            told = await terminal(command)
+            assert (told.exit_code, told.is_error, told.running) == (code, code != 0, False), command
+            assert told.text if text is None else told.text == text, command
+            assert (await terminal("echo $?")).text == f"{code}\n", command
+            assert (await terminal("echo fine")).text == "fine\n", command
 
 
 async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:

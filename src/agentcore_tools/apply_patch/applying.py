@@ -5,27 +5,34 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, final
+from typing import Final, Literal, final
 
 import anyio
 from anyio.lowlevel import checkpoint
 
+from agentcore._value import Value
 from agentcore.errors import PathError, ToolError, WorkspaceError
 from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile
 from agentcore_tools.apply_patch.matching import Misfit, changes_of
-from agentcore_tools.apply_patch.observation import PatchedFile
-from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.change import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
 from agentcore_tools.files.text import Change, NotText, Text, encoded
-
-__all__ = ["Planned", "apply", "plan"]
 
 _RESTORE_SECONDS: Final = 30
 
 
+class PatchedFile(Value):
+    """The outcome for one file."""
+
+    path: str
+    """The absolute path; of a file that was moved where it was."""
+    outcome: Literal["created", "changed", "moved", "removed"]
+    moved_to: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What is to become of one file."""
+    """The planned outcome for one file."""
 
     file: PatchedFile
     before: bytes | None
@@ -39,7 +46,7 @@ async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
     """Find out what is to become of each file, and write nothing.
 
     Raises:
-        ToolError: a part of the patch can't be applied; it tells all that can't.
+        ToolError: a part of the patch can't be applied; the message lists all such parts.
     """
     planned: list[Planned] = []
     problems: list[str] = []
@@ -203,7 +210,7 @@ class _Writing:
             raise ToolError(f"The patch was not applied: {result.stderr.strip()}")
 
     async def restore(self, error: BaseException) -> None:
-        """Take it all back, the newest first; what could not be is told by a note."""
+        """Take it all back, the newest first; a note lists what could not be restored."""
         with anyio.move_on_after(_RESTORE_SECONDS, shield=True):
             await checkpoint()
             while self._undo:

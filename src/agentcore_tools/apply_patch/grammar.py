@@ -12,8 +12,6 @@ from typing import Final, NamedTuple
 
 from agentcore.errors import ToolError
 
-__all__ = ["AddFile", "DeleteFile", "FilePatch", "Hunk", "UpdateFile", "read_patch"]
-
 _BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
 _END_OF_FILE: Final = "*** End of File"
@@ -32,7 +30,7 @@ class Hunk(NamedTuple):
     lines: tuple[tuple[str, str], ...]
     """A blank, `-` or `+`, and the line."""
     at_end: bool = False
-    """Whether it is at the end of the file."""
+    """True if it is at the end of the file."""
 
     @property
     def old(self) -> list[str]:
@@ -122,7 +120,7 @@ def _body(patch: str) -> _Lines:
         begin = next((number - 1 for number, line in enumerate(lines) if _HEADER.match(line)), None)
         if begin is None:
             raise ToolError(
-                f"This is no patch: it begins with a line '{_BEGIN}' and ends with a line '{_END}'. What comes between are "
+                f"This is not a patch: a patch begins with a line '{_BEGIN}' and ends with a line '{_END}'. What comes between are "
                 "'*** Add File: path' with '+' lines, '*** Delete File: path', or '*** Update File: path' with hunks."
             )
     # The last one: a line like it may be one that stays.
@@ -223,12 +221,12 @@ def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
 
 
 def _anchor(line: str) -> str:
-    """Give the line of the file that an `@@` line names; ranges, as other diffs have them, name none."""
-    said = line[2:]
-    if (ranges := re.match(r"\s*-\d+(,\d+)? \+\d+(,\d+)?\s*@@", said)) is not None:
-        said = said[ranges.end() :]
-    said = said.removesuffix("@@") if said.rstrip() == "@@" else said
-    return said.removeprefix(" ").rstrip()
+    """Return the line of the file that an `@@` line names. Ranges, as other diffs have them, name none."""
+    anchor = line[2:]
+    if (ranges := re.match(r"\s*-\d+(,\d+)? \+\d+(,\d+)?\s*@@", anchor)) is not None:
+        anchor = anchor[ranges.end() :]
+    anchor = anchor.removesuffix("@@") if anchor.rstrip() == "@@" else anchor
+    return anchor.removeprefix(" ").rstrip()
 
 
 def _refuse_twice(files: Sequence[FilePatch]) -> None:

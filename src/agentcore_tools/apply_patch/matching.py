@@ -9,8 +9,6 @@ from typing import Final
 from agentcore_tools.apply_patch.grammar import Hunk
 from agentcore_tools.files.text import Change, Text
 
-__all__ = ["Misfit", "changes_of"]
-
 _SHOWN: Final = 12
 _MOST_COMPARED: Final = 20_000
 
@@ -39,7 +37,7 @@ class _Target:
         self._compared: dict[int, list[str]] = {0: self.lines}
 
     def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
-        """Give where the lines are from some line on, or None. At the end, if they have to be there."""
+        """Return the place of the lines at or after `start`, or None. With `at_end` they must be the last lines."""
         for way, compared in enumerate(_WAYS):
             if way not in self._compared:
                 self._compared[way] = [compared(line) for line in self.lines]
@@ -56,7 +54,7 @@ class _Target:
 
 
 def changes_of(text: Text, hunks: Sequence[Hunk]) -> list[Change]:
-    """Give what the hunks change, in order.
+    """Return the changes of the hunks, in order.
 
     Raises:
         Misfit: one of them, or more, have no place.
@@ -120,7 +118,7 @@ def _place(target: _Target, hunk: Hunk, at: int) -> int:
 
 
 def _changes(text: Text, starts: Sequence[int], hunk: Hunk, place: int) -> Iterator[Change]:
-    """Give a change for each stretch of lines that go or come. What stays is not touched, whatever the patch has for it."""
+    """Return a change for each stretch of removed or added lines. Lines that stay are never rewritten."""
     normal = text.normal
     line = place
     removed, added = 0, list[str]()
@@ -153,7 +151,7 @@ def _change(normal: str, starts: Sequence[int], line: int, removed: int, added: 
 
 
 def _starts(text: Text) -> list[int]:
-    """Give where each line begins, and where the text ends."""
+    """Return the beginning of each line, and the end of the text."""
     starts = [0]
     for line in text.lines:
         starts.append(min(starts[-1] + len(line) + 1, len(text.normal)))
@@ -187,8 +185,8 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
         ),
         None,
     )
-    told = (
+    detail = (
         "" if differ is None else f" The first line that differs is {wanted[differ]!r}; there stands {shown[differ]!r}."
     )
     text = "\n".join(f"{place + number + 1:6d}\t{line}" for number, line in enumerate(shown))
-    return f" The nearest to it is:\n{text}\n {told}".rstrip()
+    return f" The nearest to it is:\n{text}\n {detail}".rstrip()

@@ -2,22 +2,72 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final, final
 
-from agentcore.errors import ToolError, WorkspaceError
-from agentcore.tools import Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools.apply_patch.action import ApplyPatchAction
-from agentcore_tools.apply_patch.applying import Planned, apply, plan
-from agentcore_tools.apply_patch.display import show_answer, show_call
-from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
-from agentcore_tools.apply_patch.observation import ApplyPatchObservation
-from agentcore_tools.files.diff import CUT
-from agentcore_tools.files.files import Files
-from agentcore_tools.files.opening import opening
-from agentcore_tools.files.reach import Reach
+from pydantic import JsonValue
 
-__all__ = ["apply_patch_tool"]
+from agentcore.display import DiffBlock, DisplayBlock, code_span
+from agentcore.errors import ToolError, WorkspaceError
+from agentcore.messages import ResultBlock
+from agentcore.tools import Action, Arguments, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore_tools._display import file_diff, heading
+from agentcore_tools.apply_patch.applying import PatchedFile, Planned, apply, plan
+from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
+from agentcore_tools.files.allowed_paths import AllowedPaths
+from agentcore_tools.files.change import CUT
+from agentcore_tools.files.files import Files, opening
+
+
+class ApplyPatchAction(Action):
+    """A patch."""
+
+    patch: str
+    """The whole patch, from `*** Begin Patch` to `*** End Patch`."""
+
+
+class ApplyPatchObservation(Observation):
+    """All of the patch was applied."""
+
+    text: str
+    """The text for the model."""
+    files: tuple[PatchedFile, ...]
+    """In the order of the patch."""
+    diff: str
+    """The change as a unified diff of all files. Of a file with a long one it is cut."""
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        return (self.text,)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Return the changes; the text is in the content already."""
+        return self.model_dump(mode="json", exclude={"text"})
+
+
+# Not by the grammar: of a patch that is refused a person sees, too, which files it was about.
+_FILES: Final = re.compile(r"^\*\*\* (Add File|Delete File|Update File|Move to): (.+)$", re.MULTILINE)
+_VERBS: Final = {"Add File": "add ", "Delete File": "delete "}
+_MOST_FILES: Final = 6
+
+
+def show_call(action: ApplyPatchAction) -> Sequence[DisplayBlock]:
+    """Show which files are to change, and the patch."""
+    files: list[str] = []
+    for what, path in _FILES.findall(action.patch):
+        name = code_span(path.strip())
+        if what == "Move to" and files:
+            files[-1] = f"{files[-1]} -> {name}"
+        else:
+            files.append(f"{_VERBS.get(what, '')}{name}")
+    more = f"and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
+    return (*heading(", ".join(files[:_MOST_FILES]), more), DiffBlock(diff=action.patch))
+
+
+def show_answer(_action: ApplyPatchAction, observation: ApplyPatchObservation) -> Sequence[DisplayBlock]:
+    """Show the changes as they came out."""
+    return file_diff(None, observation.diff)
+
 
 _DESCRIPTION: Final = """\
 Change files by a patch. All of it is applied, or nothing. It looks so:
@@ -42,25 +92,25 @@ such as the head of the class or function, say which; several '@@' lines lead fr
 _OTHER_NAMES: Final = ("input", "patch_text", "diff", "content", "command")
 
 
-def apply_patch_tool(also: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPatchObservation]:
+def apply_patch_tool(extra_roots: Sequence[str] = ()) -> Tool[ApplyPatchAction, ApplyPatchObservation]:
     """Make the tool with which an agent changes several files at once.
 
     Args:
-        also: Folders outside of the workspace's in which it may do so, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="apply_patch",
         description=_DESCRIPTION,
         action=ApplyPatchAction,
-        open=opening(_Patcher, reach),
+        open=opening(_Patcher, allowed),
         annotations=ToolAnnotations(title="Apply a patch", open_world=False),
         resources=_resources,
         aliases=("applypatch", "patch"),
-        normalize=_mend,
+        normalize=_normalize,
         display_call=show_call,
         display_answer=show_answer,
-        spec=ToolSpec(name="apply_patch", params=reach.params),
+        spec=ToolSpec(name="apply_patch", params=allowed.params),
     )
 
 
@@ -75,7 +125,7 @@ def _resources(action: ApplyPatchAction, root: str) -> tuple[Resource, ...]:
     return tuple(Resource.file(path, "write", root=root) for path in paths if path is not None)
 
 
-def _mend(arguments: Arguments) -> Arguments:
+def _normalize(arguments: Arguments) -> Arguments:
     if "patch" in arguments:
         return arguments
     name = next((name for name in _OTHER_NAMES if name in arguments), None)
@@ -98,14 +148,14 @@ class _Patcher:
             await apply(self._files, planned)
         except (ToolError, WorkspaceError) as error:
             notes: Sequence[str] = getattr(error, "__notes__", ())
-            told = " ".join(notes) if notes else "All files are as they were."
-            raise ToolError(f"{error} {told}") from error
-        text = "\n".join(["The patch was applied:", *map(self._said, planned)])
+            state = " ".join(notes) if notes else "All files are as they were."
+            raise ToolError(f"{error} {state}") from error
+        text = "\n".join(["The patch was applied:", *map(self._summary, planned)])
         return ApplyPatchObservation(
             text=text, files=tuple(each.file for each in planned), diff="".join(each.diff for each in planned)
         )
 
-    def _said(self, planned: Planned) -> str:
+    def _summary(self, planned: Planned) -> str:
         file, root = planned.file, f"{self._files.workspace.root}/"
         to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
         if planned.diff.endswith(CUT):

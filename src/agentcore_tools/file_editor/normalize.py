@@ -1,12 +1,10 @@
-"""What models call the file editor, and how they write its arguments."""
+"""Other names by which models call the file editor, and other spellings of its arguments."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from agentcore.tools import Alias, Arguments
-
-__all__ = ["ALIASES", "normalize"]
 
 _OTHER_NAMES: Final = {
     "file_path": "path",
@@ -33,23 +31,27 @@ _OTHER_COMMANDS: Final = {
 
 
 def normalize(arguments: Arguments) -> Arguments:
-    """Give the arguments their names, and infer the command that they are for."""
-    mended: Arguments = {}
+    """Rename the arguments, and infer a missing command."""
+    normalized: Arguments = {}
     for name, value in arguments.items():
         meant = _OTHER_NAMES.get(name, name)
-        mended[name if meant in arguments or meant in mended else meant] = value
-    command = mended.get("command")
+        normalized[name if meant in arguments or meant in normalized else meant] = value
+    command = normalized.get("command")
     if isinstance(command, str):
-        mended["command"] = _OTHER_COMMANDS.get(command, command)
+        normalized["command"] = _OTHER_COMMANDS.get(command, command)
     elif command is None:
-        mended["command"] = _inferred(mended)
-    if mended["command"] == "insert" and mended.get("new_str") is None and isinstance(mended.get("file_text"), str):
-        mended["new_str"] = mended.pop("file_text")
-    return mended
+        normalized["command"] = _inferred(normalized)
+    if (
+        normalized["command"] == "insert"
+        and normalized.get("new_str") is None
+        and isinstance(normalized.get("file_text"), str)
+    ):
+        normalized["new_str"] = normalized.pop("file_text")
+    return normalized
 
 
 def _inferred(arguments: Arguments) -> str:
-    """Say what a call without a command must have meant, from what it gives."""
+    """Infer the command of a call from its other arguments."""
     given = {name for name, value in arguments.items() if value is not None}
     if "old_str" in given:
         return "str_replace"

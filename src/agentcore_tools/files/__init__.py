@@ -1,1 +1,1 @@
-"""What the tools for files have in common: where they may go, how they read, change and show, and what they remember."""
+"""Shared parts of the tools for files: allowed paths, reading, changing, showing, and the memory of what was seen."""

@@ -1,22 +1,20 @@
-"""The workspace's files, as the tools of one conversation look at them and change them."""
+"""The workspace's files, as the tools of one conversation read and change them."""
 
 from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeVar, final
 
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
 from agentcore.workspace.threads import Threads
-from agentcore_tools.files.change import between
-from agentcore_tools.files.diff import unified_diff
+from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
+from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.memory import Memory, Seen, memory_of
-from agentcore_tools.files.reach import Border, Reach
 from agentcore_tools.files.text import NotText, Text
-
-__all__ = ["Files", "open_files", "text_of", "worked"]
 
 _LARGEST: Final = 10 * 1024 * 1024
 # From so many bytes on, reading and changing a text takes long enough to be done in a thread.
@@ -27,22 +25,22 @@ _LONGEST_NEWS: Final = 10_000
 ResultT = TypeVar("ResultT")
 
 
-def open_files(workspace: Workspace, conversation_id: str, reach: Reach) -> Files:
-    """Give the files of a conversation to one of its tools. What is remembered of them all its open tools share."""
-    return Files(memory_of(workspace, conversation_id), Border(workspace, conversation_id, reach))
+def open_files(workspace: Workspace, conversation_id: str, allowed: AllowedPaths) -> Files:
+    """Return the files of a conversation for one of its tools. All open tools of the conversation share one memory."""
+    return Files(memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed))
 
 
 @final
 class Files:
-    """Reads and writes, within the reach of one tool."""
+    """Reads and writes the files that one tool may use."""
 
-    def __init__(self, memory: Memory, border: Border) -> None:
+    def __init__(self, memory: Memory, border: PathGuard) -> None:
         self.workspace = memory.workspace
         self.memory = memory
         self._border = border
 
     async def to_read(self, path: str) -> str:
-        """Give the absolute path of what may be read.
+        """Return the absolute path of a file that may be read.
 
         Raises:
             ToolError: it may not be.
@@ -50,7 +48,7 @@ class Files:
         return await self._border.pass_(path, writing=False)
 
     async def to_write(self, path: str) -> str:
-        """Give the absolute path of what may be written.
+        """Return the absolute path of a file that may be written.
 
         Raises:
             ToolError: it may not be.
@@ -58,7 +56,7 @@ class Files:
         return await self._border.pass_(path, writing=True)
 
     async def followed(self, paths: Sequence[str]) -> list[str]:
-        """Give where absolute paths lead, links followed.
+        """Return absolute paths with links followed.
 
         Raises:
             ToolError: one leads nowhere.
@@ -66,7 +64,7 @@ class Files:
         return await self._border.followed(paths)
 
     async def read(self, path: str) -> bytes:
-        """Give what a file holds.
+        """Return the content of a file.
 
         Raises:
             ToolError: there is none.
@@ -124,21 +122,21 @@ class Files:
         self.memory.forget(path)
 
     async def _news(self, path: str, seen: Seen, data: bytes) -> str:
-        told = f"{path!r} is not as you saw it last: a command or somebody else changed it. Nothing was written."
+        message = f"{path!r} is not as you saw it last: a command or another program or person changed it. Nothing was written."
         then = seen.data
         diff = None if then is None else await worked(data, lambda: _diff(then, data, path))
         if diff is None or len(diff) > _LONGEST_NEWS:
-            return f"{told} View it before you change it."
+            return f"{message} View it before you change it."
         self.memory.saw(path, data)
-        return f"{told} This is what changed; now that you know, the next call goes through:\n{diff}"
+        return f"{message} This is what changed; now that you know, the next call goes through:\n{diff}"
 
     async def _like(self, path: str) -> str:
-        """Say what there is with a name like that."""
+        """Return a sentence about files with similar names."""
         folder, name = posixpath.split(path)
         try:
             names = [entry.name for entry in await self.workspace.list(folder)]
         except PathError:
-            return f" There is no folder {folder!r}, either."
+            return f" No such folder: {folder!r}."
         found = difflib.get_close_matches(name, names[:10_000], n=3)
         return f" There is {', '.join(map(repr, found))} in that folder." if found else ""
 
@@ -168,3 +166,18 @@ def _diff(old: bytes, new: bytes, path: str) -> str | None:
     except NotText:
         return None
     return unified_diff(before, [between(before, after)], path)
+
+
+ExecutorT = TypeVar("ExecutorT")
+
+
+def opening(
+    executor: Callable[[Files], ExecutorT], allowed: AllowedPaths
+) -> Callable[[Workspace, str], AbstractAsyncContextManager[ExecutorT]]:
+    """Return the `open` of a tool: it makes an executor with the conversation's files."""
+
+    @asynccontextmanager
+    async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[ExecutorT]:
+        yield executor(open_files(workspace, conversation_id, allowed))
+
+    return opened

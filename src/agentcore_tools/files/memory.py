@@ -1,16 +1,66 @@
-"""What the tools of one conversation know of files: how they last saw them, and what they were before they were edited."""
+"""The files that the tools of one conversation have seen, and the edits that can be undone."""
 
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Final, NamedTuple, final
 from weakref import WeakValueDictionary
 
 from agentcore.workspace import Workspace
-from agentcore_tools.files.undo import History
 
-__all__ = ["Memory", "Seen", "memory_of"]
+_MOST_EDITS: Final = 10
+_MOST_UNDO_BYTES: Final = 32 * 1024 * 1024
+
+
+class Before(NamedTuple):
+    """The content before an edit, and a digest of the content after it."""
+
+    data: bytes | None
+    """The file's content; None where there was no file."""
+    left: bytes
+    """A digest of the content after the edit."""
+
+    def is_as_left(self, data: bytes) -> bool:
+        """Return True if this is the content after the edit: nothing changed it since."""
+        return _digest(data) == self.left
+
+
+@final
+class History:
+    """The last edits of each file; when they take too much room, those of the file that was left alone longest go first."""
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[str, deque[Before]] = OrderedDict()
+        self._bytes = 0
+
+    def add(self, path: str, before: bytes | None, after: bytes) -> None:
+        """Remember an edit."""
+        edits = self._files.setdefault(path, deque())
+        self._files.move_to_end(path)
+        edits.append(Before(before, _digest(after)))
+        self._bytes += len(before or b"")
+        while len(edits) > _MOST_EDITS:
+            self._drop_oldest(path)
+        while self._bytes > _MOST_UNDO_BYTES:
+            self._drop_oldest(next(iter(self._files)))
+
+    def last(self, path: str) -> Before | None:
+        """Return the last edit of a file."""
+        edits = self._files.get(path)
+        return edits[-1] if edits else None
+
+    def forget_last(self, path: str) -> None:
+        """Forget the last edit of a file: it was undone."""
+        self._bytes -= len(self._files[path].pop().data or b"")
+        if not self._files[path]:
+            del self._files[path]
+
+    def _drop_oldest(self, path: str) -> None:
+        self._bytes -= len(self._files[path].popleft().data or b"")
+        if not self._files[path]:
+            del self._files[path]
+
 
 _MOST_FILES: Final = 2_000
 _MOST_BYTES: Final = 16 * 1024 * 1024
@@ -52,7 +102,7 @@ class Memory:
             self._bytes -= len(seen.data or b"")
 
     def changed_since(self, path: str, data: bytes) -> Seen | None:
-        """Give how a file was seen, where it was seen otherwise than it is. Of an unknown file nothing is said."""
+        """Return the last sight of a file if the file has changed since; None also for a file that was never seen."""
         seen = self._seen.get(path)
         return None if seen is None or seen.digest == _digest(data) else seen
 
@@ -70,7 +120,7 @@ _OPEN: Final[WeakValueDictionary[tuple[int, str], Memory]] = WeakValueDictionary
 
 
 def memory_of(workspace: Workspace, conversation_id: str) -> Memory:
-    """Give the memory of a conversation in a workspace; a new one where none of its tools is open."""
+    """Return the memory of a conversation in a workspace: a new one if none of its tools is open."""
     key = (id(workspace), conversation_id)
     memory = _OPEN.get(key)
     if memory is None:

@@ -9,8 +9,6 @@ from typing import Final, NamedTuple, Self, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["Change", "NotText", "Text", "encoded", "with_line_feeds"]
-
 # The longer first: the one for UTF-32 begins like the one for UTF-16.
 _MARKS: Final = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -31,7 +29,7 @@ class Change(NamedTuple):
 
 
 class NotText(Exception):
-    """These bytes are no text."""
+    """These bytes are not text."""
 
 
 @final
@@ -73,7 +71,7 @@ class Text:
         controls = sum(1 for byte in beginning if byte < 0x20 and byte not in _TEXT_CONTROLS)
         if controls * 20 > len(beginning):
             raise NotText
-        # All bytes mean something in Latin-1, so that nothing is lost where nobody knows what was meant.
+        # All bytes mean something in Latin-1, so that nothing is lost where the encoding is not known.
         text = _decoded(data, "cp1252")
         return cls(data.decode("latin-1"), "latin-1") if text is None else cls(text, "cp1252")
 
@@ -86,7 +84,7 @@ class Text:
         return lines
 
     def encode(self) -> bytes:
-        """Give the file's bytes."""
+        """Return the file's bytes."""
         return self._mark + self._raw.encode(self.encoding)
 
     def replaced(self, changes: Sequence[Change]) -> Text:
@@ -118,12 +116,12 @@ class Text:
             ) from error
 
     def _in_raw(self, place: int) -> int:
-        """Give the place in the file's text that a place in the normal text is; each pair before it counts one more."""
+        """Return the place in the file's text for a place in the normal text: each pair before it counts one more."""
         return place + bisect_left(self._pairs, place)
 
 
 def encoded(text: str) -> bytes:
-    """Give the bytes of a new file.
+    """Return the bytes of a new file.
 
     Raises:
         ToolError: they would be no text.
@@ -140,7 +138,7 @@ def with_line_feeds(text: str) -> str:
 def _refuse_nul(new: str) -> None:
     if "\0" in new:
         raise ToolError(
-            "There is a NUL character in the new text, and a file that has one is no text any more. Write such a file with a "
+            "There is a NUL character in the new text, and a file that has one is not text any more. Write such a file with a "
             "command, such as printf."
         )
 

@@ -1,16 +1,17 @@
-"""How files and folders are shown to a model."""
+"""Showing files and folders to a model: text with line numbers, pictures and PDF documents."""
 
 from __future__ import annotations
 
+import posixpath
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Final
 
 from agentcore.errors import PathError, ToolError
-from agentcore.tools import OUTPUT_LIMIT
+from agentcore.messages import DocumentBlock, ImageBlock
+from agentcore.tools import OUTPUT_LIMIT, Medium, ToolContext
 from agentcore.workspace import Entry, Workspace
 from agentcore_tools.files.text import Change, Text
-
-__all__ = ["around", "numbered", "shown_change", "shown_folder", "view"]
 
 _LIMIT: Final = OUTPUT_LIMIT - 2_000
 _AROUND: Final = 4
@@ -66,7 +67,7 @@ def numbered(lines: Sequence[str], first: int) -> str:
 
 
 def _fitting(rows: Sequence[str]) -> int:
-    """Say how many rows fit in half of the room."""
+    """Return the number of rows that fit in half of the room."""
     room = _LIMIT // 2
     for count, row in enumerate(rows):
         room -= len(row) + 1
@@ -114,3 +115,47 @@ async def _inside(workspace: Workspace, path: str, name: str) -> tuple[list[str]
 
 def _row(folder: str, entry: Entry) -> str:
     return folder + entry.name + {"dir": "/", "link": "@"}.get(entry.kind, "")
+
+
+_PICTURES: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_PDF: Final = "application/pdf"
+# What Anthropic takes of a picture as base64 text; others take more.
+_LARGEST_PICTURE: Final = 5 * 1024 * 1024 * 3 // 4
+
+
+def medium_of(data: bytes) -> str | None:
+    """Return the media type of a picture or a PDF; None for anything else."""
+    if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+        return "image/webp"
+    if data.startswith(b"%PDF-"):
+        return _PDF
+    return next((media_type for beginning, media_type in _PICTURES if data.startswith(beginning)), None)
+
+
+async def shown_medium(data: bytes, media_type: str, path: str, ctx: ToolContext) -> ImageBlock | DocumentBlock:
+    """Make what a model is shown of a picture or a PDF.
+
+    Raises:
+        ToolError: the model can't look at such, or it is too large. Sending it would break the conversation.
+    """
+    medium: Medium = "pdf" if media_type == _PDF else "image"
+    if await ctx.model_accepts(medium) is False:
+        what, advice = ("a PDF", "pdftotext") if medium == "pdf" else ("a picture", "file, identify or exiftool")
+        raise ToolError(
+            f"{path!r} is {what} ({media_type}, {len(data):,} bytes), which the model that you are can't look at. "
+            f"Find out about it with commands, such as {advice}."
+        )
+    if medium == "image" and len(data) > _LARGEST_PICTURE:
+        raise ToolError(
+            f"{path!r} is a picture of {len(data):,} bytes, and at most {_LARGEST_PICTURE:,} can be shown. "
+            "Make a smaller copy (with `convert -resize`, say) and view that."
+        )
+    text = b64encode(data).decode()
+    if medium == "pdf":
+        return DocumentBlock(data=text, media_type=media_type, name=posixpath.basename(path))
+    return ImageBlock(data=text, media_type=media_type)

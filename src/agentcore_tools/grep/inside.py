@@ -1,7 +1,7 @@
-"""Searches files for lines, in a process of its own: a pattern that takes for ever can be ended there.
+"""A program that searches files for lines. In a process of its own, a pattern that never comes to an end can be stopped.
 
-Not imported: `python.py` gives it to the workspace's Python, of whatever version from 3.6 on, which has nothing of ours; or to
-the one that runs this, with what the files hold, where the workspace has none.
+It is not imported: `python.py` passes its source to the workspace's Python (3.6 or later, without our packages), or, together
+with the contents of the files, to the Python that runs this.
 """
 
 import codecs
@@ -9,6 +9,7 @@ import json
 import os
 import re
 import sys
+import warnings
 from typing import Any, Iterator  # noqa: UP035 of an old Python
 
 LONGEST = 4000
@@ -22,9 +23,9 @@ MARKS = (
 )
 
 
-def given(asked: "dict[str, Any]") -> "Iterator[tuple[bytes, bytes]]":
-    """Give the files by name, with what they hold: read, or told behind each name."""
-    if not asked["told"]:
+def read_files(asked: "dict[str, Any]") -> "Iterator[tuple[bytes, bytes]]":
+    """Return names and contents of the files: read from disk, or streamed after each name."""
+    if not asked["streamed"]:
         for name in sys.stdin.buffer.read().split(b"\0"):
             if not name:
                 continue
@@ -44,77 +45,64 @@ def given(asked: "dict[str, Any]") -> "Iterator[tuple[bytes, bytes]]":
 
 
 def text_of(data: bytes) -> "str | None":
-    """Give a file's text; None of what is no text."""
+    """Return a file's text, or None if it is not text."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
             return with_line_feeds(data[len(mark) :].decode(encoding, "replace"))
-    # Bytes that are no text become what no pattern matches.
     return None if b"\0" in data else with_line_feeds(data.decode("utf-8", "surrogateescape"))
 
 
 def with_line_feeds(text: str) -> str:
-    """End each line by a line feed alone: what else ends it is no part of it."""
+    """Replace other line ends, so that they are not a part of the line."""
     return text.replace("\r\n", "\n")
 
 
 def shown(line: str) -> str:
-    """Make text of what may hold bytes that are none."""
+    """Return text for a line that may contain invalid bytes."""
     return line[:LONGEST].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def matching(pattern: "re.Pattern[str]", text: str, first_only: bool) -> "Iterator[tuple[int, int, int]]":
-    """Give the numbers of the lines that match, from 0, and where each begins and ends."""
-    number = at = 0
-    for match in pattern.finditer(text):
-        if match.start() < at:
-            continue  # another one in the same line
-        if match.start() == len(text) and text.endswith("\n"):
-            return  # behind the end of the last line there is none
-        start = text.rfind("\n", 0, match.start()) + 1
-        end = text.find("\n", match.start())
-        end = len(text) if end < 0 else end
-        number += text.count("\n", at, start)
-        yield number, start, end
-        if first_only:
-            return
-        at = end + 1
-        number += 1
 
 
 def search(
     asked: "dict[str, Any]", pattern: "re.Pattern[str]", data: bytes
 ) -> "tuple[int, list[tuple[int, str, bool]]]":
-    """Give how many lines of a file match, and the lines."""
+    """Return the number of lines of a file that match, and the lines."""
     text = text_of(data)
     if not text:
         return 0, []
-    found: list[tuple[int, str]] = []
-    count = 0
-    for number, start, end in matching(pattern, text, asked["first_only"]):
-        count += 1
-        if asked["keep"]:
-            found.append((number, shown(text[start : min(end, start + LONGEST)])))
-            if count > asked["limit"]:
-                break
-    if not found or not asked["context"]:
-        return count, [(number + 1, line, True) for number, line in found]
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    matched = {number for number, _ in found}
-    around: set[int] = set()
+    matched: list[int] = []
+    for number, line in enumerate(lines):
+        if pattern.search(line):
+            matched.append(number)
+            if asked["first_only"] or (asked["keep"] and len(matched) > asked["limit"]):
+                break
+    if not asked["keep"]:
+        return len(matched), []
+    near: set[int] = set()
     for number in matched:
-        around.update(range(max(number - asked["context"], 0), min(number + asked["context"] + 1, len(lines))))
-    return count, [(number + 1, shown(lines[number]), number in matched) for number in sorted(around)]
+        near.update(range(max(number - asked["context"], 0), min(number + asked["context"] + 1, len(lines))))
+    hits = set(matched)
+    return len(matched), [(number + 1, shown(lines[number]), number in hits) for number in sorted(near)]
+
+
+def compiled(asked: "dict[str, Any]") -> "re.Pattern[str]":
+    """Compile the pattern; one that `re` refuses, or warns that it may read otherwise, ends the program."""
+    warnings.simplefilter("error")
+    try:
+        return re.compile(asked["pattern"], re.IGNORECASE if asked["ignore_case"] else 0)
+    except (re.error, Warning, OverflowError, RecursionError) as error:
+        sys.stderr.write(str(error))
+        sys.exit(3)
 
 
 def main() -> None:
-    """Read what is asked as a line of JSON, and then the files: names with a NUL behind each, or names with what they hold."""
+    """Read the search as a line of JSON, then the files: names that end in NUL, or names with their contents."""
     asked = json.loads(sys.stdin.buffer.readline().decode("utf-8"))
-    flags = re.MULTILINE | (re.IGNORECASE if asked["ignore_case"] else 0)
-    pattern = re.compile(asked["pattern"], flags)
+    pattern = compiled(asked)
     total = 0
-    for name, data in given(asked):
+    for name, data in read_files(asked):
         count, lines = search(asked, pattern, data)
         if not count:
             continue
@@ -125,4 +113,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        sys.stdin.buffer.read()  # the sender would fail if some of it was never read

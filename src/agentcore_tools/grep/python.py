@@ -1,6 +1,6 @@
-"""Searching with Python, where the workspace has no ripgrep: with the workspace's own, or else with the one that runs this.
+"""Searching with Python's `re` where the workspace has no ripgrep: in the workspace's Python, or else in the one that runs this.
 
-In both cases in a process apart, since a pattern can take for ever.
+Both search in a process of their own, because some patterns never come to an end.
 """
 
 from __future__ import annotations
@@ -16,30 +16,32 @@ import anyio
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
 from agentcore.workspace.threads import Threads
-from agentcore_tools.grep.dialect import in_python
-from agentcore_tools.grep.lines import Line, Lines, Search
+from agentcore_tools.grep.query import Line, Lines, Search
 from agentcore_tools.search.walk import Found
-
-__all__ = ["NoPython", "search_here", "search_there"]
 
 _READS: Final = Threads("sources", 2)
 _MOST_OUTPUT: Final = 64 * 1024 * 1024
 _BATCH_BYTES: Final = 16 * 1024 * 1024
 _BATCH_FILES: Final = 500
+_WRONG_PATTERN: Final = 3
+"""The exit code of `inside.py` for a pattern that `re` refuses."""
+
+
+PYTHON_NOTE: Final = "There is no ripgrep here that can do this search, so Python's `re` reads the pattern."
 
 
 class NoPython(Exception):
-    """The workspace has none."""
+    """The workspace has no Python."""
 
 
 async def search_there(workspace: Workspace, folder: str, found: Sequence[Found], search: Search) -> list[Lines]:
-    """Search files with the workspace's Python, in the order in which they are given.
+    """Search files with the workspace's Python, in the order of `found`.
 
     Raises:
-        NoPython: there is none.
+        NoPython: the workspace has no Python.
         ToolError: the pattern is wrong.
     """
-    head = await _head(search, told=False)
+    head = _head(search, streamed=False)
     names = "".join(f"./{each.path}\0" for each in found).encode(errors="surrogateescape")
     source = await _READS.run(_source)
     result = await workspace.run(
@@ -47,13 +49,12 @@ async def search_there(workspace: Workspace, folder: str, found: Sequence[Found]
     )
     if result.exit_code == 127:
         raise NoPython
-    if result.exit_code:
-        raise ToolError(f"The search failed: {result.stderr.strip()[-2_000:]}")
+    _check(result.exit_code, result.stderr)
     return await _READS.run(_read, result.out.head)
 
 
 async def search_here(workspace: Workspace, folder: str, found: Sequence[Found], search: Search) -> list[Lines]:
-    """Search files with the Python that runs this: what they hold is fetched from the workspace, many at once.
+    """Search files with the Python that runs this. Their contents are fetched from the workspace, many files at once.
 
     Raises:
         ToolError: the pattern is wrong.
@@ -62,12 +63,11 @@ async def search_here(workspace: Workspace, folder: str, found: Sequence[Found],
     matched: list[Lines] = []
     left = search.limit
     for batch in _batches(found):
-        told = await _head(search._replace(limit=left), told=True)
+        stream = _head(search._replace(limit=left), streamed=True)
         for each, data in await _fetch(workspace, folder, batch):
-            told += json.dumps([each.path, len(data)]).encode() + b"\n" + data
-        ended = await anyio.run_process([sys.executable, "-I", "-S", "-c", source], input=told, check=False)
-        if ended.returncode:
-            raise ToolError(f"The search failed: {ended.stderr.decode(errors='replace').strip()[-2_000:]}")
+            stream += json.dumps([each.path, len(data)]).encode() + b"\n" + data
+        ended = await anyio.run_process([sys.executable, "-I", "-S", "-c", source], input=stream, check=False)
+        _check(ended.returncode, ended.stderr.decode(errors="replace"))
         more = await _READS.run(_read, ended.stdout)
         matched += more
         left -= sum(lines.matches if search.keep else 1 for lines in more)
@@ -90,29 +90,35 @@ def _batches(found: Sequence[Found]) -> Iterator[list[Found]]:
 
 
 async def _fetch(workspace: Workspace, folder: str, batch: Sequence[Found]) -> list[tuple[Found, bytes]]:
-    """Give what files hold: by one command, unless one of them is not as long any more as it was when it was found."""
+    """Read files with one command, or each by itself if one of them has another length than when it was found."""
     size = sum(each.size for each in batch)
     result = await workspace.run(
         ["cat", "--", *(f"./{each.path}" for each in batch)], cwd=folder, max_output=max(size, 1) * 2
     )
-    held: list[tuple[Found, bytes]] = []
+    contents: list[tuple[Found, bytes]] = []
     if result.exit_code == 0 and not result.out.omitted and len(result.out.head) == size:
         at = 0
         for each in batch:
-            held.append((each, result.out.head[at : at + each.size]))
+            contents.append((each, result.out.head[at : at + each.size]))
             at += each.size
-        return held
+        return contents
     for each in batch:
         try:
-            held.append((each, await workspace.read(f"{folder}/{each.path}")))
+            contents.append((each, await workspace.read(f"{folder}/{each.path}")))
         except PathError:
-            continue  # it can't be read, or is gone
-    return held
+            continue  # it cannot be read, or is gone
+    return contents
 
 
-async def _head(search: Search, *, told: bool) -> bytes:
-    pattern = await _READS.run(in_python, search.pattern)
-    return json.dumps({**search._asdict(), "pattern": pattern, "told": told}).encode() + b"\n"
+def _head(search: Search, *, streamed: bool) -> bytes:
+    return json.dumps({**search._asdict(), "streamed": streamed}).encode() + b"\n"
+
+
+def _check(code: int, errors: str) -> None:
+    if code == _WRONG_PATTERN:
+        raise ToolError(f"The pattern cannot be used: {errors.strip()}. {PYTHON_NOTE}")
+    if code:
+        raise ToolError(f"The search failed: {errors.strip()[-2_000:]}")
 
 
 def _source() -> str:

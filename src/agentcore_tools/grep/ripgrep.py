@@ -13,9 +13,7 @@ import anyio
 from agentcore.errors import ToolError
 from agentcore.workspace import Process, Workspace
 from agentcore.workspace.threads import Threads
-from agentcore_tools.grep.lines import Line, Lines, Search
-
-__all__ = ["NoRipgrep", "RipgrepFailed", "search_with_ripgrep"]
+from agentcore_tools.grep.query import Line, Lines, Search
 
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
@@ -156,13 +154,13 @@ class _Reader:
 
 
 async def _problem(process: Process) -> str:
-    said = bytearray()
-    while len(said) < _MOST_ERROR:
+    message = bytearray()
+    while len(message) < _MOST_ERROR:
         try:
-            said += await process.receive_stderr()
+            message += await process.receive_stderr()
         except anyio.EndOfStream:
             break
-    return said.decode(errors="replace")[:_MOST_ERROR]
+    return message.decode(errors="replace")[:_MOST_ERROR]
 
 
 def _line(value: dict[str, str]) -> str:

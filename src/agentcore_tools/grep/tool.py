@@ -3,32 +3,86 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, final
+from typing import Final, Literal, final
 
 import anyio
+from pydantic import Field, JsonValue
 
+from agentcore._value import Value
 from agentcore.display import code_span
 from agentcore.errors import ToolError
-from agentcore.tools import OUTPUT_LIMIT, Arguments, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore.messages import ResultBlock
+from agentcore.tools import (
+    OUTPUT_LIMIT,
+    Action,
+    Arguments,
+    Observation,
+    Resource,
+    Tool,
+    ToolAnnotations,
+    ToolContext,
+    ToolSpec,
+)
 from agentcore_tools._display import heading, others
-from agentcore_tools.files.files import Files
-from agentcore_tools.files.opening import opening
-from agentcore_tools.files.reach import Reach
-from agentcore_tools.grep.action import GrepAction
-from agentcore_tools.grep.dialect import as_meant
-from agentcore_tools.grep.lines import Line, Lines, Search
-from agentcore_tools.grep.observation import GrepFile, GrepObservation
-from agentcore_tools.grep.python import NoPython, search_here, search_there
+from agentcore_tools.files.allowed_paths import AllowedPaths
+from agentcore_tools.files.files import Files, opening
+from agentcore_tools.grep.python import PYTHON_NOTE, NoPython, search_here, search_there
+from agentcore_tools.grep.query import Line, Lines, Search, fix_pattern
 from agentcore_tools.grep.ripgrep import NoRipgrep, RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
-from agentcore_tools.search.place import Place, find_place, shown_path
-from agentcore_tools.search.walk import Found, walk
+from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
 
-__all__ = ["grep_tool"]
+
+class GrepAction(Action):
+    """A regular expression, and where to look for it."""
+
+    pattern: str = Field(min_length=1)
+    """A regular expression, as ripgrep takes it. It is matched line by line."""
+    path: str = "."
+    """The folder, or the one file, to search. A relative path starts in the workspace's folder."""
+    include: str | None = None
+    """A glob of the files to search, as in "*.{ts,tsx}" or "src/**/*.py"; without a slash it is about names."""
+    ignore_case: bool = False
+    """Treat capital and small letters as the same."""
+    context: int = Field(default=0, ge=0, le=20)
+    """How many lines to show above and below each that matches."""
+    output: Literal["lines", "files", "counts"] = "lines"
+    """The form of the answer: the lines, only the paths of the files, or the number of lines in each file."""
+    everything: bool = False
+    """Search hidden files, and those that .gitignore excludes, too."""
+    limit: int = Field(default=200, ge=1, le=2_000)
+    """After how many lines to stop; where lines are not shown, after how many files."""
+
+
+class GrepFile(Value):
+    """A file with lines that match."""
+
+    path: str
+    """Relative to the workspace's folder, where it is in there."""
+    matches: int
+    """How many of its lines match; where files alone were asked for, 1."""
+
+
+class GrepObservation(Observation):
+    """The files with lines that match, in the order of their paths."""
+
+    text: str
+    """The text for the model."""
+    files: tuple[GrepFile, ...]
+    truncated: bool
+    """True if there is more."""
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        return (self.text,)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Return the files; the lines are in the content already."""
+        return self.model_dump(mode="json", exclude={"text"})
+
 
 _DESCRIPTION: Final = """\
-Search files for lines that match a regular expression (the dialect of ripgrep: no lookaround, no backreferences). Hidden files, \
-files that .gitignore leaves out and files that are not text are passed over. Lines come with their numbers, ordered by path."""
+Search files for lines that match a regular expression (in the syntax of ripgrep: no lookaround, no backreferences). Hidden files, \
+files that .gitignore excludes and files that are not text are skipped. Lines come with their numbers, ordered by path."""
 _ROOM: Final = OUTPUT_LIMIT - 2_000
 _LONGEST_LINE: Final = 500
 _PATIENCE: Final = 60
@@ -48,35 +102,35 @@ _OTHER_NAMES: Final = {
 _OTHER_OUTPUTS: Final = {"content": "lines", "files_with_matches": "files", "count": "counts"}
 
 
-def grep_tool(also: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
+def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservation]:
     """Make the tool with which an agent searches files for lines.
 
     Args:
-        also: Folders outside of the workspace's that it may search, too; "/" is everything.
+        extra_roots: Folders outside of the workspace's that it may search, too; "/" is everything.
     """
-    reach = Reach.of(also)
+    allowed = AllowedPaths.of(extra_roots)
     return Tool(
         name="grep",
         description=_DESCRIPTION,
         action=GrepAction,
-        open=opening(_Searcher, reach),
+        open=opening(_Searcher, allowed),
         annotations=ToolAnnotations(
             title="Search in files", read_only=True, destructive=False, idempotent=True, open_world=False
         ),
         resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
-        normalize=_mend,
+        normalize=_normalize,
         display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
-        spec=ToolSpec(name="grep", params=reach.params),
+        spec=ToolSpec(name="grep", params=allowed.params),
     )
 
 
-def _mend(arguments: Arguments) -> Arguments:
-    mended = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
-    output = mended.get("output")
+def _normalize(arguments: Arguments) -> Arguments:
+    normalized = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    output = normalized.get("output")
     if isinstance(output, str):
-        mended["output"] = _OTHER_OUTPUTS.get(output, output)
-    return mended
+        normalized["output"] = _OTHER_OUTPUTS.get(output, output)
+    return normalized
 
 
 @final
@@ -94,8 +148,9 @@ class _Searcher:
         place = await find_place(self._files, action.path)
         glob = None if action.include is None else Glob(action.include)
         found: list[Lines] = []
+        with_python = False
         with anyio.move_on_after(_PATIENCE) as patience:
-            found = await self._search(place, action, glob)
+            found, with_python = await self._search(place, action, glob)
         if patience.cancelled_caught:
             raise ToolError(
                 f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
@@ -113,13 +168,16 @@ class _Searcher:
             notes.append(
                 f"[There are more {what}. Search for less: in a folder (path), in some files (include), or for something rarer.]"
             )
+        if with_python:
+            notes.append(f"[{PYTHON_NOTE}]")
         files = tuple(GrepFile(path=shown_path(place.prefix + lines.path), matches=lines.matches) for lines in found)
         return GrepObservation(text="\n".join(notes), files=files, truncated=truncated or room_ran_out)
 
-    async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> list[Lines]:
+    async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> tuple[list[Lines], bool]:
+        """Return the lines, and whether it was Python that found them."""
         workspace = self._files.workspace
         search = Search(
-            pattern=as_meant(action.pattern),
+            pattern=fix_pattern(action.pattern),
             ignore_case=action.ignore_case,
             context=action.context,
             first_only=action.output == "files",
@@ -129,7 +187,7 @@ class _Searcher:
         hidden = glob is not None and glob.names_hidden
         if not self._no_ripgrep:
             try:
-                return await search_with_ripgrep(
+                found = await search_with_ripgrep(
                     workspace,
                     place.folder,
                     place.file,
@@ -139,17 +197,18 @@ class _Searcher:
                     hidden=hidden,
                     everything=action.everything,
                 )
+                return found, False
             except NoRipgrep:
                 self._no_ripgrep = True
             except RipgrepFailed:
                 pass  # what it found by then would look like all there is
-        found = await self._candidates(place, action, glob, hidden)
+        files = await self._candidates(place, action, glob, hidden)
         if not self._no_python:
             try:
-                return await search_there(workspace, place.folder, found, search)
+                return await search_there(workspace, place.folder, files, search), True
             except NoPython:
                 self._no_python = True
-        return await search_here(workspace, place.folder, found, search)
+        return await search_here(workspace, place.folder, files, search), True
 
     async def _candidates(self, place: Place, action: GrepAction, glob: Glob | None, hidden: bool) -> list[Found]:
         if place.file is not None:

@@ -1,1 +1,1 @@
-"""What the tools that search have in common: walking a tree, what is ignored, globs, and looking for lines."""
+"""Shared parts of the tools that search: walking a tree, globs, and the rules of `.gitignore`."""

@@ -8,8 +8,6 @@ from typing import Final, final
 
 from agentcore.errors import ToolError
 
-__all__ = ["Glob", "with_stars"]
-
 _MOST_CHOICES: Final = 1_000
 _MOST_BRACES: Final = 50
 
@@ -35,17 +33,17 @@ class Glob:
         try:
             self._regex = re.compile("|".join(f"(?:{regex})" for regex in regexes), re.DOTALL)
         except re.error as error:
-            raise ToolError(f"{pattern!r} is no glob: {error}.") from error
+            raise ToolError(f"{pattern!r} is not a glob: {error}.") from error
         self.names_hidden = any(part.startswith(".") for choice in choices for part in choice.split("/"))
-        """Whether it asks for hidden files."""
+        """True if the glob names hidden files."""
 
     def matches(self, path: str) -> bool:
-        """Say whether a path, relative to where the glob starts, is meant."""
+        """Return True for a path that matches, relative to where the glob starts."""
         return self._regex.fullmatch(path) is not None
 
 
 def _choices(pattern: str) -> list[str]:
-    """Give a glob without braces for each combination of what stands in them."""
+    """Return one glob without braces for each combination of the choices in braces."""
     start = _unescaped(pattern, "{", 0)
     if start < 0:
         return [pattern]
@@ -64,7 +62,7 @@ def _choices(pattern: str) -> list[str]:
                 break
         end += 1
     if depth:
-        raise ToolError(f"{pattern!r} is no glob: a brace is not closed.")
+        raise ToolError(f"{pattern!r} is not a glob: a brace is not closed.")
     parts = [pattern[one + 1 : other] for one, other in zip(cuts, [*cuts[1:], end], strict=True)]
     rests = _choices(pattern[end + 1 :])
     found = [pattern[:start] + choice + rest for part in parts for choice in _choices(part) for rest in rests]

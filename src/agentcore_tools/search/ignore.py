@@ -1,4 +1,4 @@
-"""What `.gitignore` files leave out, asked of each entry by itself: who walks a tree does not go into what is left out.
+"""Rules of `.gitignore` files, checked for each entry by itself: a walk does not enter an excluded folder.
 
 So a folder that is left out can still be searched by who names it, as with git and ripgrep; a folder that is taken back in
 takes nothing in it along.
@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from agentcore_tools.search.globs import with_stars
-
-__all__ = ["Rules", "is_ignored", "read_rules"]
 
 Decide: TypeAlias = Callable[[str], bool | None]
 
@@ -32,7 +30,7 @@ _CLASSES: Final = {
 
 
 class Rules(NamedTuple):
-    """What one `.gitignore` says."""
+    """The rules of one `.gitignore`."""
 
     base: str
     """Its folder, relative to where the walk starts, with a slash behind it unless that is where it starts."""
@@ -68,7 +66,7 @@ def read_rules(text: str, base: str = "", above: str = "") -> Rules:
 
 
 def is_ignored(path: str, rules: Sequence[Rules]) -> bool:
-    """Say whether an entry is left out; a folder's path ends in a slash. The nearest file that speaks of it decides."""
+    """Return True for an excluded entry. A folder's path ends in a slash. The nearest file with a rule for the entry decides."""
     for each in reversed(rules):
         decided = each.decide(each.above + path[len(each.base) :])
         if decided is not None:
@@ -77,7 +75,7 @@ def is_ignored(path: str, rules: Sequence[Rules]) -> bool:
 
 
 def _rule(line: str) -> _Rule | None:
-    """Read a line; None where it says nothing, or nobody can read it."""
+    """Read a line; None for a line without a rule, or one that cannot be read."""
     line = _SPACES_AT_END.sub("", line)
     if not line or line.startswith("#"):
         return None

@@ -7,10 +7,7 @@ from typing import Final
 
 from agentcore.errors import ToolError
 from agentcore_tools.files.files import Files
-from agentcore_tools.search.place import find_place, shown_path
-from agentcore_tools.search.walk import Found, Walked, walk
-
-__all__ = ["Tree", "tree_of"]
+from agentcore_tools.search.walk import Found, Walked, find_place, shown_path, walk
 
 _MOST: Final = 1_000
 _SIGNS: Final = {"dir": "/", "link": "@"}

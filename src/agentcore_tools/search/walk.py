@@ -1,7 +1,8 @@
-"""Walking a tree inside of a workspace: one command for each level, so that it is fast on another machine, too."""
+"""Walking a tree in a workspace. One command lists each level, so that it is also fast on another machine."""
 
 from __future__ import annotations
 
+import posixpath
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,9 +11,49 @@ from typing import Final, NamedTuple
 from agentcore.errors import ToolError
 from agentcore.workspace import EntryKind, Workspace
 from agentcore.workspace.threads import Threads
+from agentcore_tools.files.files import Files
 from agentcore_tools.search.ignore import Rules, is_ignored, read_rules
 
-__all__ = ["Found", "Walked", "walk"]
+
+class Place(NamedTuple):
+    """A folder, or one file, to search."""
+
+    folder: str
+    """The absolute path of the folder; of a file, of the one that it is in."""
+    file: str | None
+    """The name of the file, where it is one."""
+    prefix: str
+    """The prefix that makes found paths relative to the workspace's folder."""
+
+
+async def find_place(files: Files, path: str) -> Place:
+    """Look where a search is to start.
+
+    Raises:
+        ToolError: there is nothing, or the tool may not go there.
+    """
+    absolute = await files.to_read(path)
+    found = await files.workspace.stat(absolute)
+    if found is None:
+        raise ToolError(f"There is nothing at {absolute!r}, so nothing can be searched there.")
+    if found.kind == "other":
+        raise ToolError(f"{absolute!r} is a device, a pipe or a socket, so nothing can be searched there.")
+    folder, name = (absolute, None) if found.kind == "dir" else posixpath.split(absolute)
+    return Place(folder, name, _prefix(folder, files.workspace.root))
+
+
+def _prefix(folder: str, root: str) -> str:
+    if folder == root:
+        return ""
+    if folder.startswith(f"{root.rstrip('/')}/"):
+        return f"{folder.removeprefix(root).lstrip('/')}/"
+    return f"{folder.rstrip('/')}/"
+
+
+def shown_path(path: str) -> str:
+    """Make text of a path that any log and wire can carry."""
+    return path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
 
 _LISTS: Final = Threads("lists", 4)
 _MOST: Final = 200_000
@@ -57,7 +98,7 @@ class Found(NamedTuple):
 
 @dataclass(slots=True)
 class Walked:
-    """What a walk came upon."""
+    """The result of a walk."""
 
     found: list[Found] = field(default_factory=list[Found])
     """In the order of the paths, folders before what is in them."""
@@ -66,7 +107,7 @@ class Walked:
     ignored: int = 0
     """How many entries that are ignored were; the same of folders."""
     cut: bool = False
-    """Whether there was too much to go on."""
+    """True if the walk stopped because there was too much."""
 
 
 class _Folder(NamedTuple):

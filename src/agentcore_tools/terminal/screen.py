@@ -1,6 +1,6 @@
-"""What a terminal would show, as text: carriage returns and escape sequences resolved, and nothing lost.
+"""The text that a terminal would show: carriage returns and escape sequences are resolved, and nothing is lost.
 
-Below: text as programs write it to their terminal. Above: the text that a model reads.
+Below: text as programs write it to their terminal. Above: the text that a model reads, and the live text for people.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from agentcore_tools._output import Kept
-from agentcore_tools.terminal.page import Page
-
-__all__ = ["Screen"]
+from agentcore_tools._output import HeadAndTail, find_gap
+from agentcore_tools.terminal.screen_buffer import ScreenBuffer
 
 # A sequence (with numbers and a last letter, a string, or of two characters), or a control character that is no part of
 # text.
@@ -33,7 +31,7 @@ _FULL_SCREEN: Final = frozenset({"47", "1047", "1049"})
 _LEAD_ELSEWHERE: Final = frozenset("AFHfdJ")
 
 # By the letter of the sequence. Counts and places begin at 1, which is also meant where there is no number.
-_ACTS: Final[dict[str, Callable[[Page, int, int], None]]] = {
+_ACTS: Final[dict[str, Callable[[ScreenBuffer, int, int], None]]] = {
     "A": lambda page, count, _: page.move_by(-(count or 1), 0),
     "B": lambda page, count, _: page.move_by(count or 1, 0),
     "C": lambda page, count, _: page.move_by(0, count or 1),
@@ -55,19 +53,19 @@ _ACTS: Final[dict[str, Callable[[Page, int, int], None]]] = {
     "s": lambda page, _first, _second: page.save_place(),
     "u": lambda page, _first, _second: page.return_to_place(),
 }
-_SINGLE_ACTS: Final[dict[str, Callable[[Page], None]]] = {
-    "7": Page.save_place,
-    "8": Page.return_to_place,
-    "D": Page.next_row,
-    "E": Page.next_row,
+_SINGLE_ACTS: Final[dict[str, Callable[[ScreenBuffer], None]]] = {
+    "7": ScreenBuffer.save_place,
+    "8": ScreenBuffer.return_to_place,
+    "D": ScreenBuffer.next_row,
+    "E": ScreenBuffer.next_row,
     "M": lambda page: page.move_by(-1, 0),
-    "c": Page.clear,
+    "c": ScreenBuffer.clear,
 }
-_CONTROLS: Final[dict[str, Callable[[Page], None]]] = {
+_CONTROLS: Final[dict[str, Callable[[ScreenBuffer], None]]] = {
     "\r": lambda page: page.move_to(None, 0),
     "\b": lambda page: page.move_by(0, -1),
-    "\v": Page.next_row,
-    "\f": Page.next_row,
+    "\v": ScreenBuffer.next_row,
+    "\f": ScreenBuffer.next_row,
 }
 
 
@@ -77,10 +75,10 @@ class Screen:
 
     def __init__(self, width: int, height: int) -> None:
         self._size = (width, height)
-        self._kept = Kept()
+        self._kept = HeadAndTail()
         self.whole: Callable[[str], None] | None = None
         """Takes all the text as it becomes final, until `finish`."""
-        self._main = Page(*self._size, self._kept.add, self._add_to_whole)
+        self._main = ScreenBuffer(*self._size, self._kept.add, self._add_to_whole)
         self._page = self._main
         self._unfinished = ""
 
@@ -117,7 +115,7 @@ class Screen:
         return "".join(watched)
 
     def take(self) -> str:
-        """Give the text since the last time: what became final, then what has changed of the rows."""
+        """Return the text since the last call: the rows that became final, then the rows that changed."""
         text = self._kept.take() + self._main.take()
         if self._page is self._main or not (page := self._page.take()):
             return text
@@ -126,17 +124,17 @@ class Screen:
         return f"{text}\n{page}" if text and not text.endswith("\n") else text + page
 
     def finish(self) -> str:
-        """Give the text since the last time, all of it final; what comes next begins on a row of its own."""
+        """Return the text since the last call, all of it final. The next text begins on a new row."""
         self._page = self._main
         self._page.put(self._unfinished.strip("\x1b"))
         self._unfinished = ""
         self._main.end()
         text = self.take()
-        self._main = self._page = Page(*self._size, self._kept.add, self._add_to_whole)
+        self._main = self._page = ScreenBuffer(*self._size, self._kept.add, self._add_to_whole)
         return text
 
     def end(self) -> None:
-        """Give what stands on the page to `whole`: nothing will come any more."""
+        """Pass the remaining rows to `whole`, because no more text will come."""
         self._main.end()
 
     def _add_to_whole(self, text: str) -> None:
@@ -144,7 +142,7 @@ class Screen:
             self.whole(text)
 
     def _obey(self, token: re.Match[str]) -> None:
-        act: Callable[[Page], None] | None = None
+        act: Callable[[ScreenBuffer], None] | None = None
         if (letter := token["letter"]) is not None:
             self._obey_sequence(letter, token["numbers"])
         elif (single := token["single"]) is not None:
@@ -166,7 +164,7 @@ class Screen:
             self._page = self._main
         elif self._page is self._main:
             # What scrolls off it is forgotten, as a terminal does.
-            self._page = Page(*self._size, lambda _: None)
+            self._page = ScreenBuffer(*self._size, lambda _: None)
 
 
 def _shows_full_screen(token: re.Match[str]) -> bool:
@@ -177,3 +175,33 @@ def _first_two(numbers: str) -> tuple[int, int]:
     """Read the first two numbers, 0 where there is none."""
     first, second, *_ = (int(part) if part.isdecimal() and len(part) < 6 else 0 for part in f"{numbers};".split(";"))
     return first, second
+
+
+_CHARACTERS: Final = 65536
+
+
+@final
+class LiveTail:
+    """Text as it came since it was taken last. Of too much, the beginning and the end."""
+
+    def __init__(self, limit: int = _CHARACTERS) -> None:
+        self._kept = HeadAndTail(limit)
+
+    def add(self, text: str) -> None:
+        """Take the next piece."""
+        self._kept.add(text.replace("\0", ""))
+
+    def take(self) -> str:
+        """Return the text, with one line in place of those that are missing, and start again."""
+        live = self._kept.take()
+        gap = find_gap(live)
+        if gap is None:
+            return live
+        before, rest = live[: gap.start], live[gap.end :]
+        _, end, after = rest.partition("\n")
+        # Behind the gap begins the end of a line, which counts as missing; the line that the gap begins in is shown in part.
+        lines = gap.lines + len(end) - (not before.endswith("\n"))
+        if lines <= 0:
+            return f"{before} [...] {rest}"
+        begun = "" if before.endswith("\n") else "\n"
+        return f"{before}{begun}[{lines:,} lines came too fast to be shown]\n{after if end else rest}"

@@ -1,44 +1,64 @@
-"""Doing the actions of one session: its shell is replaced when it ends."""
+"""One session of the terminal: its actions, and the shell that is replaced when it ends."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import math
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, Literal, NamedTuple, final
+from typing import Annotated, Final, Literal, NamedTuple, final
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
+from pydantic import Field
 
+from agentcore._value import Value
 from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import ToolContext
 from agentcore.workspace import Workspace
-from agentcore_tools._named import named_secrets
-from agentcore_tools._output import TEXT_LIMIT, Whole, shorten
-from agentcore_tools.terminal.action import TerminalAction
-from agentcore_tools.terminal.command import count, refuse
-from agentcore_tools.terminal.keys import is_key
-from agentcore_tools.terminal.observation import TerminalObservation
-from agentcore_tools.terminal.settings import TerminalSettings
-from agentcore_tools.terminal.shell import Shell
+from agentcore_tools._commands import named_secrets
+from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
+from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
+from agentcore_tools.terminal.input import count, is_key, refuse
+from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
 
-__all__ = ["Session"]
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+_Seconds = Annotated[float, Field(gt=0)]
+
+
+class TerminalSettings(Value):
+    """How patient a terminal is, and how much there is of what."""
+
+    quiet_seconds: _Seconds = 30.0
+    """How long a command may be silent before the answer comes without its end."""
+    input_seconds: _Seconds = 3.0
+    """The same, for a command that something was typed into."""
+    type_seconds: _Seconds = TYPE_SECONDS
+    """How long what is typed may wait to be taken."""
+    keep_bytes: Annotated[int, Field(ge=0)] = OUTPUT_FILE_BYTES
+    """How much of one command's output is kept on disk: its beginning."""
+    sessions: Annotated[int, Field(ge=1)] = 8
+    """How many shells there may be at once."""
+    overlap: bool = False
+    """Allow commands in different sessions to run at once."""
+
 
 # People see what comes at once, and a flood in pieces.
 _SHOW_SECONDS: Final = 0.05
 _STOP_SECONDS: Final = 12.0
-# How much is shown, with another command's answer, of what has not been told of the one before.
+# How many characters of the previous command's output may stand in the next command's answer.
 _EARLIER_LIMIT: Final = 8_000
 
 
-class _Told(NamedTuple):
-    """What is told, and what keeps the output of which that may be a part."""
+class _Answer(NamedTuple):
+    """An answer, and the file with all of the output that it may be a part of."""
 
     observation: TerminalObservation
-    whole: Whole | None = None
+    whole: OutputFile | None = None
     earlier: str = ""
-    """What had not been told of the command before, or came from the background since."""
+    """Output of the command before that was not reported yet, or that came from the background since."""
 
 
 @final
@@ -57,15 +77,15 @@ class Session:
         self._shell: Shell | None = None
         self._commands = 1
         """How many commands stand in what runs, or ran last."""
-        self._resume_told = False
+        self._resume_reported = False
         """Of a conversation that was resumed: whether the model knows that its shell is gone."""
-        self._end_told = False
+        self._end_reported = False
         """Of a shell that has ended: whether the model knows."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has no shell, and there is nothing left to tell."""
-        return not self._turn.locked() and (self._shell is None or (not self._shell.alive and self._end_told))
+        """True if it has no shell and nothing is left to report."""
+        return not self._turn.locked() and (self._shell is None or (not self._shell.alive and self._end_reported))
 
     async def __call__(self, action: TerminalAction, ctx: ToolContext) -> TerminalObservation:
         """Do an action. Cancelling it ends the command that runs, with all that the command started."""
@@ -75,8 +95,8 @@ class Session:
                 if whole is not None:
                     await whole.settle()
                 changes: dict[str, object] = {"session": self._name}
-                if ctx.resumed and not self._resume_told:
-                    self._resume_told = True
+                if ctx.resumed and not self._resume_reported:
+                    self._resume_reported = True
                     changes["new_shell"] = True
                 text, changes["full_output_path"] = await shorten(
                     observation.text, ctx, _file(ctx), whole, TEXT_LIMIT - len(earlier)
@@ -88,7 +108,7 @@ class Session:
                     await self._stop()
                 raise
 
-    async def _do(self, action: TerminalAction, ctx: ToolContext) -> _Told:
+    async def _do(self, action: TerminalAction, ctx: ToolContext) -> _Answer:
         shell, command = self._shell, action.command.strip()
         if action.reset:
             if action.is_input:
@@ -98,23 +118,23 @@ class Session:
             if not command:
                 earlier = await self._earlier(ctx)
                 await self._living_shell()
-                return _Told(TerminalObservation(text=earlier, new_shell=True))
+                return _Answer(TerminalObservation(text=earlier, new_shell=True))
         elif action.is_input or not command:
             return await self._go_on(action, ctx)
         elif shell is not None and shell.busy and is_key(command):
             # It can't have been meant as a command, and is_input was forgotten.
             return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
         elif shell is not None and shell.busy:
-            return _Told(TerminalObservation(text=shell.take(), running=True, problem="still_running"), shell.whole)
+            return _Answer(TerminalObservation(text=shell.take(), running=True, problem="still_running"), shell.whole)
         return await self._run(action, ctx)
 
-    async def _run(self, action: TerminalAction, ctx: ToolContext) -> _Told:
+    async def _run(self, action: TerminalAction, ctx: ToolContext) -> _Answer:
         refuse(action.command)
         commands = await count(action.command)
         variables = await named_secrets(action.command, ctx.secrets)
         earlier = await self._earlier(ctx)
         shell, new = await self._living_shell()
-        whole = Whole(partial(ctx.open_spool, _file(ctx), limit=self._settings.keep_bytes), TEXT_LIMIT)
+        whole = OutputFile(partial(ctx.open_spool, _file(ctx), limit=self._settings.keep_bytes), TEXT_LIMIT)
         try:
             before = await shell.run(action.command, variables, whole)
         except WorkspaceError as error:
@@ -122,10 +142,10 @@ class Session:
             raise ToolError(f"{error} The command was not run. The next one gets a new shell.") from error
         self._commands = commands
         earlier += await self._titled("Since the last command, from the background:", before, ctx)
-        told = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
-        return told._replace(observation=told.observation.model_copy(update={"new_shell": new}), earlier=earlier)
+        answer = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
+        return answer._replace(observation=answer.observation.model_copy(update={"new_shell": new}), earlier=earlier)
 
-    async def _go_on(self, action: TerminalAction, ctx: ToolContext) -> _Told:
+    async def _go_on(self, action: TerminalAction, ctx: ToolContext) -> _Answer:
         """Type into what runs, or wait for it."""
         shell = self._shell
         if shell is not None and shell.ending:
@@ -134,7 +154,7 @@ class Session:
             late = None if shell is None else self._outcome(shell)
             if late is None:
                 text = "" if shell is None else shell.take()
-                return _Told(TerminalObservation(text=text, problem="nothing_running"))
+                return _Answer(TerminalObservation(text=text, problem="nothing_running"))
             if not action.is_input:
                 return late
             text = _lines(late.observation.text) + "[It had ended before the input came.]\n"
@@ -148,7 +168,7 @@ class Session:
         quiet_seconds = settings.input_seconds if action.is_input else settings.quiet_seconds
         return await self._wait(shell, action.timeout, quiet_seconds, ctx)
 
-    async def _wait(self, shell: Shell, timeout: float | None, quiet_seconds: float, ctx: ToolContext) -> _Told:
+    async def _wait(self, shell: Shell, timeout: float | None, quiet_seconds: float, ctx: ToolContext) -> _Answer:
         """Wait for the command's end, or until there is nothing to wait for, and show people what comes."""
         began = anyio.current_time()
         limit = math.inf if timeout is None else began + timeout
@@ -163,7 +183,7 @@ class Session:
         await self._show(shell, ctx)
         if not shell.busy and (outcome := self._outcome(shell)) is not None:
             return outcome
-        return _Told(TerminalObservation(text=shell.take(), running=True, timed_out=timed_out), shell.whole)
+        return _Answer(TerminalObservation(text=shell.take(), running=True, timed_out=timed_out), shell.whole)
 
     async def _show(self, shell: Shell, ctx: ToolContext) -> None:
         while live := shell.take_live():
@@ -171,24 +191,24 @@ class Session:
             with anyio.move_on_after(_SHOW_SECONDS):
                 await shell.idle()
 
-    def _outcome(self, shell: Shell) -> _Told | None:
-        """Give how the command ended, or the shell, where that has not been told."""
+    def _outcome(self, shell: Shell) -> _Answer | None:
+        """Return how the command or the shell ended, if that was not reported yet."""
         ended = shell.take_ended()
         text = "" if ended is None else ended.text
-        if not shell.alive and not self._end_told:
-            self._end_told = True
+        if not shell.alive and not self._end_reported:
+            self._end_reported = True
             text += shell.take()
-            return _Told(TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True), shell.whole)
+            return _Answer(TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True), shell.whole)
         if ended is None:
             return None
         code, cwd, python, _ = ended.report
         observation = TerminalObservation(
             text=text, exit_code=code, commands=self._commands, cwd=cwd, python=python or None
         )
-        return _Told(observation, ended.whole)
+        return _Answer(observation, ended.whole)
 
     async def _earlier(self, ctx: ToolContext) -> str:
-        """Tell what has not been told of the command before."""
+        """Report the end of the command before, if that was not reported yet."""
         late = None if self._shell is None else self._outcome(self._shell)
         if late is None:
             return ""
@@ -199,12 +219,12 @@ class Session:
         head = f"[The {what} before this one has ended, with exit code {outcome.exit_code}.]\n"
         return head + await self._titled("What it had not shown yet:", outcome.text, ctx, whole)
 
-    async def _titled(self, title: str, text: str, ctx: ToolContext, whole: Whole | None = None) -> str:
+    async def _titled(self, title: str, text: str, ctx: ToolContext, whole: OutputFile | None = None) -> str:
         shown, _ = await shorten(text, ctx, f"{ctx.action_id}-before.txt", whole, _EARLIER_LIMIT)
         return f"[{title}]\n{_lines(shown)}" if shown else ""
 
     async def _living_shell(self) -> tuple[Shell, bool]:
-        """Give the shell, and whether it is a new one in the place of another.
+        """Return the shell, and True if it replaced another one.
 
         Raises:
             WorkspaceError: none could be started.
@@ -215,7 +235,7 @@ class Session:
         shell = Shell(self._workspace, marks=self._marks, type_seconds=self._settings.type_seconds)
         self._tasks.start_soon(shell.serve, name="shell")
         await shell.ready()
-        self._shell, self._end_told = shell, False
+        self._shell, self._end_reported = shell, False
         return shell, old is not None
 
     async def _stop(self) -> None:

@@ -15,24 +15,23 @@ import anyio
 
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
-from agentcore_tools._output import Whole
-from agentcore_tools.terminal.echo import Echo
-from agentcore_tools.terminal.fence import Fence, Report, new_nonce
-from agentcore_tools.terminal.keys import typed
-from agentcore_tools.terminal.live import Live
-from agentcore_tools.terminal.screen import Screen
-from agentcore_tools.terminal.script import (
+from agentcore_tools._output import OutputFile
+from agentcore_tools.terminal.input import typed
+from agentcore_tools.terminal.protocol import (
     ENVIRONMENT,
     HEIGHT,
-    MEND,
+    RESTORE_TTY,
     START,
     WIDTH,
-    answer_line,
+    Echo,
+    Report,
+    ReportParser,
+    ack_line,
     command_lines,
+    new_nonce,
     setup_lines,
 )
-
-__all__ = ["TYPE_SECONDS", "Ended", "Shell"]
+from agentcore_tools.terminal.screen import LiveTail, Screen
 
 _START_SECONDS: Final = 30.0
 TYPE_SECONDS: Final = 5.0
@@ -51,12 +50,12 @@ _TICK: Final = 0.01
 
 
 class Ended(NamedTuple):
-    """A command that has ended, and what it wrote that has not been told."""
+    """A command that has ended, and its output that was not reported yet."""
 
     report: Report
     text: str
-    whole: Whole | None
-    """What keeps all of its output."""
+    whole: OutputFile | None
+    """The file with all of its output."""
 
 
 @final
@@ -76,46 +75,46 @@ class Shell:
         self._idle = anyio.Event()
         self._screen = Screen(WIDTH, HEIGHT)
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._fence = Fence()
+        self._fence = ReportParser()
         self._echoes: list[Echo] = []
         self._ending = False
-        self._mend = False
-        """Whether something else is typed before the next command, because that might be lost or not be shown as it is."""
+        self._normalize = False
+        """True if the terminal has to be restored before the next command, which might otherwise be lost or shown wrongly."""
         self._began = -math.inf
         self._busy = True
         self._typed_whole = True
         self._lines = 0
         self._keyed = False
-        self._whole: Whole | None = None
+        self._whole: OutputFile | None = None
         self._ended: Ended | None = None
         self._failure: WorkspaceError | None = None
-        self._live = Live()
+        self._live = LiveTail()
         self.exit_code: int | None = None
         """How the shell itself ended, if it did so by itself."""
         self.last_output = -math.inf
 
     @property
     def busy(self) -> bool:
-        """Whether a command runs in it."""
+        """True while a command runs in it."""
         return self._busy and self.alive
 
     @property
     def ending(self) -> bool:
-        """Whether the command that runs has ended, and its report is about to come: what is typed now would be lost."""
+        """True if the running command has ended and its report is about to come: text typed now would be lost."""
         return self._ending and self.busy
 
     @property
     def alive(self) -> bool:
-        """Whether it can be given commands, now or when the one that runs has ended."""
+        """True if it takes commands, now or when the running command has ended."""
         return not self._gone.is_set()
 
     @property
-    def whole(self) -> Whole | None:
-        """What keeps all of the output of the command that runs, or of the last one."""
+    def whole(self) -> OutputFile | None:
+        """The file with all of the output of the running command, or of the last one."""
         return self._whole
 
     async def serve(self) -> None:
-        """Start it, and look after it until it ends or is closed; `ready` tells when it can be used."""
+        """Start it, and serve it until it ends or is closed; `ready` waits until it can be used."""
         try:
             with self._scope:
                 variables = {**ENVIRONMENT, **self._marks}
@@ -129,7 +128,7 @@ class Shell:
                         tasks.start_soon(self._listen, process)
                         self.exit_code = await process.wait()
                         tasks.cancel_scope.cancel()
-                    await self._hear_last_words(process)
+                    await self._receive_last_words(process)
         except WorkspaceError as error:
             self._failure = error
         finally:
@@ -138,7 +137,7 @@ class Shell:
                 self._whole.end()
             self._gone.set()
             self._idle.set()
-            self._tell()
+            self._notify()
 
     async def ready(self) -> None:
         """Wait until it can be given a command; if it does not come to that, it is closed.
@@ -166,7 +165,7 @@ class Shell:
         with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             await self._gone.wait()
 
-    async def run(self, command: str, variables: Mapping[str, str], whole: Whole | None = None) -> str:
+    async def run(self, command: str, variables: Mapping[str, str], whole: OutputFile | None = None) -> str:
         """Type a command, for which alone the variables are in the environment; give what came before it.
 
         Args:
@@ -175,11 +174,11 @@ class Shell:
             whole: What keeps all of its output.
 
         Raises:
-            WorkspaceError: the shell takes no input, or nobody can know whether it would take this as a command.
+            WorkspaceError: the shell takes no input, or it is uncertain whether it would take this as a command.
         """
         before = self._screen.finish()
-        if self._mend:
-            await self._do_mend()
+        if self._normalize:
+            await self._restore_terminal()
             before += self._screen.finish()
         self.take_live()
         self._whole = whole
@@ -187,7 +186,7 @@ class Shell:
         await self._run(command, variables, new_nonce())
         return before if before.strip() else ""  # a shell that is interrupted begins a line
 
-    async def _do_mend(self) -> None:
+    async def _restore_terminal(self) -> None:
         """Bring the terminal back into order. A command may be typed only when that is over, or it might be thrown away.
 
         Raises:
@@ -195,12 +194,12 @@ class Shell:
         """
         nonce = new_nonce()
         for _ in range(_MEND_TIMES):
-            await self._run(MEND, {}, nonce)
+            await self._run(RESTORE_TTY, {}, nonce)
             # It is lost to a signal, or the machine is busy. Then it is done twice, which does no harm.
             with anyio.move_on_after(_REPORT_SECONDS) as waiting:
                 await self.idle()
             if not waiting.cancelled_caught:
-                self._ended, self._mend = None, False
+                self._ended, self._normalize = None, False
                 return
         raise WorkspaceError("The shell did not come back from an interruption.")
 
@@ -219,17 +218,17 @@ class Shell:
         """Type a key, or text and Enter, into the command that runs.
 
         Raises:
-            WorkspaceError: nobody takes the input.
+            WorkspaceError: the input is not taken.
         """
         data = typed(text)
         self._keyed = self._keyed or not data.endswith(b"\r")
-        self._mend = self._mend or data in _SIGNALLING
+        self._normalize = self._normalize or data in _SIGNALLING
         await self._type(data)
 
     async def interrupt(self) -> bool:
         """End the command that runs, with all that it started. False: the shell may not be in working order after it."""
         # A signal that reaches the shell when it is ready already has it throw away the line that it is about to read.
-        self._mend = True
+        self._normalize = True
         # Twice, because the first may come before the shell has read what was typed, so that it is the shell that gets it.
         for _ in range(2):
             if self._process is None or not self._typed_whole:
@@ -253,16 +252,16 @@ class Shell:
         await self._idle.wait()
 
     def take(self) -> str:
-        """Give what was written since the last time."""
+        """Return the output since the last call."""
         return self._screen.take()
 
     def take_ended(self) -> Ended | None:
-        """Give the command that has ended, once."""
+        """Return the command that has ended, once."""
         ended, self._ended = self._ended, None
         return ended
 
     def take_live(self) -> str:
-        """Give what was written since the last time, for people who watch."""
+        """Return the output since the last call, for people who watch."""
         return self._live.take()
 
     async def _type(self, data: bytes) -> None:
@@ -278,22 +277,22 @@ class Shell:
     async def _listen(self, process: Process) -> None:
         with suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             while True:
-                self._hear(await process.receive())
+                self._receive(await process.receive())
                 if self._fence.asked:
                     await self._answer()
                 if self._whole is not None:
                     await self._whole.keep()
 
     async def _answer(self) -> None:
-        """Say that nothing more is typed. Whatever was is before this, where the shell throws it away."""
+        """Acknowledge that nothing more is typed. All earlier text comes before this, where the shell discards it."""
         self._fence.asked, self._ending = 0, True
-        line = answer_line(self._fence.nonce)
+        line = ack_line(self._fence.nonce)
         self._echoes.append(Echo(line))
         # It goes on without an answer, too.
         with suppress(WorkspaceError):
             await self._type(line)
 
-    async def _hear_last_words(self, process: Process) -> None:
+    async def _receive_last_words(self, process: Process) -> None:
         """Read what the shell wrote before it ended. What is left in the background may write for ever."""
         with (
             suppress(anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError),
@@ -302,11 +301,11 @@ class Shell:
             while True:
                 with anyio.fail_after(_LAST_WORDS_SECONDS):
                     data = await process.receive()
-                self._hear(data)
+                self._receive(data)
                 if self._whole is not None:
                     await self._whole.keep()
 
-    def _hear(self, data: bytes) -> None:
+    def _receive(self, data: bytes) -> None:
         for echo in self._echoes:
             data = echo.feed(data)
         before, report, after = self._fence.feed(data)
@@ -316,19 +315,19 @@ class Shell:
             self._screen.whole = None
             if self._whole is not None:
                 self._whole.end()
-            self._mend = self._mend or not report.cooked or any(echo.found for echo in self._echoes)
+            self._normalize = self._normalize or not report.cooked or any(echo.found for echo in self._echoes)
             self._echoes = []
             self._busy = self._ending = False
             self._idle.set()
         self._show(after)
         self.last_output = anyio.current_time()
-        self._tell()
+        self._notify()
 
     def _show(self, data: bytes) -> None:
         watched = self._screen.feed(self._decoder.decode(data))
         if watched:
             self._live.add(watched)
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()

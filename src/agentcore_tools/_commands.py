@@ -1,0 +1,51 @@
+"""Shared parts of the tools that start programs: the secrets that a command names, and processes that were left running."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Final
+from urllib.parse import quote
+
+from agentcore.errors import ToolError
+from agentcore.tools import ToolSecrets
+from agentcore.workspace import Workspace
+
+
+async def named_secrets(text: str, secrets: ToolSecrets) -> dict[str, str]:
+    """Return the secrets whose names occur in a text as words.
+
+    Raises:
+        SecretError: one can't be had.
+        ToolError: one can't be in an environment.
+    """
+    words = set(re.findall(r"[A-Za-z_][A-Za-z0-9_]*", text))
+    found = {name: await secrets.get(name) for name in secrets.names if name in words}
+    for name, value in found.items():
+        if "\0" in value:
+            raise ToolError(
+                f"The secret {name!r} has a NUL character in it, so it can't be in the environment of a command."
+            )
+    return found
+
+
+# It needs /proc.
+_SCRIPT: Final = """\
+[ -r /proc/self/environ ] || exit 3
+grep -lsaF -e %s /proc/[0-9]*/environ | while IFS=/ read -r _ _ pid _; do
+  line=$(tr '\\0' ' ' <"/proc/$pid/cmdline") && printf '%%s (%%.80s)\\n' "$pid" "${line%% }"
+done 2>/dev/null
+exit 0"""
+
+
+def left_mark(*parts: str) -> str:
+    """Make the value of a variable by which something is found again. None is the beginning of another."""
+    return "/".join(quote(part, safe="") for part in parts) + ";"
+
+
+async def find_left(name: str, mark: str, workspace: Workspace) -> str | None:
+    """Describe the processes that have this variable: an empty text for none, None where that cannot be found out."""
+    found = await workspace.run(_SCRIPT % shlex.quote(f"{name}={mark}"))
+    if found.exit_code != 0:
+        return None
+    return ", ".join(found.stdout.splitlines())

@@ -1,0 +1,167 @@
+"""A call of the terminal: its arguments, its answer, and how people see both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, JsonValue
+
+from agentcore.display import CommandBlock, DisplayBlock, MarkdownBlock, code_span
+from agentcore.messages import ResultBlock
+from agentcore.tools import Action, Observation
+from agentcore_tools._display import heading, others
+from agentcore_tools.terminal.input import key_name
+
+
+class TerminalAction(Action):
+    """A command, something to type, or a look at what runs."""
+
+    command: str
+    """The command for bash, in one line or several. Empty: wait for the running command, and see its new output. With
+    is_input: what to type into it, followed by Enter, or one key: C-c, C-d, C-z (any letter), ENTER, TAB, ESC, BS, UP, DOWN,
+    LEFT, RIGHT, HOME, END, PGUP, PGDN."""
+    is_input: bool = False
+    """Type the command into the program that runs, instead of running it."""
+    timeout: Annotated[float, Field(ge=0)] | None = None
+    """Answer after so many seconds at the latest, with what there is; the command runs on. Without it, the answer comes when
+    nothing new was written for a while."""
+    session: Annotated[str, Field(min_length=1, max_length=64)] = "default"
+    """Which shell. Each name is one of its own, started when it is first used: keep a server running in one, and work in
+    another."""
+    reset: bool = False
+    """End the shell with all that runs in it, and start a new one first."""
+
+
+_HOW_TO_GO_ON = (
+    "Call with an empty command to wait on (give a timeout to wait longer), or with is_input to type into it: text, or a key "
+    "such as C-c to interrupt it or C-d for the end of its input. reset ends it and starts a new shell."
+)
+
+
+class TerminalObservation(Observation):
+    """The output since the last answer, and the state of the session."""
+
+    text: str
+    """The output as a terminal would show it; of a long output the beginning and the end."""
+    exit_code: int | None = None
+    """Of the command, if it has ended; of the shell, if that has."""
+    commands: int = 1
+    """How many commands stood one behind the other in what has ended, as far as that is known. The exit code is that of the last."""
+    running: bool = False
+    """True while a command runs."""
+    timed_out: Literal["quiet", "limit"] | None = None
+    """Why the answer came before the end: nothing new was written for a while, or the call's `timeout` was over."""
+    problem: Literal["still_running", "nothing_running", "cut_off", "nothing_lost"] | None = None
+    """Why nothing was done: a command while another one runs, or input and a look when none does.
+
+    Or what a crash did: a command was cut off, so that how it ended is not known; a mere look was, and nothing is lost.
+    """
+    new_shell: bool = False
+    """True if this shell replaced the one of the command before, so that all that was set in that one is lost."""
+    shell_ended: bool = False
+    """True if the shell itself has ended; the next command gets a new one."""
+    cwd: str | None = None
+    """The shell's working directory, where it is known: when a command has ended."""
+    python: str | None = None
+    """The Python that a command would find, where it is known."""
+    session: str = "default"
+    """The name of the session."""
+    full_output_path: str | None = None
+    """Where the whole of a long output is, in the workspace."""
+
+    @property
+    def is_error(self) -> bool:
+        """True if the command failed, or was not run."""
+        return self.problem not in {None, "nothing_lost"} or bool(self.exit_code)
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        written = self.text.removesuffix("\n")
+        if not written and not self.running and self.problem is None and self.exit_code is not None:
+            written = "(no output)"
+        before = (
+            "[This is a new shell. Variables, functions, the working directory and all that ran in the one before are gone.]"
+            if self.new_shell
+            else ""
+        )
+        return ("\n".join(part for part in (before, written, self._standing()) if part),)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Return the state; the text is in the content already."""
+        return self.model_dump(mode="json", exclude={"text"})
+
+    def _standing(self) -> str:
+        if self.problem == "still_running":
+            return f"[The command before this one still runs, so this one was not run. {_HOW_TO_GO_ON}]"
+        if self.problem == "nothing_running":
+            return "[Nothing runs, so there is nothing to wait for or to type into. Give a command.]"
+        if self.problem == "nothing_lost":
+            return (
+                "[The process that ran this ended while it waited. It only waited, so nothing is lost by that itself.]"
+            )
+        if self.problem == "cut_off":
+            kept = f" What it had written by then is in {self.full_output_path}." if self.full_output_path else ""
+            return (
+                "[The process that ran this ended while the command ran, or before its end was reported, and the shell with it. How "
+                f"the command ended is not known: look before you do it again.{kept}]"
+            )
+        if self.running:
+            why = "The time that the call gave it is over" if self.timed_out == "limit" else "It has been silent"
+            return f"[The command still runs. {why}. {_HOW_TO_GO_ON}]"
+        if self.shell_ended:
+            return (
+                f"[The shell has ended, with exit code {self.exit_code}, before it reported the end of the command. "
+                "The next command gets a new one.]"
+            )
+        if self.exit_code is None:
+            return ""
+        where = f"; in {self.cwd}" if self.cwd else ""
+        python = f"; python is {self.python}" if self.python else ""
+        session = "" if self.session == "default" else f"; session {self.session}"
+        which = f", of the last of {self.commands} commands" if self.commands > 1 else ""
+        return f"[exit code {self.exit_code}{which}{where}{python}{session}]"
+
+
+_PROBLEMS: Final = {
+    "still_running": "not run: the command before it still runs",
+    "nothing_running": "nothing is running",
+    "cut_off": "cut off: how it ended is not known",
+    "nothing_lost": "cut off while it waited: nothing is lost by that",
+}
+
+
+def show_call(action: TerminalAction) -> Sequence[DisplayBlock]:
+    """Show a command as at a prompt; what else was asked stands before it, where it cannot be taken for a part of it."""
+    rest = others(action, "command", "is_input")
+    if action.is_input:
+        key = key_name(action.command)
+        return heading(rest, f"types {code_span(action.command)}" if key is None else f"presses {code_span(key)}")
+    if action.command:
+        return (*heading(rest), CommandBlock(command=action.command))
+    if action.reset:
+        return heading(others(action, "command", "is_input", "reset"), "starts a new shell")
+    return heading(rest, "waits on")
+
+
+def show_answer(action: TerminalAction, observation: TerminalObservation) -> Sequence[DisplayBlock]:
+    """Show what was written, how things stand, and where the whole of a long output is."""
+    command = CommandBlock(
+        command=action.command, exit_code=observation.exit_code, output=observation.text.removesuffix("\n")
+    )
+    whole = observation.full_output_path
+    kept = () if whole is None else (MarkdownBlock(text=f"all of it: {code_span(whole)}"),)
+    return (command, *heading(_state(observation)), *kept)
+
+
+def _state(observation: TerminalObservation) -> str:
+    """Return how things stand, where that is more than an exit code."""
+    if observation.problem is not None:
+        return _PROBLEMS[observation.problem]
+    if observation.running:
+        return "still running"
+    ended = "" if observation.exit_code is None else f"exit code {observation.exit_code}, "
+    if observation.shell_ended:
+        return f"{ended}and the shell has ended"
+    if observation.new_shell:
+        return f"{ended}in a new shell" if ended else "what was in the one before is gone"
+    return ""
