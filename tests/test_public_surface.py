@@ -146,7 +146,8 @@ def test_an_index_holds_only_what_its_own_folder_makes() -> None:
         f"{index}.{name}": module
         for index, names in indexes().items()
         for name, module in names.items()
-        if module != "__future__" and not module.startswith(f"{index}.")
+        # A private module at the bottom has no index of its own: the index that gives its name is the address.
+        if module != "__future__" and not module.startswith((f"{index}.", "agentcore._"))
     }
     assert borrowed == {}
 

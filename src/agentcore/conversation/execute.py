@@ -11,10 +11,11 @@ import anyio
 from anyio import get_cancelled_exc_class
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 
+from agentcore._groups import leaf_exceptions
 from agentcore.agent import Call
 from agentcore.conversation.calls import RunningCall, interrupted, schedule
 from agentcore.conversation.core import Core
-from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, leaves_of, to_raise
+from agentcore.conversation.groups import bare, cancelled_itself, is_cancelled, to_raise
 from agentcore.conversation.reentrancy import mark_running_in
 from agentcore.conversation.refusal import cannot_run, not_run
 from agentcore.conversation.spool import spool_if_room
@@ -25,7 +26,7 @@ from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, cut, describe_answer
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, clip, describe_answer
 
 __all__ = ["CallBatch", "observe"]
 
@@ -218,7 +219,7 @@ async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
             raise
         return _failed(core, event, cancelled_itself("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
     except BaseException as error:
-        if all(isinstance(leaf, Exception | SystemExit) for leaf in leaves_of(error)):  # one, or a group of such
+        if all(isinstance(leaf, Exception | SystemExit) for leaf in leaf_exceptions(error)):  # one, or a group of such
             if core.life.failure is not None:
                 raise core.life.failure from None  # nothing can be answered any more
             return _failed(core, event, bare(error))
@@ -235,7 +236,7 @@ def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorE
         cause=event.id,
         tool_name=event.tool_name,
         call_id=event.call_id,
-        error=cut(text, OUTPUT_LIMIT, None),
+        error=clip(text, mask=core.secrets.masker.mask_text),
         code=type(error).__name__,
     )
 
@@ -256,7 +257,9 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
             full_output_path = await spool_if_room(
                 core, f"{event.id}-{number}.txt", block.text.encode(errors="replace")
             )
-            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, full_output_path))
+            block = TextBlock(
+                text=clip(block.text, mask=core.secrets.masker.mask_text, full_output_path=full_output_path)
+            )
         content.append(block)
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Collection
 from contextlib import asynccontextmanager, suppress
-from typing import Final, cast
+from typing import Final
 
 import anyio
 from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from agentcore._groups import leaf_exceptions
 from agentcore.conversation.home import is_asyncio
 from agentcore.conversation.telling import text_of
 
-__all__ = ["bare", "cancelled_itself", "is_cancelled", "leaves_of", "open_group", "to_raise"]
+__all__ = ["bare", "cancelled_itself", "is_cancelled", "open_group", "to_raise"]
 
 _ENDS: Final = (SystemExit, KeyboardInterrupt)
 """What asyncio lets stop the loop, whichever task raises it."""
@@ -27,7 +28,7 @@ def bare(error: BaseException, own: Collection[BaseException] = ()) -> BaseExcep
         error: The group, or an exception that is none.
         own: What user code raised itself: it goes first, and a group that it made stays one.
     """
-    leaves = leaves_of(error, own)
+    leaves = leaf_exceptions(error, own)
     # An interrupt from the keyboard, or the end of the process, goes before what it caused.
     ends = [leaf for leaf in leaves if not isinstance(leaf, Exception | BaseExceptionGroup)]
     first = next((leaf for leaf in (*ends, *own) if any(leaf is each for each in leaves)), leaves[0])
@@ -35,19 +36,6 @@ def bare(error: BaseException, own: Collection[BaseException] = ()) -> BaseExcep
         if leaf is not first:
             _note(first, f"At the same time: {type(leaf).__name__}: {text_of(leaf)}")
     return first
-
-
-def leaves_of(error: BaseException, own: Collection[BaseException] = ()) -> list[BaseException]:
-    """Give the exceptions that are no groups, or are among `own`, in their order; of what is no group, itself."""
-    leaves: list[BaseException] = []
-    left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
-    while left:
-        each = left.pop()
-        if any(each is one for one in own) or not isinstance(each, BaseExceptionGroup):
-            leaves.append(each)
-        else:
-            left.extend(reversed(cast("BaseExceptionGroup[BaseException]", each).exceptions))
-    return leaves
 
 
 def _note(error: BaseException, note: str) -> None:

@@ -14,9 +14,36 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError
 
+from agentcore._text import replace_lone_surrogates
 from agentcore.events import Event, parse_event
 
-__all__ = ["BLOB_PREFIX", "BLOB_THRESHOLD", "decode", "encode", "find_blobs"]
+FORMAT_VERSION: Final = 1
+"""The version that this release writes."""
+
+UPGRADES: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+"""By the version upgraded from. Version 1 is the first."""
+
+
+def upgrade(
+    body: bytes,
+    version: int,
+    *,
+    current: int = FORMAT_VERSION,
+    upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = UPGRADES,
+) -> bytes:
+    """Give an event's JSON as the current version writes it; one of a newer version as it is."""
+    if version >= current:
+        return body
+    event: dict[str, Any] = json.loads(body)
+    for step in range(version, current):
+        event = upgrades[step](event)
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def other_format(version: int) -> str:
+    """Say why a log in this format is not continued."""
+    return f"it is in format {version}, and this version of agentcore writes format {FORMAT_VERSION}"
+
 
 BLOB_THRESHOLD: Final = 64 * 1024
 BLOB_PREFIX: Final = "blob:sha256:"
@@ -75,7 +102,7 @@ def _say(event: Event) -> tuple[Event, bytes]:
 
 def _sayable(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return replace_lone_surrogates(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):

@@ -14,14 +14,11 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
-from agentcore._collecting import without_collections
 from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event, parse_event
-from agentcore.record.codec import BLOB_PREFIX, decode, encode, find_blobs
-from agentcore.record.limiter import store_limiter
+from agentcore.record.codec import BLOB_PREFIX, FORMAT_VERSION, decode, encode, find_blobs, other_format, upgrade
 from agentcore.record.state import ConversationState
-from agentcore.record.store import NO_EVENTS, LogTail, Record, Store, StoredLog
-from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
+from agentcore.record.store import LOG_THREADS, NO_EVENTS, LogTail, Record, Store, StoredLog
 
 __all__ = ["EventLog", "LogReader", "read_log", "write_log"]
 
@@ -203,7 +200,7 @@ async def _fold_all(
     version = stored.format_version
     fold = partial(_fold, state, where, version, records)
     begin = partial(_fold_unless_blobs, fold, records)
-    named = await run_sync(begin, limiter=store_limiter()) if len(records) > _FEW else begin()
+    named = await run_sync(begin, limiter=LOG_THREADS.limiter) if len(records) > _FEW else begin()
     if isinstance(named, ConversationState):
         state = named
     else:
@@ -213,7 +210,7 @@ async def _fold_all(
                 blobs[digest] = (await stored.read_blob(digest)).decode()
             except BlobLost as error:
                 raise LogDamaged(where, seq, str(error), _how_to_repair(stored.conversation_id)) from error
-        state = await run_sync(fold, blobs, limiter=store_limiter())
+        state = await run_sync(fold, blobs, limiter=LOG_THREADS.limiter)
     if version != FORMAT_VERSION:
         state.read_only = other_format(version)
     return state
@@ -235,7 +232,6 @@ def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
     return named
 
 
-@without_collections
 def _fold(
     state: ConversationState, where: str, version: int, records: Sequence[Record], blobs: Mapping[str, str]
 ) -> ConversationState:

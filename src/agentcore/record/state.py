@@ -49,11 +49,8 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 from agentcore.record.branch import events_of_branch
-from agentcore.record.open_action import OpenAction
-from agentcore.record.receipts import Receipts
-from agentcore.record.run import RunTally
+from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally
 from agentcore.record.status import next_status
-from agentcore.record.tally import Tally
 from agentcore.usage import Limits, Usage
 
 __all__ = ["ASKING", "ConversationState", "ShownEvent"]

@@ -8,12 +8,14 @@ order, whole groups at a time, and blobs by their hash.
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from agentcore._threads import Threads
 from agentcore._value import Value
 from agentcore.errors import SeqConflict
 
-__all__ = ["NO_EVENTS", "LogInfo", "LogTail", "Record", "Store", "StoredLog", "check_append", "page_logs"]
+LOG_THREADS: Final = Threads("logs", 8)
+"""They read, write and fold logs."""
 
 
 NO_EVENTS = (

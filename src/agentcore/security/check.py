@@ -6,16 +6,14 @@ policy is a check; so is whatever else analyzes, allows, asks or denies.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
-from agentcore.assessment import Assessment
+from agentcore.assessment import Assessment, Verdict
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
 from agentcore.risk import SecurityRisk
-
-__all__ = ["CHECK_SECONDS", "Analyzer", "Check", "CheckContext", "Opinion", "RatedAction", "ToolHints", "rated"]
 
 CHECK_SECONDS: Final = 60.0
 """How long a policy may take that answers later."""
@@ -99,3 +97,23 @@ class Analyzer(Check, Protocol):
     def is_analyzer(self) -> Literal[True]:
         """Marks it as one. Where an analyzer fails, or is late, the risk is high and a person is asked."""
         ...
+
+
+_HIGHEST: Final = (SecurityRisk.HIGH, SecurityRisk.MEDIUM, SecurityRisk.LOW)
+
+
+def combine(parts: Iterable[Assessment]) -> tuple[Verdict, SecurityRisk | None]:
+    """Combine opinions about an action: deny before ask before allow, and the highest risk.
+
+    Where no part has a verdict the action is allowed; where none knows the risk it is None.
+    """
+    parts = tuple(parts)
+    verdicts = {part.verdict for part in parts}
+    verdict: Verdict = "deny" if "deny" in verdicts else "ask" if "ask" in verdicts else "allow"
+    return verdict, highest_risk(parts)
+
+
+def highest_risk(parts: Iterable[Assessment]) -> SecurityRisk | None:
+    """Give the highest risk that one of the parts names."""
+    risks = {part.risk for part in parts}
+    return next((risk for risk in _HIGHEST if risk in risks), None)

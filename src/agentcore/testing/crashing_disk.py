@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Literal, TypeAlias, TypeVar
 
 from agentcore.record import Disk, RealDisk
-from agentcore.testing.disk_wrapper import DiskOperation, DiskWrapper
+from agentcore.testing.disks import DiskOperation, DiskWrapper
 
 __all__ = ["CrashingDisk", "Kept", "PowerLost"]
 

@@ -12,13 +12,10 @@ from pydantic_core import PydanticCustomError, to_json
 from agentcore.display import DisplayBlock, MarkdownBlock, TableBlock
 from agentcore.messages import ResultBlock
 from agentcore.schema import plain_schema
-from agentcore.tools.action import Action
-from agentcore.tools.annotations import ToolAnnotations
 from agentcore.tools.context import ToolContext
-from agentcore.tools.definition import Arguments, Tool
+from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations, ToolSpec
 from agentcore.tools.observation import Observation, TextObservation
 from agentcore.tools.output import OutputSchema, output_schema_of, read_output
-from agentcore.tools.spec import ToolSpec
 
 __all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "think_tool"]
 

@@ -10,22 +10,71 @@ from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ConfigDict, JsonValue, ValidationError
 
+from agentcore._text import Mask, already_masked
+from agentcore._value import Value
 from agentcore.display import DisplayBlock
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import schema_of
-from agentcore.tools.action import Action
-from agentcore.tools.annotations import ToolAnnotations
-from agentcore.tools.arguments import misfit
+from agentcore.tools.arguments import argument_error
 from agentcore.tools.context import ToolContext
 from agentcore.tools.observation import Observation
 from agentcore.tools.resources import Resource
-from agentcore.tools.spec import ToolSpec
 from agentcore.workspace import Workspace
 
-__all__ = ["Alias", "AnyTool", "Arguments", "Executor", "Tool"]
+
+class Action(Value):
+    """The arguments of one call. Each field, with the sentence under it, is what the model is told to fill in."""
+
+    # Arguments are recorded and shown by the names that a model uses for them.
+    model_config = ConfigDict(serialize_by_alias=True)
+
+
+# The sentence under a field is the field's description in the schema. Set for subclasses alone: reading the source of this
+# class, which has no fields, would be a tenth of what importing agentcore costs.
+Action.model_config["use_attribute_docstrings"] = True
+
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+class ToolAnnotations(Value):
+    """Hints of what a tool does to the world. They are the tool's own word, not a guarantee."""
+
+    title: str | None = None
+    """A name for people."""
+    read_only: bool = False
+    """It changes nothing. It may be run again after a crash, and beside other tools that only read."""
+    destructive: bool = True
+    """It may overwrite or delete; of no meaning where it only reads."""
+    idempotent: bool = False
+    """Doing it twice with the same arguments is doing it once."""
+    open_world: bool = True
+    """It reaches beyond the workspace: the network, other people's services."""
+
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+class ToolSpec(Value):
+    """What is recorded of a tool, from which `resolve_tool` makes it again."""
+
+    name: str
+    """The name of a factory (see `register_tool`), which need not be the tool's own name."""
+    params: dict[str, JsonValue] = {}
+    """What the factory is called with, by name."""
+
+
+class ToolsetSpec(Value):
+    """What is recorded of a toolset, from which `resolve_toolset` makes it again. Never holds the value of a secret."""
+
+    name: str
+    """The name of a factory (see `register_toolset`), which need not be the toolset's own name."""
+    params: dict[str, JsonValue] = {}
+    """What the factory is called with, by name."""
+
 
 ActionT = TypeVar("ActionT", bound=Action)
 ObservationT = TypeVar("ObservationT", bound=Observation)
@@ -33,20 +82,17 @@ ObservationT = TypeVar("ObservationT", bound=Observation)
 Arguments: TypeAlias = dict[str, JsonValue]
 """What a model gave, or what was made of it, before it is an action."""
 
+Aliases: TypeAlias = tuple[str | tuple[str, Callable[[Arguments], Arguments | None]], ...]
+"""Other names that models call a tool by; a name whose arguments are others too comes with a function.
+
+The function makes the tool's arguments of those that came under the name. It returns None where the tool was not meant.
+"""
+
 Executor: TypeAlias = Callable[[ActionT, ToolContext], Awaitable[ObservationT]]
 """What does an action."""
 
 # What every provider takes as the name of a function.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-
-@dataclass(frozen=True)
-class Alias:
-    """Another name that models call a tool by, where its arguments are others too."""
-
-    name: str
-    normalize: Callable[[Arguments], Arguments | None]
-    """Makes the tool's arguments of those that came under this name; None says that the tool was not meant."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -75,7 +121,7 @@ class Tool(Generic[ActionT, ObservationT]):
     """
     reconcile: Callable[[ActionT, ToolContext], Awaitable[ObservationT | None]] | None = None
     """Asked after a crash what became of an action that had started: its observation, or None where nobody can know."""
-    aliases: tuple[str | Alias, ...] = ()
+    aliases: Aliases = ()
     """Other names that models call it by."""
     normalize: Callable[[Arguments], Arguments] | None = None
     """Repairs arguments before they are checked: infers a missing field, say. What is right already it leaves alone."""
@@ -121,16 +167,20 @@ class Tool(Generic[ActionT, ObservationT]):
             )
         return schema
 
-    def parse(self, arguments: Mapping[str, Any]) -> ActionT:
-        """Make an action of arguments.
+    def parse(self, arguments: Mapping[str, Any], *, mask: Mask = already_masked) -> ActionT:
+        """Return the action that the arguments describe.
+
+        Args:
+            arguments: The arguments.
+            mask: Replaces secrets in the text of the error, where the arguments may hold the values of some.
 
         Raises:
-            ToolArgumentsError: they do not fit; its text tells a model what is wrong with which.
+            ToolArgumentsError: they do not fit; its text says what is wrong with which.
         """
         try:
             return self.action.model_validate(dict(arguments))
         except ValidationError as error:
-            raise misfit(self.name, error, arguments, self.schema.parameters) from error
+            raise argument_error(self.name, error, arguments, self.schema.parameters, mask=mask) from error
 
     def open_executor(
         self, workspace: Workspace, conversation_id: str

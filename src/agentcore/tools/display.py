@@ -7,10 +7,9 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import to_json
 
-from agentcore.display import DiffBlock, DisplayBlock, MarkdownBlock, plain_text
-from agentcore.display.blocks import BlockBase
+from agentcore._text import already_masked, clip
+from agentcore.display import BlockBase, DiffBlock, DisplayBlock, MarkdownBlock, plain_text
 from agentcore.logs import get_logger
-from agentcore.tools.cut import cut
 from agentcore.tools.definition import AnyTool
 
 __all__ = ["DISPLAY_LIMIT", "MaskBlock", "bounded_display", "describe_answer", "describe_call"]
@@ -93,7 +92,7 @@ def _cut_to(block: DisplayBlock, size: int, room: int) -> DisplayBlock | None:
 
 def _cut(block: DisplayBlock, text: str, keep: int) -> str:
     if not isinstance(block, DiffBlock):
-        return cut(text, keep, "the event itself")
+        return clip(text, keep, mask=already_masked, full_output_path="the event itself")
     # Only the end goes: the lines below a gap would get wrong numbers.
     notice = "\n\\ The diff goes on.\n"
     head = text[: keep - len(notice)]

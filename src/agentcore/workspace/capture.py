@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, cast, final
+from typing import Final, final
 
 import anyio
 
+from agentcore._groups import leaf_exceptions
 from agentcore.workspace.protocol import Process
 from agentcore.workspace.values import CommandResult, Output
 
@@ -43,14 +44,8 @@ async def run_to_end(process: Process, *, stdin: bytes | None, max_output: int) 
             feeding.cancel_scope.cancel()
     except ExceptionGroup as group:
         # One connection that breaks is one error, however many tasks used it.
-        raise _first(group) from None
+        raise leaf_exceptions(group)[0] from None
     return CommandResult(exit_code=await process.wait(), out=out.output(), err=err.output())
-
-
-def _first(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
-    return error
 
 
 async def _feed(process: Process, stdin: bytes | None) -> None:

@@ -7,9 +7,9 @@ import posixpath
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar, final
 
+from agentcore._threads import Threads
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.files.change import between
 from agentcore_tools.files.diff import unified_diff
 from agentcore_tools.files.memory import Memory, Seen, memory_of

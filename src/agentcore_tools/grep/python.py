@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import anyio
 
+from agentcore._threads import Threads
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.dialect import in_python
 from agentcore_tools.grep.lines import Line, Lines, Search
 from agentcore_tools.search.walk import Found

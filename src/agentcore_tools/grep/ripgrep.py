@@ -10,9 +10,9 @@ from typing import Any, Final, final
 
 import anyio
 
+from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import Process, Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.lines import Line, Lines, Search
 
 __all__ = ["NoRipgrep", "RipgrepFailed", "search_with_ripgrep"]

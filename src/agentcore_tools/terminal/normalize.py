@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import Final, cast
 
-from agentcore.tools import Alias, Arguments
+from agentcore.tools import Aliases, Arguments
 
 __all__ = ["ALIASES", "normalize"]
 
@@ -68,7 +68,7 @@ def _reset(arguments: Arguments) -> Arguments:
     return {"command": "", **arguments, "reset": True}
 
 
-ALIASES: Final[tuple[str | Alias, ...]] = (
+ALIASES: Final[Aliases] = (
     "bash",
     "shell",
     "command",
@@ -77,7 +77,7 @@ ALIASES: Final[tuple[str | Alias, ...]] = (
     "execute_command",
     "run_command",
     "run_shell_command",
-    Alias("git", _git),
-    Alias("grep", _grep),
-    Alias("reset", _reset),
+    ("git", _git),
+    ("grep", _grep),
+    ("reset", _reset),
 )

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from agentcore._collecting import without_collections
 from agentcore.record.store import Record
 
 __all__ = ["Scan", "decode_line", "encode_line", "scan"]
@@ -61,7 +60,6 @@ class Scan(NamedTuple):
     """The line and what is wrong with it, where no write that was cut off can have left it."""
 
 
-@without_collections
 def scan(data: bytes, after: int = 0) -> Scan:
     """Read all lines, the first of which follows event `after`; tell an unfinished end from damage."""
     lines = data.split(b"\n")

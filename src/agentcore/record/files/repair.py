@@ -9,12 +9,11 @@ from pydantic import ValidationError
 
 from agentcore._value import Value
 from agentcore.errors import BlobLost
-from agentcore.record.codec import decode, find_blobs
-from agentcore.record.files.blob import read_blob
+from agentcore.record.codec import decode, find_blobs, upgrade
 from agentcore.record.files.disk import Disk
+from agentcore.record.files.layout import read_blob
 from agentcore.record.files.line import scan
 from agentcore.record.store import Record
-from agentcore.record.upgrade import upgrade
 
 __all__ = ["Examination", "RepairReport", "examine", "keep_copy", "repair_log"]
 

@@ -18,17 +18,23 @@ from agentcore.errors import (
     UnsupportedPlatform,
 )
 from agentcore.ids import check_conversation_id, is_conversation_id
+from agentcore.record.codec import FORMAT_VERSION, other_format
 from agentcore.record.files.disk import Disk, RealDisk
-from agentcore.record.files.epoch import count_epoch, read_epoch
+from agentcore.record.files.layout import (
+    count_epoch,
+    find_holder,
+    has_meta,
+    lock_file,
+    read_epoch,
+    read_info,
+    unlock,
+    write_meta,
+)
 from agentcore.record.files.line import Scan
-from agentcore.record.files.lock import find_holder, lock_file, unlock
-from agentcore.record.files.log import Durability, FileLog, read_lines
-from agentcore.record.files.meta import has_meta, read_info, write_meta
+from agentcore.record.files.log import Durability, FileLog, FileTail, read_lines
 from agentcore.record.files.repair import RepairReport, examine, keep_copy, repair_log
-from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import run_bounded
 from agentcore.record.store import NO_EVENTS, LogInfo, page_logs
-from agentcore.record.upgrade import FORMAT_VERSION, other_format
 
 __all__ = ["FileStore"]
 

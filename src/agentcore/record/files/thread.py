@@ -15,7 +15,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from agentcore.errors import StoreError
-from agentcore.record.limiter import store_limiter
+from agentcore.record.store import LOG_THREADS
 
 __all__ = ["ThreadWork", "run_bounded"]
 
@@ -143,7 +143,7 @@ class ThreadWork(Generic[T]):
 
     async def _run_to_the_end(self, bound: anyio.CancelScope) -> None:
         """Run it, and wait for its end whatever is cancelled meanwhile."""
-        act, limiter = self.run, store_limiter()
+        act, limiter = self.run, LOG_THREADS.limiter
         while True:  # noqa: ASYNC913 whoever calls it bounds it
             try:
                 await run_sync(act, abandon_on_cancel=True, limiter=limiter)
