@@ -18,8 +18,7 @@ import agentcore
 from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused, still_alive, wait_for_lines
 from agentcore.workspace import LocalWorkspace, process_table
-from agentcore.workspace.environment import environment
-from agentcore.workspace.launch import LaunchSpec, PendingProcess
+from agentcore.workspace.launch import LaunchSpec, PendingProcess, environment
 from agentcore.workspace.process_table import ProcessInfo, read_from_proc
 
 Here = Callable[[], Awaitable[list[int]]]

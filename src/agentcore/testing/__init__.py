@@ -21,13 +21,13 @@ from agentcore.testing.provider import ChatProvider as ChatProvider
 from agentcore.testing.provider import serve_provider as serve_provider
 from agentcore.testing.script import Gate as Gate
 from agentcore.testing.script import Request as Request
-from agentcore.testing.script import Said as Said
+from agentcore.testing.script import ScriptedReply as ScriptedReply
 from agentcore.testing.script import ScriptLine as ScriptLine
-from agentcore.testing.script import broken_off as broken_off
 from agentcore.testing.script import call as call
 from agentcore.testing.script import calls as calls
 from agentcore.testing.script import hang as hang
 from agentcore.testing.script import say as say
+from agentcore.testing.script import truncated as truncated
 from agentcore.testing.scripted import ScriptedLLM as ScriptedLLM
 from agentcore.testing.store_contract import StoreContract as StoreContract
 from agentcore.testing.toolset_contract import ToolsetContract as ToolsetContract

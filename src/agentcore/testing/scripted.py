@@ -11,7 +11,7 @@ import anyio.lowlevel
 from agentcore.llm import CallContext, Delta, DeltaStream, Features, Reply
 from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, ToolSchema
-from agentcore.testing.script import Performance, Request, Script, ScriptLine
+from agentcore.testing.script import Playback, Request, Script, ScriptLine
 
 __all__ = ["ScriptedLLM"]
 
@@ -79,7 +79,7 @@ class ScriptedLLM:
 
     async def _next(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
-    ) -> Performance:
+    ) -> Playback:
         def request() -> Request:
             return Request(tuple(messages), tuple(tools), context)
 
@@ -91,7 +91,7 @@ class ScriptedLLM:
 
 
 class _ScriptedStream:
-    def __init__(self, performance: Performance) -> None:
+    def __init__(self, performance: Playback) -> None:
         self._performance = performance
         self._ended = False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import shutil
 import signal
 import stat as modes
@@ -22,6 +23,7 @@ import anyio
 from agentcore._threads import Threads
 from agentcore.errors import WorkspaceError
 from agentcore.workspace.files import path_errors
+from agentcore.workspace.process_table import MARKS
 from agentcore.workspace.process_tree import CLOSE_SECONDS, kill_tree
 from agentcore.workspace.protocol import Command
 
@@ -59,6 +61,12 @@ _LONGEST_ARGUMENT: Final = 100_000
 # What bash says on standard error, with exit code 127 or 126; or runs all the same, as a script that does not say by what.
 _LEFT_TO_BASH: Final = {errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC}
 _FOR_PEOPLE: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
+
+# What this program pays or signs in with. Not AWS_ACCESS_KEY_ID, GITHUB_TOKEN and the like: those are what a user's own
+# commands (aws, gh) work with.
+_OWN: Final = re.compile(
+    r"AGENTCORE_.*|(.*_)?API_?KEYS?(_.*)?|ANTHROPIC_AUTH_TOKEN|AWS_BEARER_TOKEN_BEDROCK", re.IGNORECASE
+)
 
 
 class LaunchSpec(NamedTuple):
@@ -239,3 +247,36 @@ def _popen(
 def _listen_to_people() -> None:
     for each in _FOR_PEOPLE:
         signal.signal(each, signal.SIG_DFL)
+
+
+def is_own_variable(name: str) -> bool:
+    """Say whether a variable belongs to this program, and is kept from what it starts."""
+    return _OWN.fullmatch(name) is not None
+
+
+def environment(
+    inherit: bool | tuple[str, ...], *added: Mapping[str, str] | None, mark: str, terminal: bool
+) -> dict[str, str]:
+    """Put the environment of a new process together.
+
+    Args:
+        inherit: Everything but this program's own variables (True), nothing (False), or those of these names.
+        added: What comes on top, the later over the earlier.
+        mark: The mark of the new process.
+        terminal: Whether it gets a terminal, whose size and kind are not those of this program's.
+    """
+    ours = os.environ
+    if inherit is True:
+        variables = {name: value for name, value in ours.items() if not is_own_variable(name)}
+    else:
+        variables = {name: ours[name] for name in inherit or () if name in ours}
+    if terminal:
+        variables.pop("COLUMNS", None)
+        variables.pop("LINES", None)
+        if variables.get("TERM", "dumb") == "dumb":
+            variables["TERM"] = "xterm-256color"
+    for more in added:
+        variables.update(more or {})
+    outer = ours.get(MARKS)
+    variables[MARKS] = f"{outer}:{mark}" if outer else mark
+    return variables

@@ -18,7 +18,6 @@ from pydantic import JsonValue
 
 from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
 from agentcore.workspace.capture import run_to_end
-from agentcore.workspace.environment import environment
 from agentcore.workspace.files import (
     FILES,
     append_file,
@@ -30,7 +29,7 @@ from agentcore.workspace.files import (
     write_file,
 )
 from agentcore.workspace.git import git_changes, git_diff
-from agentcore.workspace.launch import STARTS, LaunchSpec
+from agentcore.workspace.launch import STARTS, LaunchSpec, environment
 from agentcore.workspace.private import make_private_folder, remove_private_folder
 from agentcore.workspace.process import LocalProcess, open_local_process
 from agentcore.workspace.process_tree import CLOSE_SECONDS

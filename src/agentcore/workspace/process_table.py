@@ -8,13 +8,16 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 import anyio
 from anyio.lowlevel import RunVar
 
 from agentcore._threads import Threads
-from agentcore.workspace.environment import MARKS
+
+MARKS: Final = "AGENTCORE_PROCESSES"
+"""Inherited by all descendants of a process, so that they are found wherever they went: the marks of the processes around
+them, the outermost first, with colons between."""
 
 
 class ProcessInfo(NamedTuple):

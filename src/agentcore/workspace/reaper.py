@@ -15,7 +15,7 @@ import threading
 from typing import Final, final
 
 from agentcore.workspace import reap
-from agentcore.workspace.environment import MARKS
+from agentcore.workspace.process_table import MARKS
 
 __all__ = ["REAPER"]
 
