@@ -43,7 +43,7 @@ class CommandBlock(BlockBase):
     exit_code: int | None = None
     """None: it has not ended, or nobody knows how."""
     output: str | None = None
-    """What it wrote. None: the event's own text."""
+    """The output. None: the event's own text."""
     text: str | None = None
 
 

@@ -61,7 +61,7 @@ class Verdict(Value):
     detail: str
     """Which way, for people."""
     action: Literal["nudge", "stuck"]
-    """What to do: send the model the nudge and go on, or stop."""
+    """The response: send the model the nudge and go on, or stop."""
     nudge: str | None = None
     """For a nudge, what to tell the model."""
 
@@ -81,7 +81,7 @@ class Round:
         self.reply_id = reply_id
         self.actions: list[ActionEvent] = []
         self.nudged = False
-        """Whether the model was told, after this round, that it repeats itself."""
+        """True if the model was told, after this round, that it repeats itself."""
         self._answers: dict[str, AnswerEvent] = {}
 
     def add(self, action: ActionEvent) -> None:
@@ -95,12 +95,12 @@ class Round:
 
     @property
     def settled(self) -> bool:
-        """Whether all its actions are answered."""
+        """True if all its actions are answered."""
         return len(self._answers) == len(self.actions)
 
     @property
     def failed(self) -> bool:
-        """Whether all its answers are errors."""
+        """True if all its answers are errors."""
         return self.settled and all(isinstance(answer, AgentErrorEvent) for answer in self._answers.values())
 
     @property
@@ -115,14 +115,14 @@ class Round:
         return ", ".join(dict.fromkeys(repr(action.tool_name) for action in self.actions))
 
     def asks_like(self, other: Round) -> bool:
-        """Say whether both asked for the same. Thoughts, ids and times may differ."""
+        """Return whether both asked for the same. Thoughts, ids and times may differ."""
         return len(self.actions) == len(other.actions) and all(
             mine.tool_name == its.tool_name and mine.arguments == its.arguments and mine.malformed == its.malformed
             for mine, its in zip(self.actions, other.actions, strict=True)
         )
 
     def repeats(self, other: Round) -> bool:
-        """Say whether both asked for the same and got the same. What still runs repeats nothing."""
+        """Return whether both asked for the same and got the same. What still runs repeats nothing."""
         return self.asks_like(other) and all(map(_same, self._in_order(), other._in_order()))
 
     def _in_order(self) -> list[AnswerEvent]:
@@ -197,7 +197,7 @@ class StuckDetector:
                 pass
 
     def verdict(self) -> Verdict | None:
-        """Say whether the agent goes round in circles. None, too, while actions wait for their answers."""
+        """Return the verdict if the agent repeats itself, else None; None also while actions wait for their answers."""
         if self._rounds and not self._rounds[-1].settled:
             return None
         return (

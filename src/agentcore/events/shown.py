@@ -30,7 +30,7 @@ __all__ = [
 
 
 class SystemPromptEvent(EventBase):
-    """What the model is told before everything else, and the tools it may use, from here on."""
+    """The system prompt and the tools that the model may use, from here on."""
 
     kind: Annotated[Literal["system_prompt"], VERBATIM] = "system_prompt"
     prompt: str
@@ -61,17 +61,17 @@ class ActionEvent(EventBase):
     reply_id: Verbatim
     tool_name: str
     arguments: dict[str, JsonValue]
-    """What the tool is called with; secrets stand here by name."""
+    """The arguments of the call; secrets stand here by name."""
     malformed: str | None = None
-    """What the model sent, where it could not be read as arguments (`arguments` is empty then)."""
+    """The text of the arguments, where it could not be read (`arguments` is empty then)."""
     call_id: Verbatim
     """The provider's id of the call. Some providers use one twice: key on `id`."""
     given_call_id: Verbatim | None = None
     """The provider's id, where an earlier call of the reply has it too or it is empty; `call_id` is then one of ours."""
     before: tuple[Block, ...] = ()
-    """What the reply said before this call: words, thinking, reasoning items, in order."""
+    """The blocks of the reply before this call: words, thinking, reasoning items, in order."""
     after: tuple[Block, ...] = ()
-    """What the reply said after its last call."""
+    """The blocks of the reply after its last call."""
     display: tuple[DisplayBlock, ...] = ()
     """How the tool shows the call to people; empty: by its name and arguments. The model never sees it."""
 
@@ -101,7 +101,7 @@ class ObservationEvent(EventBase):
     tool_name: str
     call_id: Verbatim
     content: tuple[StoredResultBlock, ...]
-    """What the model is shown."""
+    """The content that the model is shown."""
     data: dict[str, JsonValue] = {}
     """The observation's fields, for programs: an exit code, a diff, a path."""
     is_error: bool = False
@@ -139,7 +139,7 @@ class AgentErrorEvent(EventBase):
     error: str
     outcome: Annotated[ErrorOutcome, VERBATIM] = "failed"
     code: Verbatim | None = None
-    """What went wrong, for programs: "unknown_tool", "bad_arguments", "denied" (by a check), or the exception's class name."""
+    """The kind of error, for programs: "unknown_tool", "bad_arguments", "denied" (by a check), or the exception's class name."""
 
 
 AnswerEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent

@@ -1,4 +1,4 @@
-"""What happened, and what is true because of it: the log, its stores, and the state that it folds to."""
+"""The record of a conversation: the log, its stores, and the state that it folds to."""
 
 from agentcore.record.branch import branch_ranges as branch_ranges
 from agentcore.record.branch import events_of_branch as events_of_branch

@@ -31,7 +31,7 @@ def upgrade(
     current: int = FORMAT_VERSION,
     upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = UPGRADES,
 ) -> bytes:
-    """Give an event's JSON as the current version writes it; one of a newer version as it is."""
+    """Return an event's JSON as the current version writes it; one of a newer version as it is."""
     if version >= current:
         return body
     event: dict[str, Any] = json.loads(body)
@@ -41,7 +41,7 @@ def upgrade(
 
 
 def other_format(version: int) -> str:
-    """Say why a log in this format is not continued."""
+    """Return the reason why a log in this format is not continued."""
     return f"it is in format {version}, and this version of agentcore writes format {FORMAT_VERSION}"
 
 
@@ -49,11 +49,11 @@ BLOB_THRESHOLD: Final = 64 * 1024
 BLOB_PREFIX: Final = "blob:sha256:"
 _MARK: Final = f'"{BLOB_PREFIX}'.encode()
 _ODD: Final = (b"NaN", b"Infinity", "\N{REPLACEMENT CHARACTER}".encode())
-"""What JSON has no word for looks like this once it is written; so may a text that is in order."""
+"""Values that JSON cannot express look like this once it is written; so may a text that is in order."""
 
 
 async def encode(event: Event, write_blob: Callable[[bytes], Awaitable[str]]) -> tuple[Event, bytes]:
-    """Give the event as it can be kept, and its JSON on one line, large strings replaced by blobs that are kept already.
+    """Return the event as it can be kept, and its JSON on one line, large strings replaced by blobs that are kept already.
 
     It is the event that was given, unless that holds what JSON can't say: NaN and the infinities become null, and half
     of a surrogate pair becomes a replacement character. What is true now is then what the log says later.

@@ -23,13 +23,13 @@ class OpenAction:
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for a person's yes or no."""
+        """True if it waits for a person's yes or no."""
         asked = self.assessment is not None and self.assessment.verdict == "ask"
         return asked and self.approval is None and not self.started
 
     @property
     def runs_next(self) -> bool:
-        """Whether it was approved, and the next turn starts it."""
+        """True if it was approved, and the next turn starts it."""
         return self.approval is not None and not self.started
 
     @property
@@ -65,12 +65,12 @@ class Receipts:
         self._known[command_id] = (seq, run, actions)
 
     def get(self, command_id: str) -> Receipt | None:
-        """Give the receipt of a command, or None where the log does not know it."""
+        """Return the receipt of a command, or None where the log does not know it."""
         known = self._known.get(command_id)
         return None if known is None else Receipt(seq=known[0], run=known[1], actions=known[2])
 
     def values(self) -> dict[str, tuple[int, int, tuple[str, ...]]]:
-        """Give them as plain values, for comparing two."""
+        """Return them as plain values, for comparing two."""
         return dict(self._known)
 
 
@@ -97,7 +97,7 @@ class Tally:
 
 
 class RunTally:
-    """What the newest run came to so far, over all branches."""
+    """The usage and text of the newest run so far, over all branches."""
 
     __slots__ = ("_usage", "seq", "steps", "text")
 
@@ -112,7 +112,7 @@ class RunTally:
 
     @property
     def usage(self) -> Usage:
-        """What it used, side questions included."""
+        """The usage, side questions included."""
         return self._usage.total
 
     def add(self, usage: Usage, *, is_step: bool) -> None:
@@ -121,5 +121,5 @@ class RunTally:
         self.steps += is_step
 
     def values(self) -> tuple[int, int, str | None, Usage]:
-        """Give what it says as plain values, for comparing two."""
+        """Return it as plain values, for comparing two."""
         return self.seq, self.steps, self.text, self.usage

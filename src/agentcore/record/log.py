@@ -20,8 +20,6 @@ from agentcore.record.codec import BLOB_PREFIX, FORMAT_VERSION, decode, encode, 
 from agentcore.record.state import ConversationState
 from agentcore.record.store import LOG_THREADS, NO_EVENTS, LogTail, Record, Store, StoredLog
 
-__all__ = ["EventLog", "LogReader", "read_log", "write_log"]
-
 _BLOB = BLOB_PREFIX.encode()
 _FEW = 64
 """Up to so many records are read on the event loop: a thread would cost more than they do."""
@@ -54,7 +52,7 @@ class EventLog:
 
         Raises:
             ConversationNotFound: the store has none of that id.
-            ConversationLocked: somebody else writes it.
+            ConversationLocked: another process writes it.
             LogDamaged: it can't be read to its end.
             LogReadOnly: a newer version wrote what this one must not continue.
         """
@@ -70,7 +68,7 @@ class EventLog:
 
     @property
     def repaired(self) -> str | None:
-        """What was not whole when the log was opened: what was cut off its end, or that it held nothing. None otherwise."""
+        """The damage found on opening: the bytes cut off its end, or that it held no events. None otherwise."""
         return self._repaired
 
     @property
@@ -154,7 +152,7 @@ class LogReader:
         self._tail = tail
         self._where = where
         self.state = ConversationState(tail.conversation_id)
-        """What the events that were read fold to."""
+        """The state that the events read so far fold to."""
 
     @classmethod
     async def open(cls, store: Store, conversation_id: str) -> Self:
@@ -166,7 +164,7 @@ class LogReader:
         return cls(await store.tail(conversation_id), f"{store.location}/{conversation_id}")
 
     async def read(self) -> Sequence[Event]:
-        """Give the events that came since the last time, whole groups only.
+        """Return the events that came since the last time, whole groups only.
 
         Where the log was cut back meanwhile, what was given stays given: it begins anew with what comes behind that.
 
@@ -224,7 +222,7 @@ def _fold_unless_blobs(
 
 
 def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
-    """Give each blob's digest with the seq of the first event that names it."""
+    """Return each blob's digest with the seq of the first event that names it."""
     named: dict[str, int] = {}
     for record in [record for record in records if _BLOB in record.body]:
         for digest in find_blobs(record.body):

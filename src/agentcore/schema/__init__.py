@@ -1,4 +1,4 @@
-"""JSON Schema that every provider takes, from a model, from a function, or from somebody else's schema."""
+"""JSON Schema that every provider takes, from a model, from a function, or from a foreign schema."""
 
 from agentcore.schema.plain import json_schema_of as json_schema_of
 from agentcore.schema.plain import plain_schema as plain_schema

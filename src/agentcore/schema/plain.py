@@ -36,7 +36,7 @@ _DROPPED = frozenset(
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Give the schema in the plain dialect; the one that was given stays as it is.
+    """Return the schema in the plain dialect; the one that was given stays as it is.
 
     A recursive part is spelled out once, titled, and where it comes back it is named instead.
 
@@ -139,7 +139,7 @@ def _again(name: str, target: _Json, beside: _Json) -> _Json:
 
 
 def _simplified(node: _Json) -> _Json:
-    """Say the same without the keywords that some providers refuse."""
+    """Return the schema without the keywords that some providers refuse."""
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
     if "allOf" in node:
@@ -189,7 +189,7 @@ def _disagree(one: _Json, other: _Json) -> bool:
 
 
 def _say_the_items(node: _Json) -> None:
-    """Give an array the `items` that OpenAI demands, a tuple too: beyond its places there is none, so it says the same."""
+    """Return an array the `items` that OpenAI demands, a tuple too: beyond its places there is none, so it says the same."""
     if isinstance(node.get("items"), list):
         node["prefixItems"] = node.pop("items")
     places: list[Any] = node.get("prefixItems", [])
@@ -220,7 +220,7 @@ def json_schema_of(model: type[BaseModel]) -> dict[str, JsonValue]:
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, JsonValue]:
-    """Give the plain JSON Schema of what the model is made from: an object, its fields by the names they have in JSON.
+    """Return the plain JSON Schema of what the model is made from: an object, its fields by the names they have in JSON.
 
     Raises:
         SchemaError: a field has a type that JSON Schema can't say, or the model is not an object.

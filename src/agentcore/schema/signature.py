@@ -29,7 +29,7 @@ class Described(NamedTuple):
     """A docstring, taken apart."""
 
     text: str = ""
-    """What the function does, with what it returns and the examples, without its parameters and errors."""
+    """The description of the function, its result and examples, without its parameters and errors."""
     parameters: Mapping[str, str] = MappingProxyType({})
     """The sentence of each parameter that has one."""
 
@@ -64,7 +64,7 @@ _NO_PARAMETERS = "a model gives arguments by name, so each needs a name and a ty
 
 
 class Signature(NamedTuple):
-    """What a function is called with."""
+    """The parameters of a function."""
 
     function: Callable[..., Any]
     text: str
@@ -74,12 +74,12 @@ class Signature(NamedTuple):
     schema: dict[str, JsonValue]
     """The plain schema of the model."""
     injected: tuple[str, ...]
-    """The parameters that whoever calls fills in, and that are not in the model."""
+    """The parameters that the caller fills in, and that are not in the model."""
     places: tuple[tuple[str, str, bool], ...]
     """Parameter, field, and whether it can be given by its place only."""
 
     def bind(self, arguments: BaseModel, injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Give what to call the function with: by place, and by name."""
+        """Return the positional and the keyword arguments to call the function with."""
         by_place: list[Any] = []
         by_name: dict[str, Any] = {}
         for parameter, field, only_by_place in self.places:
@@ -157,7 +157,7 @@ def _check(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) ->
 
 
 def _field_name(parameter: str, base: type[BaseModel]) -> tuple[str, str | None]:
-    """Give the field for a parameter, and its alias where a model can't have a field of that name (`json`, `_x`)."""
+    """Return the field for a parameter, and its alias where a model can't have a field of that name (`json`, `_x`)."""
     if parameter.startswith(("_", "model_")) or hasattr(base, parameter):
         return f"argument_{parameter.strip('_')}_{len(parameter)}", parameter
     return parameter, None

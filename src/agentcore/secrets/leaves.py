@@ -49,7 +49,7 @@ class LeafMap:
         self._leaves = leaves
 
     def __call__(self, value: Any) -> Any:
-        """Give the value with all its strings changed; what holds none that changes comes back as the same object."""
+        """Return the value with all its strings changed; what holds none that changes comes back as the same object."""
         if isinstance(value, str):
             return value if isinstance(value, Enum) else self._text(value)
         if isinstance(value, BaseModel):
@@ -102,7 +102,7 @@ def _may_hold_text(annotation: Any) -> bool:
         return False
     if arguments:
         return any(_may_hold_text(argument) for argument in arguments if argument is not ...)
-    # What is not known (Any, a type alias, a class of somebody's own) may hold anything.
+    # What is not known (Any, a type alias, a class of the program's own) may hold anything.
     return not (isinstance(annotation, type) and issubclass(annotation, _TEXTLESS))
 
 
@@ -113,9 +113,9 @@ _MASK = re.compile(r"<secret:([A-Za-z_][A-Za-z0-9_]*)(:encoded)?>")
 async def unmask(
     value: _Json, lookup: Callable[[str], Awaitable[str]], *, names: Collection[str] | None = None
 ) -> _Json:
-    """Give the value with every `<secret:NAME>` in it replaced by what `lookup` (as `SecretRegistry.get`) says.
+    """Return the value with every `<secret:NAME>` in it replaced by what `lookup` (as `SecretRegistry.get`) says.
 
-    With `names`, masks of other names are words that somebody wrote, and stay.
+    With `names`, masks of other names are plain words, and stay.
 
     Raises:
         SecretError: what can't be put back, all of it named: no such secret, no value to be had, or the value stood

@@ -32,7 +32,7 @@ class Masker:
     __slots__ = ("_byte_scanner", "_names", "_restorable", "_scanner", "_shown")
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
-        """Know these pairs of a name and a value; where several have one value, the first names its mask.
+        """Build a masker of these pairs of name and value; where several have one value, the first names its mask.
 
         Raises:
             SecretError: a value is too short, blank, or not Unicode.
@@ -135,7 +135,7 @@ def _masks(pairs: tuple[tuple[str, str], ...]) -> dict[str, Mask]:
     for name, value in pairs:
         for form in encoded_forms(value):
             masks.setdefault(form, Mask(f"<secret:{name}>", f"<secret:{name}:encoded>", exact=False))
-    # Where a value is a part of somebody's mask ("secret" is a word of six letters), the mask becomes a form too, so
+    # Where a value is a part of another's mask ("secret" is a word of six letters), the mask becomes a form too, so
     # that what was masked once is not torn apart by being masked again.
     for mask in dict.fromkeys(text for known in masks.values() for text in (known.name, known.lost)):
         if any(form in mask for form in masks):
@@ -165,7 +165,7 @@ class StreamMasker:
         return self._give_out(text, self._scanner.undecided_from(text))
 
     def finish(self) -> str:
-        """Give what was held back: the text is complete."""
+        """Return the text held back: the text is complete."""
         return self._give_out(self._held, len(self._held))
 
     def _give_out(self, text: str, until: int) -> str:
@@ -196,5 +196,5 @@ class ByteStreamMasker:
         return self._text.feed(piece.decode("latin-1")).encode("latin-1")
 
     def finish(self) -> bytes:
-        """Give what was held back: the output is complete."""
+        """Return the text held back: the output is complete."""
         return self._text.finish().encode("latin-1")

@@ -1,4 +1,4 @@
-"""What an agent may do without asking, and what a person may answer when it asks."""
+"""Confirmation: policies, checks, and the answers of a person."""
 
 from agentcore.security.check import Analyzer as Analyzer
 from agentcore.security.check import Check as Check

@@ -56,12 +56,12 @@ class ToolHints(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a check may look at besides the action."""
+    """The context of a check: all it may look at besides the action."""
 
     risk: SecurityRisk = SecurityRisk.UNKNOWN
     """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
     tool: ToolHints
-    """What the tool says of itself: `read_only`, `destructive`, `idempotent`, `open_world`."""
+    """The tool's annotations: `read_only`, `destructive`, `idempotent`, `open_world`."""
     workspace_root: str
     """The folder of the workspace."""
     state: ConversationState
@@ -69,7 +69,7 @@ class CheckContext:
 
 
 Opinion: TypeAlias = Assessment | None
-"""What a check answers; None is no opinion."""
+"""The answer of a check; None is no opinion."""
 
 
 class Check(Protocol):
@@ -86,7 +86,7 @@ class Check(Protocol):
         ...
 
     def assess(self, action: ActionEvent, context: CheckContext) -> Opinion | Awaitable[Opinion]:
-        """Give an opinion about the action, or None: `def`, which must answer at once, or `async def`."""
+        """Return an opinion about the action, or None: `def`, which must answer at once, or `async def`."""
         ...
 
 
@@ -114,6 +114,6 @@ def combine(parts: Iterable[Assessment]) -> tuple[Verdict, SecurityRisk | None]:
 
 
 def highest_risk(parts: Iterable[Assessment]) -> SecurityRisk | None:
-    """Give the highest risk that one of the parts names."""
+    """Return the highest risk that one of the parts names."""
     risks = {part.risk for part in parts}
     return next((risk for risk in _HIGHEST if risk in risks), None)

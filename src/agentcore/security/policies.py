@@ -29,7 +29,7 @@ class Approve:
     arguments: dict[str, Any] | None = None
     """Other arguments to start it with, or None for those that it has. The log keeps both."""
     by: str | None = None
-    """Who says so."""
+    """The name of the person."""
 
 
 @final
@@ -38,9 +38,9 @@ class Reject:
     """No: the action never starts, and the model reads why."""
 
     reason: str = "The user said no and gave no reason."
-    """What the model is told."""
+    """The reason that the model reads."""
     by: str | None = None
-    """Who says so."""
+    """The name of the person."""
 
 
 Confirm: TypeAlias = Callable[[RatedAction], Awaitable[bool | Approve | Reject]]
@@ -49,7 +49,7 @@ Confirm: TypeAlias = Callable[[RatedAction], Awaitable[bool | Approve | Reject]]
 
 
 def read_answer(answer: object, action: ActionEvent | None = None) -> Approve | Reject:
-    """Give what the program's function answered, as `Approve` or `Reject`.
+    """Return the answer of the program's function as `Approve` or `Reject`.
 
     Args:
         answer: What it returned.
@@ -106,7 +106,7 @@ def _read(answer: object, reason: str) -> Opinion:
 
 
 class _Policy(Value):
-    """What the policies have in common: they are checks by the method that makes them policies."""
+    """The base of the policies: a policy is a check by the method that makes it a policy."""
 
     @property
     def timeout(self) -> float:
@@ -164,7 +164,7 @@ class ConfirmRisky(_Policy):
     threshold: SecurityRisk = SecurityRisk.HIGH
     """The lowest risk that waits: low, medium or high."""
     confirm_unknown: bool = True
-    """Whether an action waits whose risk nobody has told."""
+    """True if an action waits whose risk nobody has told."""
 
     @field_validator("threshold")
     @classmethod

@@ -1,4 +1,4 @@
-"""What tests of agents are made of: a model that plays a script, contracts for stores and workspaces, and faults."""
+"""Doubles for tests of agents: a model that plays a script, contracts for stores and workspaces, and faults."""
 
 from agentcore.testing.cancelling import CancelAttempt as CancelAttempt
 from agentcore.testing.cancelling import cancel_at as cancel_at

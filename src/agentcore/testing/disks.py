@@ -110,7 +110,7 @@ class RecordingDisk(DiskWrapper):
 
     @property
     def operations(self) -> Sequence[DiskOperation]:
-        """What was done so far, in the order in which it was done."""
+        """The operations so far, in order."""
         with self._lock:
             return tuple(self._operations)
 

@@ -1,4 +1,4 @@
-"""What every model keeps to, as tests: subclass it where your model is tested."""
+"""The contract of every model, as tests: subclass it where your model is tested."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ from agentcore.messages import Message, TextBlock, ToolSchema
 from agentcore.testing.cancelling import cancel_everywhere
 from agentcore.testing.script import Gate, Request, ScriptLine, call, calls, say, truncated
 from agentcore.usage import Usage
-
-__all__ = ["ModelContract"]
 
 _SECONDS = 60.0
 _ASK = (Message.system("Be brief."), Message.user("Hello?"))

@@ -202,7 +202,7 @@ class ChatProvider:
 
     def __init__(self, server: HTTPServer) -> None:
         self.base_url = f"{server.url}/v1"
-        """What a client is told to talk to."""
+        """The address for a client."""
         self.requests: list[HTTPRequest] = []
         """The chat requests that came in, in order."""
         self._server = server

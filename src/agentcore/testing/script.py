@@ -1,4 +1,4 @@
-"""What a scripted model is told to answer: the words in which tests and demos write its part.
+"""Scripts of models: the replies that tests and demos write.
 
     ScriptedLLM([
         call("terminal", command="ls"),                        # one tool call
@@ -29,12 +29,10 @@ from agentcore.llm import CallContext, Delta, Reply, ResetDelta, ToolCallDelta, 
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.usage import Usage
 
-__all__ = ["Gate", "Request", "Script", "ScriptLine", "ScriptedReply", "call", "calls", "hang", "say", "truncated"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the model was asked."""
+    """A request to the model."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
@@ -47,7 +45,7 @@ class Request:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What the tools answered to the calls of the last reply, in words."""
+        """The answers of the tools to the calls of the last reply, as text."""
         latest = itertools.takewhile(lambda message: message.role == "tool", reversed(self.messages))
         blocks = [block for message in reversed(list(latest)) for block in message.content]
         return tuple(block.text for block in blocks if isinstance(block, ToolResultBlock))
@@ -70,7 +68,7 @@ class ScriptedReply:
     stop_reason: str | None = None
     interludes: tuple[_Interlude, ...] = ()
     just_ends: bool = False
-    """Whether, where it breaks off, it looks like one that ended (over HTTP: a sound response, without a last word)."""
+    """True if, where it breaks off, it looks like one that ended (over HTTP: a sound response, without a last word)."""
 
     def reply(self, name: str, number: int) -> Reply:
         """Make it the reply number `number` of the model `name`."""
@@ -203,7 +201,7 @@ class Playback:
         self._index = 0
 
     async def next(self) -> Delta | None:
-        """Give the next delta, or None after the last one.
+        """Return the next delta, or None after the last one.
 
         Raises:
             BaseException: The script breaks the reply off here.

@@ -13,8 +13,6 @@ from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, ToolSchema
 from agentcore.testing.script import Playback, Request, Script, ScriptLine
 
-__all__ = ["ScriptedLLM"]
-
 
 class ScriptedLLM:
     """A `Model` that answers what it was told to answer, at once and at no cost.
@@ -43,7 +41,7 @@ class ScriptedLLM:
         """
         self.name = name
         self.requests: list[Request] = []
-        """What it was asked, in order."""
+        """The requests it got, in order."""
         self._script = Script(replies, name=name, repeat=repeat)
         self._record = record
         self._features = features

@@ -1,4 +1,4 @@
-"""What every workspace keeps to, as tests: subclass it where your workspace is tested."""
+"""The contract of every workspace, as tests: subclass it where your workspace is tested."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def _changes(workspace: Workspace) -> list[tuple[str, str, str | None]]:
 
 
 class GitContract:
-    """What git tells in all workspaces; a part of `WorkspaceContract`."""
+    """The contract of git in all workspaces; a part of `WorkspaceContract`."""
 
     async def test_changes_are_those_since_the_work_left_the_default_branch(self, workspace: Workspace) -> None:
         await _do(
@@ -219,7 +219,7 @@ class WorkspaceContract(ProcessContract, FilesContract, GitContract):
             assert output.head.startswith(b"1\n2\n3\n")
             assert output.tail.endswith(b"1499999\n1500000\n")
             assert output.text.startswith("1\n2\n3\n")
-            assert f"{output.omitted} bytes left out" in output.text
+            assert f"{output.omitted} bytes omitted" in output.text
         assert peak < 4_000_000
 
     async def test_a_command_runs_in_the_folder_and_with_the_variables_it_is_given(self, workspace: Workspace) -> None:

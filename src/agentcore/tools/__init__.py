@@ -1,4 +1,4 @@
-"""What a model may do: tools, what they touch, how calls are read, and how tools travel."""
+"""Tools: definitions, resources, the reading of calls, and serialization."""
 
 from agentcore._text import OUTPUT_LIMIT as OUTPUT_LIMIT
 from agentcore._text import clip as clip

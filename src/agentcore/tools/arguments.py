@@ -85,7 +85,7 @@ _NULLS: Final = frozenset({"", "null", "none"})
 
 
 def rename_keys(arguments: Mapping[str, JsonValue], schema: Schema) -> dict[str, JsonValue]:
-    """Give arguments the names of the schema where they differ in case, hyphens and underscores only (`filePath`)."""
+    """Rename arguments to the names of the schema where they differ in case, hyphens and underscores only (`filePath`)."""
     known: Mapping[str, Any] = schema.get("properties", {})
     missing = [name for name in known if name not in arguments]
     renamed: dict[str, JsonValue] = {}
@@ -155,7 +155,7 @@ def _tags_match(branch: Schema, value: Mapping[str, Any]) -> bool:
 
 
 def _types(schema: Schema) -> set[str] | None:
-    """Give the JSON types that the schema takes, or None where it does not say."""
+    """Return the JSON types that the schema takes, or None where it does not say."""
     if "anyOf" in schema:
         types: set[str] = set()
         for branch in schema["anyOf"]:

@@ -17,8 +17,6 @@ from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations,
 from agentcore.tools.observation import Observation, TextObservation
 from agentcore.tools.output import OutputSchema, output_schema_of, read_output
 
-__all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "think_tool"]
-
 
 class FinishAction(Action):
     """The work is done, or can't be."""
@@ -30,7 +28,7 @@ class FinishAction(Action):
 
 
 class FinishObservation(Observation):
-    """What the work came to."""
+    """The result of the work."""
 
     message: str
     result: JsonValue = None
@@ -74,7 +72,7 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         annotations=ToolAnnotations(title="Finish", **_HARMLESS),
         resources=(),
         aliases=("submit", "done", "complete", "attempt_completion"),
-        normalize=_mend_finish,
+        normalize=_normalize_finish,
         finishes=True,
         display_call=_show_finish,
         display_answer=_show_nothing,
@@ -121,7 +119,7 @@ def _checked(output: OutputSchema, data: JsonValue) -> JsonValue:
         raise PydanticCustomError("output", "{words}", {"words": str(error).removesuffix(".")}) from error
 
 
-def _mend_finish(arguments: Arguments) -> Arguments:
+def _normalize_finish(arguments: Arguments) -> Arguments:
     if "message" in arguments:
         return arguments
     for name in _OTHER_NAMES:

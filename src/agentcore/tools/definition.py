@@ -59,28 +59,28 @@ class ToolAnnotations(Value):
 
 
 class ToolSpec(Value):
-    """What is recorded of a tool, from which `resolve_tool` makes it again."""
+    """The record of a tool, from which `resolve_tool` makes it again."""
 
     name: str
     """The name of a factory (see `register_tool`), which need not be the tool's own name."""
     params: dict[str, JsonValue] = {}
-    """What the factory is called with, by name."""
+    """The keyword arguments of the factory."""
 
 
 class ToolsetSpec(Value):
-    """What is recorded of a toolset, from which `resolve_toolset` makes it again. Never holds the value of a secret."""
+    """The record of a toolset, from which `resolve_toolset` makes it again. Never holds the value of a secret."""
 
     name: str
     """The name of a factory (see `register_toolset`), which need not be the toolset's own name."""
     params: dict[str, JsonValue] = {}
-    """What the factory is called with, by name."""
+    """The keyword arguments of the factory."""
 
 
 ActionT = TypeVar("ActionT", bound=Action)
 ObservationT = TypeVar("ObservationT", bound=Observation)
 
 Arguments: TypeAlias = dict[str, JsonValue]
-"""What a model gave, or what was made of it, before it is an action."""
+"""The arguments of a call before they are an action: as the model wrote them, or repaired."""
 
 Aliases: TypeAlias = tuple[str | tuple[str, Callable[[Arguments], Arguments | None]], ...]
 """Other names that models call a tool by; a name whose arguments are others too comes with a function.
@@ -89,7 +89,7 @@ The function makes the tool's arguments of those that came under the name. It re
 """
 
 Executor: TypeAlias = Callable[[ActionT, ToolContext], Awaitable[ObservationT]]
-"""What does an action."""
+"""A function that carries out an action."""
 
 # What every provider takes as the name of a function.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -106,7 +106,7 @@ class Tool(Generic[ActionT, ObservationT]):
     name: str
     """1 to 64 letters, digits, `_` or `-`."""
     description: str
-    """What the model is told of it."""
+    """The description that the model reads."""
     action: type[ActionT]
     """The model of its arguments."""
     execute: Executor[ActionT, ObservationT] | None = None
@@ -115,7 +115,7 @@ class Tool(Generic[ActionT, ObservationT]):
     """Opens what does the actions of one conversation; called with the workspace and the conversation's id."""
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     resources: Callable[[ActionT, str], Sequence[Resource]] | Sequence[Resource] | None = None
-    """What an action touches; a function is called with the action and the path of the workspace's folder.
+    """The resources that an action uses; a function is called with the action and the path of the workspace's folder.
 
     None is the whole workspace, written, or read where the tool is read-only. An empty sequence is nothing at all.
     """
@@ -130,14 +130,14 @@ class Tool(Generic[ActionT, ObservationT]):
     finishes: bool = False
     """The run ends with this call."""
     display_call: Callable[[ActionT], Sequence[DisplayBlock]] | None = None
-    """Describes a call to people: whoever decides about it sees that first. None: by the tool's name and the arguments.
+    """Describes a call to people: they see it before they decide about it. None: by the tool's name and the arguments.
 
     It is called in the step, on the event loop: it computes from the action alone and waits for nothing.
     """
     display_answer: Callable[[ActionT, ObservationT], Sequence[DisplayBlock]] | None = None
     """Describes an answer to people, likewise. None, or no block: by the words that the model reads."""
     spec: ToolSpec | None = None
-    """What is recorded of it; None where it can't be made again from a record, as when it is changed with `replace`."""
+    """The record of it; None where it cannot be made again from a record, as when it is changed with `replace`."""
 
     def __post_init__(self) -> None:
         """Refuse what could not work."""
@@ -151,7 +151,7 @@ class Tool(Generic[ActionT, ObservationT]):
 
     @cached_property
     def schema(self) -> ToolSchema:
-        """What a model is told of it.
+        """The schema that the model reads.
 
         Raises:
             SchemaError: the action has a field that JSON Schema can't say.
@@ -192,20 +192,20 @@ class Tool(Generic[ActionT, ObservationT]):
         return nullcontext(self.execute)
 
     def resources_of(self, action: ActionT, root: str) -> tuple[Resource, ...]:
-        """Give what the action touches; `root` is the path of the workspace's folder."""
+        """Return the resources that the action uses; `root` is the path of the workspace's folder."""
         if self.resources is None:
             return (Resource.workspace("read" if self.annotations.read_only else "write"),)
         return tuple(self.resources(action, root) if callable(self.resources) else self.resources)
 
     def risk_of(self, action: ActionT) -> SecurityRisk:
-        """Give how much harm the action could do, as far as the tool knows."""
+        """Return how much harm the action could do, as far as the tool knows."""
         if self.risk is None:
             return SecurityRisk.LOW if self.annotations.read_only else SecurityRisk.UNKNOWN
         return self.risk(action) if callable(self.risk) else self.risk
 
 
 _schemas: WeakKeyDictionary[type[Action], dict[tuple[str, str], ToolSchema]] = WeakKeyDictionary()
-"""What was told of an action, by the tool's name and description: each conversation may make its tools anew, and making a schema
+"""The schemas made of an action, by the tool's name and description: each conversation may make its tools anew, and making a schema
 takes longer than a step."""
 
 AnyTool: TypeAlias = Tool[Any, Any]

@@ -1,4 +1,4 @@
-"""What a tool shows of its calls and answers to people: masked, bounded, and never a reason for a call to fail."""
+"""The display of calls and answers for people: masked, bounded, and never a reason for a call to fail."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from agentcore.display import BlockBase, DiffBlock, DisplayBlock, MarkdownBlock,
 from agentcore.logs import get_logger
 from agentcore.tools.definition import AnyTool
 
-__all__ = ["DISPLAY_LIMIT", "MaskBlock", "bounded_display", "describe_answer", "describe_call"]
-
 _log = get_logger(__name__)
 
 DISPLAY_LIMIT: Final = 16_384
@@ -23,7 +21,7 @@ MaskBlock: TypeAlias = Callable[[DisplayBlock], DisplayBlock]
 """Takes the secrets out of a block."""
 
 _LEAST: Final = 200
-"""What is left of a string that is cut; with less room its block goes."""
+"""The least length that a string is cut to; with less room its block goes."""
 
 
 def describe_call(tool: AnyTool, action: Any, mask: MaskBlock) -> tuple[DisplayBlock, ...]:

@@ -65,7 +65,7 @@ class FunctionTool(Tool[Action, Observation], Generic[P, ResultT]):
     signature: Signature
 
     def __post_init__(self) -> None:
-        """Look like the function to whoever inspects it."""
+        """Look like the function when inspected."""
         super().__post_init__()
         object.__setattr__(self, "__wrapped__", self.function)
         object.__setattr__(self, "__doc__", self.function.__doc__)
@@ -76,7 +76,7 @@ class FunctionTool(Tool[Action, Observation], Generic[P, ResultT]):
 
     @cached_property
     def schema(self) -> ToolSchema:
-        """What a model is told of it."""
+        """The schema that the model reads."""
         return ToolSchema(name=self.name, description=self.description, parameters=self.signature.schema)
 
 
@@ -163,7 +163,7 @@ def tool(
 
 
 def _names_of_the_caller() -> Mapping[str, Any]:
-    """Give the local names that an annotation in the decorated function's own scope may use."""
+    """Return the local names that an annotation in the decorated function's own scope may use."""
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
     return dict(caller.f_locals) if caller is not None else {}
@@ -209,7 +209,7 @@ def _spec(function: Callable[..., Any]) -> ToolSpec | None:
 
 
 def import_path(thing: Any) -> str | None:
-    """Give `module:name` for a function or class that stands at the top of a module, else None."""
+    """Return `module:name` for a function or class that stands at the top of a module, else None."""
     module: str | None = getattr(thing, "__module__", None)
     name: str | None = getattr(thing, "__qualname__", None)
     if module is None or name is None or not name.isidentifier():
@@ -218,7 +218,7 @@ def import_path(thing: Any) -> str | None:
 
 
 def look_up(path: str) -> Any:
-    """Give what stands under an import path in a module that is imported already, or None. It imports nothing."""
+    """Return the object at an import path in a module that is imported already, or None. It imports nothing."""
     module, _, name = path.partition(":")
     # Not getattr: a module may import others when it is asked for a name that it does not have yet.
     return getattr(sys.modules.get(module), "__dict__", {}).get(name)

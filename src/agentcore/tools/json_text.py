@@ -12,8 +12,6 @@ from pydantic import JsonValue
 from agentcore._text import replace_lone_surrogates
 from agentcore._value import DEEPEST, is_too_deep
 
-__all__ = ["TooDeepError", "decode_prefix", "read_object", "refuse_too_deep", "replace_lone_surrogates"]
-
 # Control characters may stand in strings as they are (strict=False), and what JSON has no word for becomes a string.
 _DECODER: Final = json.JSONDecoder(strict=False, parse_constant=str)
 _FENCE: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)\n?\s*```", re.DOTALL)

@@ -1,4 +1,4 @@
-"""A tool whose arguments are described by a JSON Schema of somebody else: a server's, a file's, a remote catalogue's."""
+"""A tool whose arguments are described by a foreign JSON Schema: a server's, a file's, a remote catalogue's."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ from agentcore.tools.context import ToolContext
 from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations
 from agentcore.tools.observation import Observation, observe
 from agentcore.tools.resources import Resource
-
-__all__ = ["RawAction", "RawExecute", "RawTool", "raw_tool"]
 
 RawExecute: TypeAlias = Callable[[Arguments, ToolContext], Awaitable[Any]]
 """Does one call, with arguments that fit the schema; what it returns is shown as what a `@tool` function returns."""

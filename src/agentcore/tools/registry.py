@@ -133,7 +133,7 @@ ENTRY_POINTS: Final = "agentcore.tools"
 """The entry point group in which an installed distribution declares its tools."""
 
 ToolFactory: TypeAlias = "Callable[..., AnyTool] | AnyTool"
-"""What makes a tool of recorded parameters; a tool itself where there are none."""
+"""A function that makes a tool of recorded parameters; a tool itself where there are none."""
 
 
 class ToolRegistry:
@@ -178,7 +178,7 @@ class ToolRegistry:
         except (TypeError, ValueError, AgentcoreError) as error:
             raise ToolNotFound(spec.name, f"it refused its parameters {spec.params!r}: {error}") from error
         if not isinstance(made, Tool):
-            raise ToolNotFound(spec.name, f"what was made is no tool but {made!r}.")
+            raise ToolNotFound(spec.name, f"it made something that is not a tool: {made!r}.")
         return cast("AnyTool", made)
 
     def _function(self, **params: JsonValue) -> AnyTool:

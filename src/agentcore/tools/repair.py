@@ -21,8 +21,6 @@ from agentcore.tools.arguments import coerce, describe_parameters, preview, rena
 from agentcore.tools.definition import Action, AnyTool, Arguments
 from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep
 
-__all__ = ["ReadCall", "read_call"]
-
 _WORD: Final = re.compile(r"[\w-]+")
 _MOST_NAMES: Final = 100
 _CLOSEST_NAMES: Final = 20
@@ -32,7 +30,7 @@ NormalizedT = TypeVar("NormalizedT")
 
 
 class ReadCall(NamedTuple):
-    """What a call came to: an action of a tool, or a problem to answer with."""
+    """The outcome of reading a call: an action of a tool, or a problem to answer with."""
 
     name: str
     """The tool's name; of an unknown tool what was asked for, in characters that providers take back."""
@@ -40,13 +38,13 @@ class ReadCall(NamedTuple):
     """The arguments as they were understood."""
     tool: AnyTool | None = None
     action: Action | None = None
-    """What to execute; None where there is a problem."""
+    """The action to execute; None where there is a problem."""
     problem: str | None = None
     """The answer for the model."""
     code: Literal["unknown_tool", "bad_arguments"] | None = None
     """The problem, for programs."""
     malformed: str | None = None
-    """What came instead of arguments, where it could not be read."""
+    """The text that came instead of arguments, where it could not be read."""
 
 
 def read_call(
@@ -106,7 +104,7 @@ def _normalized(normalize: Callable[[Arguments], NormalizedT], given: Arguments)
 def _meant(
     name: str, tools: Sequence[AnyTool]
 ) -> Iterator[tuple[AnyTool, Callable[[Arguments], Arguments | None] | None]]:
-    """Give the tools that the name can be meant for, the likeliest first: as it is, its words, other names, other case."""
+    """Return the tools that the name can be meant for, the likeliest first: as it is, its words, other names, other case."""
     words = list(dict.fromkeys([name, *_WORD.findall(name)[:2]]))
     for same in (_same, _folded):
         for word in words:

@@ -1,4 +1,4 @@
-"""Where tools act: the protocol of a workspace, and this machine as one."""
+"""Workspaces, where tools act: the protocol, and this machine as one."""
 
 from agentcore.workspace.capture import run_to_end as run_to_end
 from agentcore.workspace.local import LocalWorkspace as LocalWorkspace

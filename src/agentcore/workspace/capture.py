@@ -12,8 +12,6 @@ from agentcore._groups import leaf_exceptions
 from agentcore.workspace.protocol import Process
 from agentcore.workspace.values import CommandResult, Output
 
-__all__ = ["run_to_end"]
-
 # When all descendants have ended, what they wrote is there to be read; only one that could not be ended can hold this up.
 _READ_ON_SECONDS: Final = 1.0
 

@@ -20,7 +20,7 @@ from agentcore.workspace.values import Entry, EntryKind
 FILES: Final = Threads("files", 16)
 
 _REASONS: Final = {
-    errno.ENOENT: ("missing", "There is nothing at {path!r}."),
+    errno.ENOENT: ("missing", "No such file or folder: {path!r}."),
     errno.EISDIR: ("is_a_folder", "{path!r} is a folder, not a file."),
     errno.ENOTDIR: ("not_a_folder", "{path!r} is not a folder, or a part of that path is not."),
     errno.EEXIST: ("not_a_folder", "{path!r} is not a folder."),
@@ -99,7 +99,7 @@ def append_file(path: str, data: bytes) -> None:
 
 @contextmanager
 def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
-    """Give a descriptor to write to, and put what was written in the place of a file if nothing goes wrong.
+    """Yield a descriptor to write to, and put what was written in the place of a file if nothing goes wrong.
 
     A link is followed and stays; an existing file's mode stays, and its owner where this user may say so. A new one gets
     what the umask leaves of `new_mode`.
@@ -181,7 +181,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def list_folder(path: str) -> tuple[Entry, ...]:
-    """Tell what is in a folder."""
+    """List a folder."""
     entries: list[tuple[str, Entry]] = []
     with path_errors(path), os.scandir(path) as found:
         for each in found:
@@ -193,7 +193,7 @@ def list_folder(path: str) -> tuple[Entry, ...]:
 
 
 def stat_path(path: str) -> Entry | None:
-    """Tell what is at a path, links followed."""
+    """Return the entry at a path, links followed."""
     with path_errors(path):
         try:
             return _entry(Path(path).name, Path(path).stat())

@@ -70,7 +70,7 @@ _OWN: Final = re.compile(
 
 
 class LaunchSpec(NamedTuple):
-    """What to start."""
+    """The description of a process to start."""
 
     command: Command
     """A line for bash, or a program and its arguments."""
@@ -99,21 +99,21 @@ class Started(NamedTuple):
                 stream.close()
 
 
-async def start(order: LaunchSpec) -> Started:
+async def start(spec: LaunchSpec) -> Started:
     """Start a process, in a thread: forking and looking programs up take their time.
 
     Raises:
         PathError: there is no such folder.
         WorkspaceError: the system refused.
     """
-    handover = PendingProcess(order)
+    pending = PendingProcess(spec)
     try:
-        await STARTS.run(handover.work)
-        return handover.take()
+        await STARTS.run(pending.work)
+        return pending.take()
     except BaseException:
         # A native cancellation of asyncio gets through all shields, so the thread may still be at it.
         with anyio.move_on_after(CLOSE_SECONDS, shield=True):
-            await STARTS.run(handover.abandon)
+            await STARTS.run(pending.abandon)
         raise
 
 
@@ -121,8 +121,8 @@ async def start(order: LaunchSpec) -> Started:
 class PendingProcess:
     """Passes a process from the thread that starts it to the task that asked; if that has gone, the process is ended."""
 
-    def __init__(self, order: LaunchSpec) -> None:
-        self._order = order
+    def __init__(self, spec: LaunchSpec) -> None:
+        self._spec = spec
         # Held by the thread as long as it is at it.
         self._working = threading.Lock()
         self._abandoned = False
@@ -131,7 +131,7 @@ class PendingProcess:
     def work(self) -> None:
         with self._working:
             if not self._abandoned:
-                self._started = _start(self._order)
+                self._started = _start(self._spec)
 
     def take(self) -> Started:
         started, self._started = self._started, None
@@ -143,28 +143,28 @@ class PendingProcess:
         with self._working:
             started, self._started = self._started, None
         if started is not None:
-            kill_tree(started.process.pid, self._order.mark)
+            kill_tree(started.process.pid, self._spec.mark)
             started.close()
             started.process.wait()
 
 
-def _start(order: LaunchSpec) -> Started:
-    with path_errors(order.cwd):
-        if not modes.S_ISDIR(Path(order.cwd).stat().st_mode):
+def _start(spec: LaunchSpec) -> Started:
+    with path_errors(spec.cwd):
+        if not modes.S_ISDIR(Path(spec.cwd).stat().st_mode):
             raise NotADirectoryError(errno.ENOTDIR, "not a folder")
     try:
         with ExitStack() as stack:
-            arguments, inherited = _arguments(order.command, stack)
-            if order.terminal is not None:
-                return _start_on_terminal(order, order.terminal, arguments, inherited)
+            arguments, inherited = _arguments(spec.command, stack)
+            if spec.terminal is not None:
+                return _start_on_terminal(spec, spec.terminal, arguments, inherited)
             try:
-                return _start_on_pipes(order, arguments, inherited)
+                return _start_on_pipes(spec, arguments, inherited)
             except OSError as error:
                 if error.errno not in _LEFT_TO_BASH:
                     raise
-                return _start_on_pipes(order, [_bash(), "-c", 'exec "$@"', "bash", *arguments], inherited)
+                return _start_on_pipes(spec, [_bash(), "-c", 'exec "$@"', "bash", *arguments], inherited)
     except (OSError, ValueError) as error:
-        raise WorkspaceError(f"Could not start {_shown(order.command)} in {order.cwd!r}: {error}") from error
+        raise WorkspaceError(f"Could not start {_shown(spec.command)} in {spec.cwd!r}: {error}") from error
 
 
 def _shown(command: Command) -> str:
@@ -195,8 +195,8 @@ def _bash() -> str:
     return path
 
 
-def _start_on_pipes(order: LaunchSpec, arguments: list[str], inherited: tuple[int, ...]) -> Started:
-    process = _popen(order, arguments, inherited, subprocess.PIPE, subprocess.PIPE)
+def _start_on_pipes(spec: LaunchSpec, arguments: list[str], inherited: tuple[int, ...]) -> Started:
+    process = _popen(spec, arguments, inherited, subprocess.PIPE, subprocess.PIPE)
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     # Unbuffered, so these are the descriptors themselves.
     assert isinstance(stdin, io.FileIO)
@@ -208,14 +208,14 @@ def _start_on_pipes(order: LaunchSpec, arguments: list[str], inherited: tuple[in
 
 
 def _start_on_terminal(
-    order: LaunchSpec, size: tuple[int, int], arguments: list[str], inherited: tuple[int, ...]
+    spec: LaunchSpec, size: tuple[int, int], arguments: list[str], inherited: tuple[int, ...]
 ) -> Started:
     ours, theirs = open_terminal(size)
     stream = io.FileIO(ours, "r+")
     try:
         os.set_blocking(ours, False)
         claiming = [_bash(), "-c", CLAIM_TERMINAL, os.ttyname(theirs), *arguments]
-        process = _popen(order, claiming, inherited, theirs, theirs)
+        process = _popen(spec, claiming, inherited, theirs, theirs)
     except BaseException:
         stream.close()
         raise
@@ -225,7 +225,7 @@ def _start_on_terminal(
 
 
 def _popen(
-    order: LaunchSpec, arguments: list[str], inherited: tuple[int, ...], stdin: int, output: int
+    spec: LaunchSpec, arguments: list[str], inherited: tuple[int, ...], stdin: int, output: int
 ) -> subprocess.Popen[bytes]:
     # A shell that starts this program in the background has it ignore Ctrl-C; its processes would inherit that, and bash can't
     # undo it. Only then is code run in the forked process: it takes a full fork, where otherwise vfork does.
@@ -236,8 +236,8 @@ def _popen(
         stdin=stdin,
         stdout=output,
         stderr=output,
-        cwd=order.cwd,
-        env=order.variables,
+        cwd=spec.cwd,
+        env=spec.variables,
         pass_fds=inherited,
         start_new_session=True,
         preexec_fn=_listen_to_people if ignoring else None,  # noqa: PLW1509
@@ -250,7 +250,7 @@ def _listen_to_people() -> None:
 
 
 def is_own_variable(name: str) -> bool:
-    """Say whether a variable belongs to this program, and is kept from what it starts."""
+    """Return whether a variable belongs to this program, and is kept from what it starts."""
     return _OWN.fullmatch(name) is not None
 
 

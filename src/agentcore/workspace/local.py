@@ -37,8 +37,6 @@ from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.reaper import REAPER
 from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
 
-__all__ = ["LocalWorkspace"]
-
 
 @final
 class LocalWorkspace:

@@ -19,16 +19,14 @@ from agentcore.errors import WorkspaceError
 from agentcore.workspace.launch import STARTS, LaunchSpec, Started, set_size, start
 from agentcore.workspace.process_tree import CLOSE_SECONDS, ProcessTree, kill_tree
 
-__all__ = ["LocalProcess", "open_local_process"]
-
 # As many as there are processes: each of these threads only waits for one of them to end.
 _WAITS: Final = Threads("waits", math.inf)
 
 
 @asynccontextmanager
-async def open_local_process(order: LaunchSpec) -> AsyncGenerator[LocalProcess]:
+async def open_local_process(spec: LaunchSpec) -> AsyncGenerator[LocalProcess]:
     """Start a process and hold it; leaving ends it, with all that it started."""
-    process = LocalProcess(await start(order), order.mark)
+    process = LocalProcess(await start(spec), spec.mark)
     try:
         yield process
     finally:

@@ -31,7 +31,7 @@ class ProcessInfo(NamedTuple):
     marks: tuple[bytes, ...]
     """Of the processes it descends from, the outermost first."""
     uncertain: bool = False
-    """Whether it may have marks that could not be read, because it was replacing its program all the time."""
+    """True if it may have marks that could not be read, because it was replacing its program all the time."""
 
 
 def tree_members(seen: Mapping[int, ProcessInfo], root: int | None, mark: bytes) -> set[int]:
@@ -247,7 +247,7 @@ _table: RunVar[_Table] = RunVar("agentcore_process_table")
 
 
 async def snapshot() -> Mapping[int, ProcessInfo]:
-    """Tell which processes there are, by a look that began after this was called."""
+    """Return the table of all processes, read after this was called."""
     try:
         table = _table.get()
     except LookupError:

@@ -14,8 +14,6 @@ import anyio
 
 from agentcore.workspace.process_table import ProcessInfo, descendants, read_processes, snapshot, tree_members
 
-__all__ = ["CLOSE_SECONDS", "GRACE_SECONDS", "ProcessTree"]
-
 GRACE_SECONDS: Final = 0.2
 """How long a process has, from the first signal to SIGKILL."""
 CLOSE_SECONDS: Final = 5.0
@@ -44,17 +42,17 @@ class ProcessTree:
         self._collected = False
 
     def collected(self) -> None:
-        """Say that the process was collected, and its terminal closed."""
+        """Note that the process was collected and its terminal closed."""
         self._collected = True
         self._terminal = None
 
     def foreground(self) -> int:
-        """Give the group that is in the foreground: the process's own, if there is no terminal."""
+        """Return the group that is in the foreground: the process's own, if there is no terminal."""
         group = None if self._terminal is None else foreground_group(self._terminal)
         return self.pid if group is None else group
 
     async def terminate(self) -> None:
-        """End all of it: SIGTERM to the groups, then to whoever left them, and after a while SIGKILL."""
+        """End all of it: SIGTERM to the groups, then to the processes that left them, and after a while SIGKILL."""
         if self._gone or self._collected:
             return
         groups = {self.pid, self.foreground()}
@@ -160,7 +158,7 @@ def kill_tree(pid: int, mark: str) -> None:
 
 
 def foreground_group(terminal: int) -> int | None:
-    """Tell which process group is in the foreground of the terminal that this is our end of, if any is."""
+    """Return the process group in the foreground of the terminal whose other end this is, or None."""
     try:
         group = os.tcgetpgrp(terminal)
     except OSError:

@@ -14,8 +14,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
-__all__ = ["end_all"]
-
 _GRACE_SECONDS = 0.3
 _LIMIT_SECONDS = 10.0
 _PAUSE = 0.02

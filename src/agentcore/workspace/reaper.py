@@ -17,8 +17,6 @@ from typing import Final, final
 from agentcore.workspace import reap
 from agentcore.workspace.process_table import MARKS
 
-__all__ = ["REAPER"]
-
 _SCRIPT: Final = 'IFS= read -r word && exit; exec "$@"'
 _ALL_IS_WELL: Final = b"all is well\n"
 _END_SECONDS: Final = 2.0
@@ -49,7 +47,7 @@ class _Reaper:
             self._holders.add(id(holder))
 
     def release(self, holder: object) -> None:
-        """Say that of what this one started nothing is left."""
+        """Release it: nothing that this holder started is left."""
         with self._lock:
             if self._owner != os.getpid() or id(holder) not in self._holders:
                 return
@@ -79,7 +77,7 @@ class _Reaper:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                # So that whoever ends this program with all that it started finds it, too.
+                # So that a parent that ends this program with all its children finds it, too.
                 env={MARKS: os.environ[MARKS]} if MARKS in os.environ else {},
                 # A Ctrl-C is meant for this program.
                 start_new_session=True,

@@ -18,12 +18,12 @@ from agentcore.record.store import LogInfo
 
 
 def has_meta(folder: str) -> bool:
-    """Say whether there is a log in this folder."""
+    """Return whether there is a log in this folder."""
     return os.path.exists(_meta_path(folder))
 
 
 def write_meta(disk: Disk, folder: str, conversation_id: str, format_version: int, *, sync: bool) -> None:
-    """Say it: from here on the folder is a log. Blocks."""
+    """Write it: from here on the folder is a log. Blocks."""
     meta = {"id": conversation_id, "created": datetime.now(UTC).isoformat(), "format_version": format_version}
     unfinished = f"{_meta_path(folder)}.part"
     descriptor = disk.open_append(unfinished)
@@ -40,7 +40,7 @@ def write_meta(disk: Disk, folder: str, conversation_id: str, format_version: in
 
 
 def read_info(disk: Disk, folder: str, conversation_id: str) -> LogInfo:
-    """Tell of the log in a folder. Blocks.
+    """Return the description of the log in a folder. Blocks.
 
     Raises:
         FileNotFoundError: there is none.
@@ -85,7 +85,7 @@ def write_blob(disk: Disk, folder: str, data: bytes, *, sync: bool) -> str:
     blobs = os.path.join(folder, "blobs")
     path = os.path.join(blobs, digest)
     disk.make_folder(blobs)
-    # A file of that name may have been cut short by a loss of power, or may not have been synced by whoever made it.
+    # A file of that name may have been cut short by a loss of power, or may not have been synced by its writer.
     if _read_if_there(disk, path) != data:
         _write_whole(disk, f"{path}.part", data, sync=sync)
         disk.replace(f"{path}.part", path)
@@ -98,13 +98,13 @@ def write_blob(disk: Disk, folder: str, data: bytes, *, sync: bool) -> str:
 
 
 def read_blob(disk: Disk, folder: str, digest: str) -> bytes:
-    """Give a piece back, checked against its digest. Blocks.
+    """Return a piece, checked against its digest. Blocks.
 
     Raises:
         BlobLost: it is not there, or not what was written.
     """
     if not _DIGEST.fullmatch(digest):
-        raise BlobLost(folder, digest, "can't be one: that is no SHA-256")
+        raise BlobLost(folder, digest, "can't be one: the name is not a SHA-256")
     data = _read_if_there(disk, os.path.join(folder, "blobs", digest))
     if data is None:
         raise BlobLost(folder, digest, "is missing")
@@ -173,14 +173,14 @@ def _epoch_path(folder: str) -> str:
 
 _TRIES: Final = 500
 _PAUSE: Final = 0.002
-"""Seconds between tries to take a lock that somebody only looks at, which takes him microseconds."""
+"""Seconds between tries to take a lock that another process only looks at, which takes microseconds."""
 
 
 def lock_file(path: str, conversation_id: str) -> int:
     """Take the lock and return its descriptor, for `unlock`. Blocks on the disk only, never on the lock.
 
     Raises:
-        ConversationLocked: somebody has it.
+        ConversationLocked: another writer has it.
         FileNotFoundError: there is no such folder.
     """
     while True:
@@ -226,7 +226,7 @@ def _take(descriptor: int, conversation_id: str) -> None:
     for _ in range(_TRIES):
         if _try(descriptor, fcntl.LOCK_EX):
             return
-        # A writer shares it with nobody: where it can be shared, somebody only looks.
+        # A writer shares it with nobody: where it can be shared, another process only looks.
         if not _try(descriptor, fcntl.LOCK_SH):
             raise ConversationLocked(conversation_id, _name(descriptor))
         fcntl.flock(descriptor, fcntl.LOCK_UN)

@@ -81,7 +81,7 @@ class FileLog:
 
     @property
     def conversation_id(self) -> str:
-        """Whose log it is."""
+        """The conversation of the log."""
         return self._id
 
     @property
@@ -96,7 +96,7 @@ class FileLog:
 
     @property
     def repaired(self) -> str | None:
-        """What was cut off the end on opening."""
+        """The bytes cut off the end on opening, described."""
         return self._repaired
 
     async def read(self, after: int = 0) -> Sequence[Record]:
@@ -125,7 +125,7 @@ class FileLog:
         return await self._write("Writing a blob to", partial(write_blob, sync=sync), self._disk, self._folder, data)
 
     async def read_blob(self, digest: str) -> bytes:
-        """Give a large piece back, checked against its hash."""
+        """Return a large piece, checked against its hash."""
         what = f"Reading a blob in {self._folder!r}"
         return await run_bounded(self._seconds, what, read_blob, self._disk, self._folder, digest)
 
@@ -182,7 +182,7 @@ class FileLog:
                 self._disk.sync(descriptor)
         except OSError:
             # What was not acknowledged goes, where that is still possible. After a failed sync it may be in memory only
-            # and look as if it were kept: whoever opens the log next would build on it.
+            # and look as if it were kept: the next writer would build on it.
             with contextlib.suppress(OSError):
                 self._disk.truncate(descriptor, self._length)
             raise
@@ -193,7 +193,7 @@ class FileLog:
 
 @final
 class FileTail:
-    """What is appended to the log in a folder. Made by `FileStore.tail`; it holds nothing open."""
+    """The records appended to the log in a folder. Made by `FileStore.tail`; it holds nothing open."""
 
     def __init__(self, disk: Disk, folder: str, conversation_id: str, format_version: int, seconds: float) -> None:
         self._disk = disk
@@ -206,7 +206,7 @@ class FileTail:
         """The last event that was read."""
 
     async def read(self) -> Sequence[Record] | None:
-        """Give the records of all complete groups since the last time; None where the log was cut back behind what was read.
+        """Return the records of all complete groups since the last time; None where the log was cut back behind what was read.
 
         After that the next time begins at the first event.
 
@@ -216,7 +216,7 @@ class FileTail:
         return await run_bounded(self._seconds, f"Reading {self._folder!r}", self._read)
 
     async def read_blob(self, digest: str) -> bytes:
-        """Give a large piece, checked against its hash."""
+        """Return a large piece, checked against its hash."""
         what = f"Reading a blob in {self._folder!r}"
         return await run_bounded(self._seconds, what, read_blob, self._disk, self._folder, digest)
 
