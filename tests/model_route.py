@@ -50,12 +50,12 @@ from agentcore.testing import (
     ModelContract,
     Request,
     ScriptLine,
-    broken_off,
     call,
     calls,
     hang,
     say,
     serve_provider,
+    truncated,
 )
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from agentcore.usage import Usage
@@ -264,9 +264,9 @@ class RouteContract(Route, ModelContract):
 
         lines = [
             RateLimited("slow down", retry_after=0),
-            broken_off("one two"),
-            broken_off("three four", error=ModelConnectionError("gone")),
-            broken_off("five six", error=ModelUnavailable("overloaded")),
+            truncated("one two"),
+            truncated("three four", error=ModelConnectionError("gone")),
+            truncated("five six", error=ModelUnavailable("overloaded")),
             "seven",
         ]
         async with self.asked(*lines, num_retries=4) as (model, _):
@@ -284,7 +284,7 @@ class RouteContract(Route, ModelContract):
         assert reply.message.text == "seven"
 
     async def test_a_reply_without_a_last_word_is_an_error_and_never_a_short_reply(self) -> None:
-        async with self.asked(broken_off("one two three", after=2)) as (model, _):
+        async with self.asked(truncated("one two three", after=2)) as (model, _):
             with pytest.raises(ModelConnectionError, match="broke off") as raised:
                 await read(model)
         assert raised.value.retryable

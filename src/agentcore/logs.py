@@ -1,4 +1,4 @@
-"""How agentcore logs: an event's name and what belongs to it as key-value pairs, over the standard library.
+"""Logging: an event's name and what belongs to it as key-value pairs, over the standard library.
 
 Silent until somebody listens. A program listens through the standard library (a handler on the logger "agentcore" or
 on the root), through a structlog that it has configured itself, or by calling `configure_logging`.
@@ -112,7 +112,7 @@ def _complete(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _configured_structlog() -> Any:
-    """Give structlog, if this program has configured it and has not asked us to do our own."""
+    """Return structlog, if this program has configured it and has not asked us to do our own."""
     structlog = sys.modules.get("structlog")
     if structlog is None or any(isinstance(handler, _Handler) for handler in _ROOT.handlers):
         return None

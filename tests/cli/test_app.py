@@ -48,7 +48,6 @@ async def test_help_loads_nothing_heavy(cli: Cli) -> None:
     # Of the runtime nothing: neither its events nor its conversation.
     assert {name for name in loaded if name.startswith("agentcore")} == {
         "agentcore",
-        "agentcore._collecting",
         "agentcore.cli",
         "agentcore.cli.app",
         "agentcore.cli.bounds",

@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 
 from agentcore import ActionEvent, Agent, Conversation, ConversationStatus, FileStore, Limits, ToolContext
-from agentcore.testing import Request, Said, ScriptedLLM, call, calls
+from agentcore.testing import Request, ScriptedLLM, ScriptedReply, call, calls
 from agentcore.tools import tool
 
 # Where pytest looks for what several tests share; this is a program of its own.
@@ -49,7 +49,7 @@ async def effect(n: int, ctx: ToolContext) -> str:
 async def main() -> None:
     step = 0
 
-    def reply(request: Request) -> Said:
+    def reply(request: Request) -> ScriptedReply:
         nonlocal step
         step += 1
         if step % 3 == 0:

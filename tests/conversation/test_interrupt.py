@@ -24,7 +24,7 @@ from agentcore import (
 )
 from agentcore.conversation import EventCursor
 from agentcore.errors import ConversationClosed, ModelConnectionError, RunError
-from agentcore.testing import Gate, ScriptedLLM, broken_off, call, calls, hang, say
+from agentcore.testing import Gate, ScriptedLLM, call, calls, hang, say, truncated
 from agentcore.tools import tool
 
 
@@ -242,7 +242,7 @@ async def test_an_error_in_the_body_leaves_as_itself_and_the_run_is_settled(tmp_
 
 
 async def test_a_stream_that_breaks_ends_the_run_with_the_models_error(tmp_path: Path) -> None:
-    llm = ScriptedLLM([broken_off(say("half of it"), error=ModelConnectionError("gone")), say("after")])
+    llm = ScriptedLLM([truncated(say("half of it"), error=ModelConnectionError("gone")), say("after")])
     async with Conversation(Agent(llm=llm), tmp_path) as conversation:
         with pytest.raises(RunError, match="gone"):
             await conversation.run("go")

@@ -18,7 +18,7 @@ from agentcore.llm import (
     RetryReport,
 )
 from agentcore.messages import Message
-from agentcore.testing import Gate, ScriptedLLM, ScriptLine, broken_off, say
+from agentcore.testing import Gate, ScriptedLLM, ScriptLine, say, truncated
 
 ASK = [Message.user("Hello?")]
 
@@ -116,7 +116,7 @@ async def test_a_stream_holds_its_place_until_it_is_left() -> None:
         assert limiter.taken == 1
     assert limiter.taken == 0
     with pytest.raises(ModelConnectionError):
-        await read(limited(limiter, broken_off("one two")))
+        await read(limited(limiter, truncated("one two")))
     with anyio.move_on_after(0):
         await read(limited(limiter, "Never."))
     assert limiter.taken == 0
@@ -174,7 +174,7 @@ async def test_what_the_own_retries_of_a_model_hide_is_seen_and_passed_on() -> N
 
 async def test_a_failure_that_a_reader_keeps_to_himself_is_seen() -> None:
     limiter = AdaptiveLimiter(start=8)
-    breaking = limited(limiter, broken_off("one two", error=RateLimited("slow down")))
+    breaking = limited(limiter, truncated("one two", error=RateLimited("slow down")))
     async with FallbackLLM(breaking, ScriptedLLM(["Hi."])).stream(ASK) as stream:
         async for _ in stream:
             pass

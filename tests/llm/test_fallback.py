@@ -29,7 +29,7 @@ from agentcore.llm import (
     TextDelta,
 )
 from agentcore.messages import Message, ToolSchema
-from agentcore.testing import Gate, ScriptedLLM, ScriptLine, broken_off, hang, say
+from agentcore.testing import Gate, ScriptedLLM, ScriptLine, hang, say, truncated
 
 ASK = [Message.user("Hello?")]
 TOOL = ToolSchema(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
@@ -124,7 +124,7 @@ async def test_the_own_retries_of_a_model_come_first() -> None:
 
 
 async def test_a_stream_that_breaks_after_deltas_says_that_they_are_void() -> None:
-    three = Three([broken_off("one two")], [ModelUnavailable("down")], ["three"])
+    three = Three([truncated("one two")], [ModelUnavailable("down")], ["three"])
     assert await three.deltas() == [
         TextDelta(text="one"),
         ResetDelta(reason="The stream ended before the reply was complete."),
@@ -135,7 +135,7 @@ async def test_a_stream_that_breaks_after_deltas_says_that_they_are_void() -> No
 
 async def test_what_a_model_has_voided_itself_is_not_voided_twice() -> None:
     first = RetryingModel(
-        ScriptedLLM([broken_off("one two"), ModelUnavailable("down")]), RetryPolicy(retries=1, min_wait=0)
+        ScriptedLLM([truncated("one two"), ModelUnavailable("down")]), RetryPolicy(retries=1, min_wait=0)
     )
     async with FallbackLLM(first, ScriptedLLM(["three"])).stream(ASK) as stream:
         deltas = [delta async for delta in stream]
@@ -164,7 +164,7 @@ async def test_cancelling_asks_nobody_else() -> None:
 
 async def test_a_deadline_may_stand_around_any_part_of_a_stream() -> None:
     gate = Gate()
-    three = Three([broken_off("one two")], [gate.hold(say("three four"), after=1)])
+    three = Three([truncated("one two")], [gate.hold(say("three four"), after=1)])
     with anyio.fail_after(10):
         async with three.fallback.stream(ASK) as stream:
             with anyio.fail_after(5):
@@ -184,7 +184,7 @@ async def test_errors_of_programs_are_not_caught() -> None:
 
 
 async def test_a_conversation_goes_on_with_the_next_model_and_records_why() -> None:
-    model = FallbackLLM(ScriptedLLM([broken_off("Well, I")]), ScriptedLLM(["Done."]))
+    model = FallbackLLM(ScriptedLLM([truncated("Well, I")]), ScriptedLLM(["Done."]))
     async with Conversation(Agent(llm=model)) as conversation:
         result = await conversation.run("Hello?")
         assert result.text == "Done."

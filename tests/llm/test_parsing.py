@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agentcore.errors import ModelError, RateLimited, SchemaError, StructuredOutputError
 from agentcore.llm import LLM, CallContext, Parsed, parse, parse_reply
 from agentcore.messages import Message, TextBlock, ToolCallBlock
-from agentcore.testing import Said, ScriptedLLM, call, calls, hang, say, serve_provider
+from agentcore.testing import ScriptedLLM, ScriptedReply, call, calls, hang, say, serve_provider
 from agentcore.usage import Usage
 
 ASK = [Message.system("Be exact."), Message.user("Which city?")]
@@ -110,7 +110,7 @@ async def test_every_call_of_a_reply_that_does_not_fit_is_answered() -> None:
 @pytest.mark.parametrize(
     "said", [say("It is Oslo."), say(""), calls(ToolCallBlock(id="1", name="answer", arguments="{"))]
 )
-async def test_words_and_silence_and_half_a_call_are_corrected_too(said: Said) -> None:
+async def test_words_and_silence_and_half_a_call_are_corrected_too(said: ScriptedReply) -> None:
     model = ScriptedLLM([said, call("answer", name="Oslo", people=700_000)])
     assert await parse(model, ASK, City) == OSLO
     assert all(message.content for message in model.requests[1].messages)

@@ -6,7 +6,7 @@ import pytest
 from agentcore.errors import ModelConnectionError, RateLimited
 from agentcore.llm import RateLimitedModel, RetryingModel, RetryPolicy, TokenBucket
 from agentcore.messages import Message
-from agentcore.testing import ScriptedLLM, broken_off, say
+from agentcore.testing import ScriptedLLM, say, truncated
 from agentcore.usage import Usage
 
 ASK = [Message.user("Hello?")]
@@ -135,7 +135,7 @@ async def test_tokens_are_estimated_and_then_corrected_by_what_was_used() -> Non
 
 async def test_an_estimate_stands_where_nobody_says_what_was_used() -> None:
     time = Time()
-    inside = ScriptedLLM([broken_off("one two"), "one two", "No usage.", "Hi."])
+    inside = ScriptedLLM([truncated("one two"), "one two", "No usage.", "Hi."])
     model = RateLimitedModel(inside, tokens=time.bucket(60, burst=30), estimate=lambda messages, _: 10 * len(messages))
     with pytest.raises(ModelConnectionError):
         async with model.stream(ASK) as stream:

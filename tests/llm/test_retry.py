@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from agentcore.errors import AuthenticationError, ModelConnectionError, ModelUnavailable, RateLimited
 from agentcore.llm import CallContext, Delta, ResetDelta, RetryingModel, RetryPolicy, RetryReport, TextDelta
 from agentcore.messages import Message
-from agentcore.testing import ScriptedLLM, ScriptLine, broken_off
+from agentcore.testing import ScriptedLLM, ScriptLine, truncated
 
 ASK = [Message.user("Hello?")]
 AT_ONCE = RetryPolicy(retries=2, min_wait=0, max_wait=0)
@@ -87,13 +87,13 @@ async def test_an_error_that_trying_again_cannot_mend_is_raised_at_once() -> Non
 
 
 async def test_a_stream_that_fails_before_its_first_delta_starts_over_without_a_word() -> None:
-    retried = Retried(RateLimited("slow down"), broken_off("never", after=0), "Hi.")
+    retried = Retried(RateLimited("slow down"), truncated("never", after=0), "Hi.")
     assert await retried.deltas() == [TextDelta(text="Hi.")]
     assert len(retried.reports) == 2
 
 
 async def test_a_stream_that_breaks_after_deltas_says_that_they_are_void() -> None:
-    retried = Retried(broken_off("one two", after=1), RateLimited("slow down"), "three")
+    retried = Retried(truncated("one two", after=1), RateLimited("slow down"), "three")
     deltas = await retried.deltas()
     assert deltas == [
         TextDelta(text="one"),
@@ -104,7 +104,7 @@ async def test_a_stream_that_breaks_after_deltas_says_that_they_are_void() -> No
 
 
 async def test_the_reply_is_the_one_of_the_attempt_that_went_through() -> None:
-    retried = Retried(broken_off("one two", after=1), "three")
+    retried = Retried(truncated("one two", after=1), "three")
     async with retried.model.stream(ASK) as stream:
         with pytest.raises(RuntimeError, match="has not ended yet"):
             _ = stream.reply
@@ -114,7 +114,7 @@ async def test_the_reply_is_the_one_of_the_attempt_that_went_through() -> None:
 
 
 async def test_a_stream_whose_attempts_are_used_up_raises_the_last_error() -> None:
-    retried = Retried(*[broken_off("one two", after=1)] * 3, "Too late.")
+    retried = Retried(*[truncated("one two", after=1)] * 3, "Too late.")
     seen: list[Delta] = []
     with pytest.raises(ModelConnectionError):
         async with retried.model.stream(ASK) as stream:

@@ -26,7 +26,7 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.testing import ScriptedLLM, broken_off, hang
+from agentcore.testing import ScriptedLLM, hang, truncated
 
 ASK = [Message.user("Hello?")]
 PICTURE = ImageBlock(data="aGk=", media_type="image/png")
@@ -72,7 +72,7 @@ async def test_a_wrong_key_names_the_keys_there_are() -> None:
 
 
 async def test_what_breaks_inside_comes_out_as_it_is() -> None:
-    broken = RouterLLM({"a": ScriptedLLM([broken_off("one two"), hang])}, lambda _: "a")
+    broken = RouterLLM({"a": ScriptedLLM([truncated("one two"), hang])}, lambda _: "a")
     with pytest.raises(ModelConnectionError):
         async with broken.stream(ASK) as stream:
             async for _ in stream:

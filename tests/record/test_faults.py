@@ -168,7 +168,7 @@ async def test_a_failing_disk_is_an_error_that_says_what_to_do(
     with pytest.raises(StoreError) as raised:
         await log.append([[said("three"), said("four")]])
     assert os.strerror(code) in str(raised.value)
-    assert "Free space or mend the disk, then open it again" in str(raised.value)
+    assert "Free space or repair the disk, then open it again" in str(raised.value)
     assert str(tmp_path / "a") in str(raised.value)
     assert log.state.head == 2
     disk.normalize()
@@ -245,7 +245,7 @@ async def test_a_file_that_may_not_grow_ends_at_what_was_acknowledged(tmp_path: 
     ended = await run_python(FILLS_UP, str(tmp_path))
     told, head = ended.rsplit("\n", 1)
     assert "File too large" in told
-    assert "Free space or mend the disk" in told
+    assert "Free space or repair the disk" in told
     assert int(head) % 7 == 0
     assert int(head) > 0
     assert (await read_log(FileStore(tmp_path), "a")).head == int(head) + 1

@@ -15,7 +15,7 @@ import pytest
 
 from agentcore.errors import ConversationLocked, ConversationNotFound
 from agentcore.record import EventLog, FileStore, MemoryStore, Store
-from agentcore.record.files.lock import find_holder, lock_file, unlock
+from agentcore.record.files.layout import find_holder, lock_file, unlock
 
 
 async def test_a_log_that_is_closed_is_free_although_a_child_has_its_files(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
-from agentcore.testing import ChatProvider, Gate, Request, ScriptLine, broken_off, call, calls, say, serve_provider
+from agentcore.testing import ChatProvider, Gate, Request, ScriptLine, call, calls, say, serve_provider, truncated
 from agentcore.usage import Usage
 
 ASK: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hello?"}]}
@@ -145,15 +145,15 @@ async def test_a_connection_error_is_a_reset() -> None:
 
 
 async def test_half_a_stream_ends_well_for_http_and_says_no_last_word() -> None:
-    (answer,) = await answers(broken_off("one two three", after=2), body=ASK | {"stream": True})
+    (answer,) = await answers(truncated("one two three", after=2), body=ASK | {"stream": True})
     assert [event["choices"][0]["delta"]["content"] for event in answer.events] == ["one", " two"]
     assert b"DONE" not in answer.content
 
 
 async def test_a_stream_may_be_reset_or_fail_in_the_middle() -> None:
     lines = [
-        broken_off("one two", error=ModelUnavailable("overloaded")),
-        broken_off("one two", error=ModelConnectionError("gone")),
+        truncated("one two", error=ModelUnavailable("overloaded")),
+        truncated("one two", error=ModelConnectionError("gone")),
     ]
     async with serve_provider(lines) as provider:
         with Client(provider) as client:

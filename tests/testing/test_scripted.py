@@ -8,7 +8,7 @@ import pytest
 from agentcore.errors import ModelConnectionError, RateLimited, ScriptExhausted
 from agentcore.llm import CallContext, Delta, Model, ReasoningDelta, Reply, TextDelta, ToolCallDelta
 from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
-from agentcore.testing import Gate, Request, Said, ScriptedLLM, broken_off, call, calls, hang, say
+from agentcore.testing import Gate, Request, ScriptedLLM, ScriptedReply, call, calls, hang, say, truncated
 from agentcore.usage import Usage
 
 ASK = [Message.user("Hello?")]
@@ -71,7 +71,7 @@ async def test_the_deltas_of_a_reply_add_up_to_it() -> None:
 
 
 async def test_a_line_may_be_a_function_async_or_not_that_gives_another_line() -> None:
-    async def later(request: Request) -> Said:
+    async def later(request: Request) -> ScriptedReply:
         await anyio.lowlevel.checkpoint()
         return call("count", messages=len(request.messages), tools=[tool.name for tool in request.tools])
 
@@ -131,7 +131,7 @@ async def test_requests_are_recorded_as_they_were_or_not_at_all() -> None:
 
 
 async def test_a_cut_reply_breaks_off_after_so_many_deltas() -> None:
-    model = ScriptedLLM([broken_off("one two three", after=2), broken_off("one", error=ZeroDivisionError("a bug"))])
+    model = ScriptedLLM([truncated("one two three", after=2), truncated("one", error=ZeroDivisionError("a bug"))])
     deltas: list[Delta] = []
     with pytest.raises(ModelConnectionError, match="before the reply was complete"):
         await read(model, deltas)
@@ -142,7 +142,7 @@ async def test_a_cut_reply_breaks_off_after_so_many_deltas() -> None:
 
 async def test_a_reply_cannot_outlive_its_cut() -> None:
     with pytest.raises(ModelConnectionError):
-        await read(ScriptedLLM([broken_off("short", after=100)]))
+        await read(ScriptedLLM([truncated("short", after=100)]))
 
 
 async def test_the_reply_is_not_there_before_the_stream_ended() -> None:

@@ -163,7 +163,7 @@ async def test_nothing_is_written_where_a_part_does_not_fit_and_each_misfit_is_t
     assert "The first line that differs is '        begin()'; there stands '        start()'." in told
     assert "- hunk 2 (line 10 of the patch): there is no line '@@ class Three:' in the file." in told
     assert "other: there is something at" in told
-    assert "nowhere: There is nothing at" in told
+    assert "nowhere: No such file or folder: " in told
 
 
 async def test_hunks_in_the_wrong_order_are_told_as_that(tmp_path: Path, patch: Patcher) -> None:

@@ -114,7 +114,7 @@ async def test_several_files_are_read_at_once_in_the_order_in_which_they_were_as
         told = await read.call(paths=["b.py", "**/*.py", "[id].tsx", "none", "picture"])
         assert told.text.split("\n\n") == [
             "==> b.py <==\nb.py", "==> a.py <==\na.py", "==> src/c.py <==\nsrc/c.py", "==> [id].tsx <==\n[id].tsx",
-            f"==> none <==\n[There is nothing at '{tmp_path}/none'.]",
+            f"==> none <==\n[No such file or folder: '{tmp_path}/none'.]",
             "==> picture <==\n[It is a picture or a PDF. View it by itself.]",
         ]  # fmt: skip
         assert [file.problem is None for file in told.files] == [True, True, True, True, False, False]

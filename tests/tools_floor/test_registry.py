@@ -107,7 +107,7 @@ def test_parameters_that_the_factory_refuses_are_told(registry: ToolRegistry, pa
 
 def test_what_is_made_has_to_be_a_tool(registry: ToolRegistry) -> None:
     registry.register("greet", lambda: "no tool")  # type: ignore[arg-type, return-value]
-    with pytest.raises(ToolNotFound, match="no tool but"):
+    with pytest.raises(ToolNotFound, match="not a tool: "):
         registry.resolve(ToolSpec(name="greet"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agentcore.tools import Action, Alias, AnyTool, Arguments, TextObservation, Tool, ToolContext, read_call
+from agentcore.tools import Action, AnyTool, Arguments, TextObservation, Tool, ToolContext, read_call
 
 
 class Run(Action):
@@ -51,7 +51,7 @@ TERMINAL: AnyTool = Tool(
     description="Run a command.",
     action=Run,
     execute=done,
-    aliases=("bash", "execute_bash", Alias("git", git), Alias("grep", grep)),
+    aliases=("bash", "execute_bash", ("git", git), ("grep", grep)),
 )
 EDITOR: AnyTool = Tool(
     name="file_editor",
@@ -182,7 +182,7 @@ def test_a_tool_whose_repair_fails_says_what_is_wrong_with_the_arguments() -> No
         raise KeyError("command")
 
     breaking: AnyTool = Tool(
-        name="breaking", description="", action=Run, execute=done, normalize=fails, aliases=(Alias("other", fails),)
+        name="breaking", description="", action=Run, execute=done, normalize=fails, aliases=(("other", fails),)
     )
     for name in ("breaking", "other"):
         assert "`command` is missing" in str(read_call(name, {}, [breaking]).problem)

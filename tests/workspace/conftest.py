@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from anyio.to_thread import run_sync
 
-from agentcore.workspace.look import look_by_psutil
+from agentcore.workspace.process_table import read_by_psutil
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def processes_here(tmp_path: Path) -> Callable[[], Awaitable[list[int]]]:
     """Tell which processes have the test's folder, or one below, as their current one."""
 
     def here() -> list[int]:
-        return [pid for pid in look_by_psutil() if Path(current_folder(pid)).is_relative_to(tmp_path)]
+        return [pid for pid in read_by_psutil() if Path(current_folder(pid)).is_relative_to(tmp_path)]
 
     def current_folder(pid: int) -> str:
         try:

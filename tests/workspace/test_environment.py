@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agentcore.workspace import LocalWorkspace
-from agentcore.workspace.environment import environment, is_own_variable
+from agentcore.workspace.launch import environment, is_own_variable
 
 
 @pytest.mark.parametrize(

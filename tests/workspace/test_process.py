@@ -17,11 +17,9 @@ import pytest
 import agentcore
 from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused, still_alive, wait_for_lines
-from agentcore.workspace import LocalWorkspace, look
-from agentcore.workspace.environment import environment
-from agentcore.workspace.look import look_in_proc
-from agentcore.workspace.starting import Handover, Order
-from agentcore.workspace.tree import Seen
+from agentcore.workspace import LocalWorkspace, process_table
+from agentcore.workspace.launch import LaunchSpec, PendingProcess, environment
+from agentcore.workspace.process_table import ProcessInfo, read_from_proc
 
 Here = Callable[[], Awaitable[list[int]]]
 # So that programs that are started in other folders find what is tested.
@@ -170,8 +168,10 @@ async def test_who_waits_for_output_is_woken_though_somebody_else_holds_the_pipe
 
 
 def test_a_start_that_nobody_waits_for_any_more_is_undone(tmp_path: Path) -> None:
-    order = Order(TREE, str(tmp_path), environment(True, mark="abandoned", terminal=False), "abandoned", terminal=None)
-    early, late = Handover(order), Handover(order)
+    order = LaunchSpec(
+        TREE, str(tmp_path), environment(True, mark="abandoned", terminal=False), "abandoned", terminal=None
+    )
+    early, late = PendingProcess(order), PendingProcess(order)
     early.abandon()
     early.work()
     assert not (tmp_path / "pids").exists()
@@ -179,7 +179,7 @@ def test_a_start_that_nobody_waits_for_any_more_is_undone(tmp_path: Path) -> Non
     while not (tmp_path / "pids").exists() or len((tmp_path / "pids").read_text().splitlines()) < 2:
         pass
     late.abandon()
-    assert [pid for pid, each in look_in_proc().items() if b"abandoned" in each.marks] == []
+    assert [pid for pid, each in read_from_proc().items() if b"abandoned" in each.marks] == []
 
 
 async def test_two_at_once_may_not_read_one_stream(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ async def test_a_process_whose_mark_can_not_be_read_yet_is_looked_for_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, others: str
 ) -> None:
     """As while it becomes another program, which takes long where the machine is busy."""
-    read = look._content  # pyright: ignore[reportPrivateUsage]
+    read, read_all = process_table._content, process_table.read_processes  # pyright: ignore[reportPrivateUsage]
     unreadable: list[str] = []
 
     def content(path: str) -> bytes:
@@ -286,15 +286,15 @@ async def test_a_process_whose_mark_can_not_be_read_yet_is_looked_for_again(
             return b""
         return read(path)
 
-    def counted() -> dict[int, Seen]:
-        seen = look.look()
+    def counted() -> dict[int, ProcessInfo]:
+        seen = read_all()
         # From the second look on it can be.
         unreadable.clear()
         return seen
 
-    monkeypatch.setattr(look, "_content", content)
-    monkeypatch.setattr(look, "_PATIENCE", 0.0)
-    monkeypatch.setattr("agentcore.workspace.census.look", counted)
+    monkeypatch.setattr(process_table, "_content", content)
+    monkeypatch.setattr(process_table, "_PATIENCE", 0.0)
+    monkeypatch.setattr(process_table, "read_processes", counted)
     with anyio.fail_after(30):
         async with LocalWorkspace(tmp_path) as workspace:
             # Only the mark is left to go by: the parent of the first has ended, and it leads a session of its own.

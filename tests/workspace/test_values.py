@@ -13,7 +13,7 @@ from agentcore.workspace import CommandResult, Output, run_to_end
 def test_output_that_was_cut_shows_how_much_is_missing_and_no_half_characters() -> None:
     snowman = "\N{SNOWMAN}".encode()
     output = Output(head=b"a" + snowman + snowman[:2], tail=snowman[1:] + snowman + b"z", omitted=1000)
-    assert output.text == "a\N{SNOWMAN}\n[... 1000 bytes left out ...]\n\N{SNOWMAN}z"
+    assert output.text == "a\N{SNOWMAN}\n[... 1000 bytes omitted ...]\n\N{SNOWMAN}z"
     assert output.size == 1 + 3 + 2 + 1000 + 2 + 3 + 1
 
 

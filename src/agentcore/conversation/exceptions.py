@@ -12,6 +12,7 @@ from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint_if_cancelled
 
+from agentcore._groups import leaf_exceptions
 from agentcore.conversation.guards import is_asyncio
 from agentcore.secrets import SecretRegistry
 
@@ -66,19 +67,6 @@ def unwrap(error: BaseException, own: Collection[BaseException] = ()) -> BaseExc
         if leaf is not first:
             _note(first, f"At the same time: {type(leaf).__name__}: {safe_str(leaf)}")
     return first
-
-
-def leaf_exceptions(error: BaseException, own: Collection[BaseException] = ()) -> list[BaseException]:
-    """Return the exceptions that are no groups, or are among `own`, in their order; of what is no group, itself."""
-    leaves: list[BaseException] = []
-    left = [error]  # and no recursion: a group may be nested deeper than Python's stack goes
-    while left:
-        each = left.pop()
-        if any(each is one for one in own) or not isinstance(each, BaseExceptionGroup):
-            leaves.append(each)
-        else:
-            left.extend(reversed(cast("BaseExceptionGroup[BaseException]", each).exceptions))
-    return leaves
 
 
 def _note(error: BaseException, note: str) -> None:

@@ -11,6 +11,7 @@ import anyio
 from anyio import get_cancelled_exc_class
 from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 
+from agentcore._groups import leaf_exceptions
 from agentcore.agent import Call
 from agentcore.conversation.calls import RunningCall, cannot_run, interrupted, not_run, schedule
 from agentcore.conversation.core import Core
@@ -18,7 +19,6 @@ from agentcore.conversation.exceptions import (
     exception_to_raise,
     format_tool_error,
     is_cancelled,
-    leaf_exceptions,
     masked_repr,
     safe_str,
     spurious_cancellation,
@@ -31,7 +31,7 @@ from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, cut, describe_answer
+from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, clip, describe_answer
 
 _log = get_logger(__name__)
 
@@ -239,7 +239,7 @@ def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorE
         cause=event.id,
         tool_name=event.tool_name,
         call_id=event.call_id,
-        error=cut(text, OUTPUT_LIMIT, None),
+        error=clip(text, mask=core.secrets.masker.mask_text),
         code=type(error).__name__,
     )
 
@@ -260,7 +260,9 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
             full_output_path = await spool_if_room(
                 core, f"{event.id}-{number}.txt", block.text.encode(errors="replace")
             )
-            block = TextBlock(text=cut(core.secrets.masker.mask_text(block.text), OUTPUT_LIMIT, full_output_path))
+            block = TextBlock(
+                text=clip(block.text, mask=core.secrets.masker.mask_text, full_output_path=full_output_path)
+            )
         content.append(block)
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:

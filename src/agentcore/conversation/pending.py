@@ -67,7 +67,7 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     if isinstance(tool, NotRun):
         return not_run(event, tool.text, tool.code)
     await core.tool_sessions.prepare_checks((tool,))
-    read = read_call(event.tool_name, dict(arguments), (tool,))
+    read = read_call(event.tool_name, dict(arguments), (tool,), mask=core.secrets.masker.mask_text)
     if read.tool is None or read.action is None:
         return not_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
     return Call(event, read.tool, read.action)

@@ -1,48 +1,11 @@
-"""Every event that can stand in a log, as one written-out union with literal kinds."""
+"""Every event that can stand in a log, as one written-out union with literal kinds.
 
-from agentcore.events.answers import AgentErrorEvent as AgentErrorEvent
-from agentcore.events.answers import AnswerEvent as AnswerEvent
-from agentcore.events.answers import ErrorOutcome as ErrorOutcome
-from agentcore.events.answers import ObservationEvent as ObservationEvent
-from agentcore.events.answers import UserRejectObservation as UserRejectObservation
-from agentcore.events.base import CommandedEvent as CommandedEvent
-from agentcore.events.base import EventBase as EventBase
-from agentcore.events.base import Source as Source
-from agentcore.events.bookkeeping import ActionApproved as ActionApproved
-from agentcore.events.bookkeeping import ActionAssessed as ActionAssessed
-from agentcore.events.bookkeeping import ActionStarted as ActionStarted
-from agentcore.events.bookkeeping import AgentConfigured as AgentConfigured
-from agentcore.events.bookkeeping import BookkeepingEvent as BookkeepingEvent
-from agentcore.events.bookkeeping import Condensation as Condensation
-from agentcore.events.bookkeeping import CondensationRequest as CondensationRequest
-from agentcore.events.bookkeeping import ConversationErrorEvent as ConversationErrorEvent
-from agentcore.events.bookkeeping import HeadMoved as HeadMoved
-from agentcore.events.bookkeeping import HookEvent as HookEvent
-from agentcore.events.bookkeeping import InterruptEvent as InterruptEvent
-from agentcore.events.bookkeeping import PauseEvent as PauseEvent
-from agentcore.events.bookkeeping import RetryEvent as RetryEvent
-from agentcore.events.bookkeeping import UsageEvent as UsageEvent
-from agentcore.events.bookkeeping import WorkspaceOpened as WorkspaceOpened
-from agentcore.events.facts import ConversationStateUpdateEvent as ConversationStateUpdateEvent
-from agentcore.events.facts import ConversationStatus as ConversationStatus
-from agentcore.events.facts import Fact as Fact
-from agentcore.events.facts import Forked as Forked
-from agentcore.events.facts import LimitsSet as LimitsSet
-from agentcore.events.facts import PolicySet as PolicySet
-from agentcore.events.facts import RunJoined as RunJoined
-from agentcore.events.facts import SecretsRegistered as SecretsRegistered
-from agentcore.events.facts import StatusChanged as StatusChanged
-from agentcore.events.facts import TagsSet as TagsSet
-from agentcore.events.facts import TitleSet as TitleSet
-from agentcore.events.facts import ToolsetNotice as ToolsetNotice
-from agentcore.events.facts import UnknownFact as UnknownFact
-from agentcore.events.shown import ActionEvent as ActionEvent
-from agentcore.events.shown import CondensationSummaryEvent as CondensationSummaryEvent
-from agentcore.events.shown import ContentEvent as ContentEvent
-from agentcore.events.shown import MessageEvent as MessageEvent
-from agentcore.events.shown import SystemPromptEvent as SystemPromptEvent
-from agentcore.events.union import KNOWN_KINDS as KNOWN_KINDS
-from agentcore.events.union import Event as Event
-from agentcore.events.union import KnownEvent as KnownEvent
-from agentcore.events.union import UnknownEvent as UnknownEvent
-from agentcore.events.union import parse_event as parse_event
+A file's `__all__` is the list of what it adds to this index: a new kind is added beside its class, to that list and to the
+union at the end of the file.
+"""
+
+from agentcore.events.base import *
+from agentcore.events.bookkeeping import *
+from agentcore.events.facts import *
+from agentcore.events.shown import *
+from agentcore.events.union import *

@@ -1,4 +1,4 @@
-"""What all events have in common."""
+"""The base of all events."""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -43,4 +43,4 @@ class CommandedEvent(EventBase):
     command: Verbatim | None = None
     """The id of the command that wrote it."""
     by: str | None = None
-    """Who gave the command, where that is known."""
+    """The sender of the command, where that is known."""

@@ -109,7 +109,7 @@ class InterruptEvent(CommandedEvent):
 
     kind: Annotated[Literal["interrupt"], VERBATIM] = "interrupt"
     partial_text: str | None = None
-    """What the model had said of its reply when it was stopped; the model does not see it again."""
+    """The part of the reply that had come when it was stopped; the model does not see it again."""
     reason: str | None = None
 
 
@@ -159,7 +159,7 @@ class UsageEvent(EventBase):
     reply_id: Verbatim | None = None
     """The reply, or None for a call that left nothing in the history (a side question)."""
     purpose: Verbatim = "step"
-    """What the call was for: "step", "ask", ..."""
+    """The purpose of the call: "step", "ask", ..."""
     model: Verbatim
     usage: Usage
     view_seq: int | None = None

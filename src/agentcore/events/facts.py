@@ -29,7 +29,7 @@ __all__ = [
 
 
 class ConversationStatus(StrEnum):
-    """Where a conversation stands."""
+    """The status of a conversation."""
 
     IDLE = "idle"
     RUNNING = "running"
@@ -111,7 +111,7 @@ class ToolsetNotice(Recorded):
     name: str
     """The toolset's name."""
     code: Verbatim
-    """What happened, for programs: "missing", "closed", "tool_left_out", "tools_unreadable", or "said" (by the toolset)."""
+    """The kind of notice, for programs: "missing", "closed", "tool_left_out", "tools_unreadable", or "said" (by the toolset)."""
     detail: str
     """The same, for people."""
 

@@ -1,4 +1,8 @@
-"""The events that a model is shown, answers to actions apart."""
+"""The events that a model is shown: messages, calls of tools, and the answers to them.
+
+Every action that started or was decided on gets exactly one answer. The outcomes: completed (`ObservationEvent`), rejected
+(`UserRejectObservation`), and failed, interrupted, not run and unknown (`AgentErrorEvent`). `cause` is the action's event id.
+"""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -9,13 +13,24 @@ from pydantic import JsonValue
 from agentcore._value import VERBATIM, Verbatim
 from agentcore.display import DisplayBlock
 from agentcore.events.base import CommandedEvent, EventBase, Source
-from agentcore.messages import Block, Message, TextBlock, ToolSchema
+from agentcore.messages import Block, Message, StoredResultBlock, TextBlock, ToolSchema
 
-__all__ = ["ActionEvent", "CondensationSummaryEvent", "ContentEvent", "MessageEvent", "SystemPromptEvent"]
+__all__ = [
+    "ActionEvent",
+    "AgentErrorEvent",
+    "AnswerEvent",
+    "CondensationSummaryEvent",
+    "ContentEvent",
+    "ErrorOutcome",
+    "MessageEvent",
+    "ObservationEvent",
+    "SystemPromptEvent",
+    "UserRejectObservation",
+]
 
 
 class SystemPromptEvent(EventBase):
-    """What the model is told before everything else, and the tools it may use, from here on."""
+    """The system prompt and the tools that the model may use, from here on."""
 
     kind: Annotated[Literal["system_prompt"], VERBATIM] = "system_prompt"
     prompt: str
@@ -46,17 +61,17 @@ class ActionEvent(EventBase):
     reply_id: Verbatim
     tool_name: str
     arguments: dict[str, JsonValue]
-    """What the tool is called with; secrets stand here by name."""
+    """The arguments of the call; secrets stand here by name."""
     malformed: str | None = None
-    """What the model sent, where it could not be read as arguments (`arguments` is empty then)."""
+    """The text of the arguments, where it could not be read (`arguments` is empty then)."""
     call_id: Verbatim
     """The provider's id of the call. Some providers use one twice: key on `id`."""
     given_call_id: Verbatim | None = None
     """The provider's id, where an earlier call of the reply has it too or it is empty; `call_id` is then one of ours."""
     before: tuple[Block, ...] = ()
-    """What the reply said before this call: words, thinking, reasoning items, in order."""
+    """The blocks of the reply before this call: words, thinking, reasoning items, in order."""
     after: tuple[Block, ...] = ()
-    """What the reply said after its last call."""
+    """The blocks of the reply after its last call."""
     display: tuple[DisplayBlock, ...] = ()
     """How the tool shows the call to people; empty: by its name and arguments. The model never sees it."""
 
@@ -74,4 +89,57 @@ class CondensationSummaryEvent(EventBase):
 
 
 ContentEvent = SystemPromptEvent | MessageEvent | ActionEvent | CondensationSummaryEvent
-"""The events of this file. A new one is added here."""
+
+
+ErrorOutcome = Literal["failed", "interrupted", "not_run", "unknown"]
+
+
+class ObservationEvent(EventBase):
+    """The tool did what was asked; this is what came of it."""
+
+    kind: Annotated[Literal["observation"], VERBATIM] = "observation"
+    tool_name: str
+    call_id: Verbatim
+    content: tuple[StoredResultBlock, ...]
+    """The content that the model is shown."""
+    data: dict[str, JsonValue] = {}
+    """The observation's fields, for programs: an exit code, a diff, a path."""
+    is_error: bool = False
+    """The tool worked, and what it found is an error (a command that exited with 1, say)."""
+    finished: bool = False
+    """The run ends with this answer: the tool is the one that finishes."""
+    display: tuple[DisplayBlock, ...] = ()
+    """How the tool shows the answer to people; empty: by the words of `content`. The model never sees it."""
+
+    @property
+    def text(self) -> str:
+        """The words of the answer."""
+        return "\n".join(block.text for block in self.content if isinstance(block, TextBlock))
+
+
+class UserRejectObservation(CommandedEvent):
+    """A person said no. Where a check did, the answer is an `AgentErrorEvent` with the code "denied"."""
+
+    kind: Annotated[Literal["user_reject"], VERBATIM] = "user_reject"
+    tool_name: str
+    call_id: Verbatim
+    reason: str
+
+
+class AgentErrorEvent(EventBase):
+    """The action came to nothing, or nobody knows to what.
+
+    Outcomes: "failed" (unknown tool, bad arguments, the tool raised), "interrupted" (stopped before its end),
+    "not_run" (never started), "unknown" (it had started when the process died, and may have happened).
+    """
+
+    kind: Annotated[Literal["agent_error"], VERBATIM] = "agent_error"
+    tool_name: str
+    call_id: Verbatim
+    error: str
+    outcome: Annotated[ErrorOutcome, VERBATIM] = "failed"
+    code: Verbatim | None = None
+    """The kind of error, for programs: "unknown_tool", "bad_arguments", "denied" (by a check), or the exception's class name."""
+
+
+AnswerEvent = ObservationEvent | UserRejectObservation | AgentErrorEvent

@@ -9,11 +9,10 @@ from typing import Annotated, Any, cast
 from pydantic import Field, TypeAdapter, ValidationError, field_validator
 
 from agentcore._value import Verbatim
-from agentcore.events.answers import AnswerEvent
 from agentcore.events.base import EventBase
 from agentcore.events.bookkeeping import BookkeepingEvent
 from agentcore.events.facts import ConversationStateUpdateEvent
-from agentcore.events.shown import ContentEvent
+from agentcore.events.shown import AnswerEvent, ContentEvent
 
 __all__ = ["KNOWN_KINDS", "Event", "KnownEvent", "UnknownEvent", "parse_event"]
 

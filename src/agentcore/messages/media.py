@@ -11,10 +11,7 @@ from base64 import b64encode
 from pathlib import Path
 from typing import Final
 
-import anyio
-from anyio.lowlevel import RunVar
-from anyio.to_thread import run_sync
-
+from agentcore._threads import Threads
 from agentcore.errors import MediaError
 from agentcore.messages.blocks import DocumentBlock, ImageBlock
 
@@ -22,9 +19,8 @@ __all__ = ["read_media"]
 
 _LARGEST: Final = 50 * 1024 * 1024
 """Bytes; nobody takes more in one request."""
-_THREADS: Final = 4
+_THREADS: Final = Threads("media", 4)
 """A file may be large, and a disk slow; nothing else waits for these."""
-_limiter: RunVar[anyio.CapacityLimiter] = RunVar("agentcore_media")
 
 _TAKEN: Final = "PNG, JPEG, GIF and WebP pictures, and PDF documents"
 _CONVERT: Final = "convert it to one of these"
@@ -70,13 +66,8 @@ async def read_media(path: str | os.PathLike[str], *, max_bytes: int = _LARGEST)
         MediaError: it is something else, or too large.
         OSError: it can't be read.
     """
-    try:
-        limiter = _limiter.get()
-    except LookupError:
-        limiter = anyio.CapacityLimiter(_THREADS)
-        _limiter.set(limiter)
     # Left behind when cancelled: it only reads, and closes what it opened when the disk answers.
-    return await run_sync(_read, Path(path), max_bytes, abandon_on_cancel=True, limiter=limiter)
+    return await _THREADS.run(_read, Path(path), max_bytes, abandon_on_cancel=True)
 
 
 def _read(path: Path, max_bytes: int) -> ImageBlock | DocumentBlock:

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from agentcore.events import Event, HeadMoved
 
-__all__ = ["branch_ranges", "events_of_branch"]
-
 
 def branch_ranges(events: Sequence[Event], moves: Sequence[int], head: int) -> list[tuple[int, int]]:
-    """Give the inclusive ranges of seqs on the branch that ends at `head`, in order.
+    """Return the inclusive ranges of seqs on the branch that ends at `head`, in order.
 
     Args:
         events: The log.

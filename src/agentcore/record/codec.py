@@ -14,19 +14,46 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError
 
+from agentcore._text import replace_lone_surrogates
 from agentcore.events import Event, parse_event
 
-__all__ = ["BLOB_PREFIX", "BLOB_THRESHOLD", "decode", "encode", "find_blobs"]
+FORMAT_VERSION: Final = 1
+"""The version that this release writes."""
+
+UPGRADES: Final[Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]]] = {}
+"""By the version upgraded from. Version 1 is the first."""
+
+
+def upgrade(
+    body: bytes,
+    version: int,
+    *,
+    current: int = FORMAT_VERSION,
+    upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = UPGRADES,
+) -> bytes:
+    """Return an event's JSON as the current version writes it; one of a newer version as it is."""
+    if version >= current:
+        return body
+    event: dict[str, Any] = json.loads(body)
+    for step in range(version, current):
+        event = upgrades[step](event)
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def other_format(version: int) -> str:
+    """Return the reason why a log in this format is not continued."""
+    return f"it is in format {version}, and this version of agentcore writes format {FORMAT_VERSION}"
+
 
 BLOB_THRESHOLD: Final = 64 * 1024
 BLOB_PREFIX: Final = "blob:sha256:"
 _MARK: Final = f'"{BLOB_PREFIX}'.encode()
 _ODD: Final = (b"NaN", b"Infinity", "\N{REPLACEMENT CHARACTER}".encode())
-"""What JSON has no word for looks like this once it is written; so may a text that is in order."""
+"""Values that JSON cannot express look like this once it is written; so may a text that is in order."""
 
 
 async def encode(event: Event, write_blob: Callable[[bytes], Awaitable[str]]) -> tuple[Event, bytes]:
-    """Give the event as it can be kept, and its JSON on one line, large strings replaced by blobs that are kept already.
+    """Return the event as it can be kept, and its JSON on one line, large strings replaced by blobs that are kept already.
 
     It is the event that was given, unless that holds what JSON can't say: NaN and the infinities become null, and half
     of a surrogate pair becomes a replacement character. What is true now is then what the log says later.
@@ -75,7 +102,7 @@ def _say(event: Event) -> tuple[Event, bytes]:
 
 def _sayable(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return replace_lone_surrogates(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, list):

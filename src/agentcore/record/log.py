@@ -14,16 +14,11 @@ from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from pydantic import ValidationError
 
-from agentcore._collecting import without_collections
 from agentcore.errors import BlobLost, LogDamaged, LogReadOnly, StoreError
 from agentcore.events import Event, parse_event
-from agentcore.record.codec import BLOB_PREFIX, decode, encode, find_blobs
-from agentcore.record.limiter import store_limiter
+from agentcore.record.codec import BLOB_PREFIX, FORMAT_VERSION, decode, encode, find_blobs, other_format, upgrade
 from agentcore.record.state import ConversationState
-from agentcore.record.store import NO_EVENTS, LogTail, Record, Store, StoredLog
-from agentcore.record.upgrade import FORMAT_VERSION, other_format, upgrade
-
-__all__ = ["EventLog", "LogReader", "read_log", "write_log"]
+from agentcore.record.store import LOG_THREADS, NO_EVENTS, LogTail, Record, Store, StoredLog
 
 _BLOB = BLOB_PREFIX.encode()
 _FEW = 64
@@ -57,7 +52,7 @@ class EventLog:
 
         Raises:
             ConversationNotFound: the store has none of that id.
-            ConversationLocked: somebody else writes it.
+            ConversationLocked: another process writes it.
             LogDamaged: it can't be read to its end.
             LogReadOnly: a newer version wrote what this one must not continue.
         """
@@ -73,7 +68,7 @@ class EventLog:
 
     @property
     def repaired(self) -> str | None:
-        """What was not whole when the log was opened: what was cut off its end, or that it held nothing. None otherwise."""
+        """The damage found on opening: the bytes cut off its end, or that it held no events. None otherwise."""
         return self._repaired
 
     @property
@@ -157,7 +152,7 @@ class LogReader:
         self._tail = tail
         self._where = where
         self.state = ConversationState(tail.conversation_id)
-        """What the events that were read fold to."""
+        """The state that the events read so far fold to."""
 
     @classmethod
     async def open(cls, store: Store, conversation_id: str) -> Self:
@@ -169,7 +164,7 @@ class LogReader:
         return cls(await store.tail(conversation_id), f"{store.location}/{conversation_id}")
 
     async def read(self) -> Sequence[Event]:
-        """Give the events that came since the last time, whole groups only.
+        """Return the events that came since the last time, whole groups only.
 
         Where the log was cut back meanwhile, what was given stays given: it begins anew with what comes behind that.
 
@@ -203,7 +198,7 @@ async def _fold_all(
     version = stored.format_version
     fold = partial(_fold, state, where, version, records)
     begin = partial(_fold_unless_blobs, fold, records)
-    named = await run_sync(begin, limiter=store_limiter()) if len(records) > _FEW else begin()
+    named = await run_sync(begin, limiter=LOG_THREADS.limiter) if len(records) > _FEW else begin()
     if isinstance(named, ConversationState):
         state = named
     else:
@@ -213,7 +208,7 @@ async def _fold_all(
                 blobs[digest] = (await stored.read_blob(digest)).decode()
             except BlobLost as error:
                 raise LogDamaged(where, seq, str(error), _how_to_repair(stored.conversation_id)) from error
-        state = await run_sync(fold, blobs, limiter=store_limiter())
+        state = await run_sync(fold, blobs, limiter=LOG_THREADS.limiter)
     if version != FORMAT_VERSION:
         state.read_only = other_format(version)
     return state
@@ -227,7 +222,7 @@ def _fold_unless_blobs(
 
 
 def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
-    """Give each blob's digest with the seq of the first event that names it."""
+    """Return each blob's digest with the seq of the first event that names it."""
     named: dict[str, int] = {}
     for record in [record for record in records if _BLOB in record.body]:
         for digest in find_blobs(record.body):
@@ -235,7 +230,6 @@ def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
     return named
 
 
-@without_collections
 def _fold(
     state: ConversationState, where: str, version: int, records: Sequence[Record], blobs: Mapping[str, str]
 ) -> ConversationState:

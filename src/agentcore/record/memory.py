@@ -19,14 +19,12 @@ from agentcore.errors import (
 from agentcore.ids import check_conversation_id
 from agentcore.record.store import LogInfo, Record, check_append, page_logs
 
-__all__ = ["MemoryStore"]
-
 _HOLDER: Final = "another handle of this process"
 _TICK: Final = timedelta(microseconds=1)
 
 
 class _Shelf:
-    """What is kept of one conversation, open or not."""
+    """The stored data of one conversation, open or not."""
 
     __slots__ = ("blobs", "conversation_id", "created", "epoch", "format_version", "held", "modified", "records")
 
@@ -90,7 +88,7 @@ class _MemoryLog:
         return self._shelf.read_blob(digest)
 
     async def close(self) -> None:
-        # First of all: whoever closes it may be cancelled.
+        # First of all: the task that closes it may be cancelled.
         if self._open and self._write:
             self._shelf.held = False
         self._open = False

@@ -1,4 +1,4 @@
-"""What is true of a conversation, as a fold over its log: no second record disagrees with it.
+"""The state of a conversation, as a fold over its log: there is no second record that could disagree.
 
 Two parts: what the whole log says (usage, limits, policy, title ...: a rewind refunds nothing and loosens nothing), and
 what the active branch says (what the model is shown, which actions are open).
@@ -49,14 +49,9 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 from agentcore.record.branch import events_of_branch
-from agentcore.record.open_action import OpenAction
-from agentcore.record.receipts import Receipts
-from agentcore.record.run import RunTally
+from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally
 from agentcore.record.status import next_status
-from agentcore.record.tally import Tally
 from agentcore.usage import Limits, Usage
-
-__all__ = ["ASKING", "ConversationState", "ShownEvent"]
 
 ShownEvent = (
     SystemPromptEvent
@@ -68,7 +63,7 @@ ShownEvent = (
     | AgentErrorEvent
     | Condensation
 )
-"""What the model's view is made of."""
+"""The events that make up the model's view."""
 
 ASKING: Final = "asking"
 """The code of the status "waiting for confirmation" while the program's callback is asked: the run goes on."""
@@ -220,7 +215,7 @@ class ConversationState:
 
     @property
     def has_approved(self) -> bool:
-        """Whether an action was approved that has still to start."""
+        """True if an action was approved that has still to start."""
         return any(action.runs_next for action in self._branch.open_actions.values())
 
     @property
@@ -245,21 +240,21 @@ class ConversationState:
 
     @property
     def is_working(self) -> bool:
-        """Whether a run goes on: the agent works, or the program's callback is being asked."""
+        """True if a run goes on: the agent works, or the program's callback is being asked."""
         return self.status is ConversationStatus.RUNNING or self.is_asking
 
     @property
     def is_asking(self) -> bool:
-        """Whether the run waits for the program's callback."""
+        """True if the run waits for the program's callback."""
         return self.status is ConversationStatus.WAITING_FOR_CONFIRMATION and self.status_code == ASKING
 
     def receipt(self, command_id: str) -> Receipt | None:
-        """Give what became of a command, or None where the log does not know it."""
+        """Return the receipt of a command, or None where the log does not know it."""
         return self._receipts.get(command_id)
 
     @property
     def usage(self) -> Usage:
-        """What was used, over all runs, branches and side questions."""
+        """The usage over all runs, branches and side questions."""
         return self._usage.total
 
     @property
@@ -283,15 +278,15 @@ class ConversationState:
         return None
 
     def is_settled(self, seq: int) -> bool:
-        """Say whether the conversation can return to this point: a group's end with every action answered."""
+        """Return whether the conversation can return to this point: a group's end with every action answered."""
         return seq == 0 or (0 < seq <= len(self._settled) and self._settled[seq - 1])
 
     def nearest_settled(self, seq: int) -> int:
-        """Give the settled point nearest to `seq`, the earlier one of two."""
+        """Return the settled point nearest to `seq`, the earlier one of two."""
         return min((point for point in range(self.head + 1) if self.is_settled(point)), key=lambda p: (abs(p - seq), p))
 
     def branch_events(self, head: int | None = None) -> list[Event]:
-        """Give the events of the branch that ends at `head` (by default the active one), in order."""
+        """Return the events of the branch that ends at `head` (by default the active one), in order."""
         return list(events_of_branch(self._events, self._moves, self.head if head is None else head))
 
     def apply(self, event: Event, *, group_ends: bool = True) -> None:
@@ -308,7 +303,7 @@ class ConversationState:
         self._last_time = event.timestamp
 
     def snapshot(self) -> dict[str, Any]:
-        """Give everything the fold says as plain values that change no more, for comparing two states."""
+        """Return the whole state as plain, frozen values, for comparing two states."""
         branch = self._branch
         return {
             **{name: copy(value) for name, value in vars(self).items() if name not in ("_branch", *_TALLIES)},
@@ -402,7 +397,7 @@ class ConversationState:
             if self.working_since is None:
                 self.working_since = event.timestamp
         elif self.working_since is not None:
-            # What a crash cut off lasted until its last event, not until somebody opened the log again.
+            # What a crash cut off lasted until its last event, not until the log was opened again.
             end = self._last_time if code == "recovered" and self._last_time is not None else event.timestamp
             self.worked_seconds += max(0.0, (end - self.working_since).total_seconds())
             self.working_since = None
@@ -425,4 +420,4 @@ class ConversationState:
         HeadMoved: _fold_move,
         UnknownEvent: _fold_unknown,
     }
-    """What the whole log says, by the event's class; the other classes say something of a branch only."""
+    """The folds over the whole log, by the event's class; the other classes concern one branch only."""

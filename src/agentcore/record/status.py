@@ -8,8 +8,6 @@ from typing import Literal
 
 from agentcore.events import ConversationStatus
 
-__all__ = ["TRANSITIONS", "Trigger", "next_status"]
-
 Trigger = Literal["send", "run", "pause", "interrupt", "approve", "reopen"]
 
 _IDLE = ConversationStatus.IDLE
@@ -44,5 +42,5 @@ conversation idle: both are written as status changes of their own.
 
 
 def next_status(status: ConversationStatus, trigger: Trigger) -> ConversationStatus:
-    """Give the status that the trigger leads to."""
+    """Return the status that the trigger leads to."""
     return TRANSITIONS.get((status, trigger), status)

@@ -1,4 +1,4 @@
-"""Where logs are kept: the protocol every store meets.
+"""The protocol of every store of logs.
 
 Above: `EventLog`, which knows events. Below: bytes. A store knows neither kinds nor fields; it keeps numbered records in
 order, whole groups at a time, and blobs by their hash.
@@ -8,18 +8,20 @@ order, whole groups at a time, and blobs by their hash.
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
+from agentcore._threads import Threads
 from agentcore._value import Value
 from agentcore.errors import SeqConflict
 
-__all__ = ["NO_EVENTS", "LogInfo", "LogTail", "Record", "Store", "StoredLog", "check_append", "page_logs"]
+LOG_THREADS: Final = Threads("logs", 8)
+"""They read, write and fold logs."""
 
 
 NO_EVENTS = (
     "no event at all: the log was made, and then its writer ended before it kept one, or the file was emptied since"
 )
-"""What is told of a log that was made and holds nothing. What was in it can't be told from there."""
+"""The notice for a log that holds no events: whether it ever held some is not known."""
 
 
 class Record(NamedTuple):
@@ -34,7 +36,7 @@ class Record(NamedTuple):
 
 
 class LogInfo(Value):
-    """What a store tells of a log without reading it."""
+    """The description of a log, available without reading it."""
 
     conversation_id: str
     created: datetime
@@ -75,7 +77,7 @@ def check_append(conversation_id: str, records: Sequence[Record], last: int) -> 
 
     Raises:
         SeqConflict: it does not go on there.
-        ValueError: these are no whole groups of records.
+        ValueError: these are not whole groups of records.
     """
     if records and records[0].seq != last + 1:
         raise SeqConflict(conversation_id, records[0].seq, last + 1)
@@ -98,7 +100,7 @@ class StoredLog(Protocol):
 
     @property
     def conversation_id(self) -> str:
-        """Whose log it is."""
+        """The conversation of the log."""
         ...
 
     @property
@@ -108,12 +110,12 @@ class StoredLog(Protocol):
 
     @property
     def repaired(self) -> str | None:
-        """What was cut off an unfinished end when the log was opened, or None."""
+        """The unfinished end that was cut off when the log was opened, or None."""
         ...
 
     @property
     def epoch(self) -> int:
-        """How often the log was opened for writing by now: 1 for whoever created it, and more each time it is opened.
+        """How often the log was opened for writing by now: 1 at its creation, and more each time it is opened.
 
         Counted under the writer's lock, and as durable as the store promises before `open` or `create` returns: no two
         writers ever have the same, and a later one has the higher one. A number may be passed over. A reader counts
@@ -137,7 +139,7 @@ class StoredLog(Protocol):
 
         Raises:
             SeqConflict: the first record does not follow the last one kept.
-            ValueError: these are no whole groups.
+            ValueError: these are not whole groups.
             StoreError: they could not be kept, or it is not known whether they were; the log takes no more.
         """
         ...
@@ -147,7 +149,7 @@ class StoredLog(Protocol):
         ...
 
     async def read_blob(self, digest: str) -> bytes:
-        """Give a large piece back.
+        """Return a large piece.
 
         Raises:
             BlobLost: it is not there, or not what was written.
@@ -164,7 +166,7 @@ class LogTail(Protocol):
 
     @property
     def conversation_id(self) -> str:
-        """Whose log it is."""
+        """The conversation of the log."""
         ...
 
     @property
@@ -218,7 +220,7 @@ class Store(Protocol):
 
         Raises:
             ConversationNotFound: there is none of that id.
-            ConversationLocked: somebody else holds it for writing.
+            ConversationLocked: another writer holds it.
         """
         ...
 
@@ -256,6 +258,6 @@ class Store(Protocol):
 
         Raises:
             ConversationNotFound: there is none of that id.
-            ConversationLocked: somebody holds it for writing.
+            ConversationLocked: another writer holds it.
         """
         ...

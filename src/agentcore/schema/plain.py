@@ -8,14 +8,15 @@ limits, enums) is all still there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
 from agentcore.errors import SchemaError
-
-__all__ = ["plain_schema"]
 
 _Json = dict[str, Any]
 
@@ -35,7 +36,7 @@ _DROPPED = frozenset(
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Give the schema in the plain dialect; the one that was given stays as it is.
+    """Return the schema in the plain dialect; the one that was given stays as it is.
 
     A recursive part is spelled out once, titled, and where it comes back it is named instead.
 
@@ -138,7 +139,7 @@ def _again(name: str, target: _Json, beside: _Json) -> _Json:
 
 
 def _simplified(node: _Json) -> _Json:
-    """Say the same without the keywords that some providers refuse."""
+    """Return the schema without the keywords that some providers refuse."""
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
     if "allOf" in node:
@@ -188,7 +189,7 @@ def _disagree(one: _Json, other: _Json) -> bool:
 
 
 def _say_the_items(node: _Json) -> None:
-    """Give an array the `items` that OpenAI demands, a tuple too: beyond its places there is none, so it says the same."""
+    """Return an array the `items` that OpenAI demands, a tuple too: beyond its places there is none, so it says the same."""
     if isinstance(node.get("items"), list):
         node["prefixItems"] = node.pop("items")
     places: list[Any] = node.get("prefixItems", [])
@@ -198,3 +199,36 @@ def _say_the_items(node: _Json) -> None:
         node["maxItems"] = min(node.get("maxItems", len(places)), len(places))
     different = [part for number, part in enumerate(places) if part not in places[:number]]
     node["items"] = {} if not different else different[0] if len(different) == 1 else {"anyOf": different}
+
+
+class _Generator(GenerateJsonSchema):
+    # A default that JSON can't say is still a default; the model is only told that the field may be left out.
+    ignored_warning_kinds: AbstractSet[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # pyright: ignore[reportIncompatibleVariableOverride] pydantic declares a set and only reads it
+
+
+def json_schema_of(model: type[BaseModel]) -> dict[str, JsonValue]:
+    """Return the JSON Schema of what the model is made from, with references, as data is checked against it.
+
+    Raises:
+        SchemaError: a field has a type that JSON Schema can't say.
+    """
+    try:
+        return model.model_json_schema(schema_generator=_Generator)
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        reason = str(error).split("\n", 1)[0]
+        raise SchemaError(f"The model {model.__qualname__!r} can't be said in JSON Schema: {reason}") from error
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, JsonValue]:
+    """Return the plain JSON Schema of what the model is made from: an object, its fields by the names they have in JSON.
+
+    Raises:
+        SchemaError: a field has a type that JSON Schema can't say, or the model is not an object.
+    """
+    schema = plain_schema(json_schema_of(model))
+    if schema.get("type") != "object":
+        raise SchemaError(
+            f"The model {model.__qualname__!r} is not an object in JSON, and arguments are one: give it fields."
+        )
+    schema.setdefault("properties", {})
+    return schema

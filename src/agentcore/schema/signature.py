@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, create_model
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
@@ -15,16 +16,55 @@ from pydantic.fields import FieldInfo
 
 from agentcore._value import Value
 from agentcore.errors import SchemaError
-from agentcore.schema.docstring import read_docstring
-from agentcore.schema.model import schema_of
+from agentcore.schema.plain import schema_of
 
-__all__ = ["Signature", "read_signature"]
+if TYPE_CHECKING:
+    from docstring_parser import Docstring
+
+# A docstring may begin with its parameters; the parser needs a first sentence to find them.
+_FIRST = "_"
+
+
+class Described(NamedTuple):
+    """A docstring, taken apart."""
+
+    text: str = ""
+    """The description of the function, its result and examples, without its parameters and errors."""
+    parameters: Mapping[str, str] = MappingProxyType({})
+    """The sentence of each parameter that has one."""
+
+
+def read_docstring(docstring: str | None) -> Described:
+    """Take a docstring apart. One in no known style is all text."""
+    if not docstring or not docstring.strip():
+        return Described()
+    clean = inspect.cleandoc(docstring)
+    # Imported with the first docstring that is read: with its parsers for all styles it costs a tenth of importing agentcore.
+    from docstring_parser import ParseError, parse  # noqa: PLC0415
+
+    try:
+        parsed = parse(f"{_FIRST}\n\n{clean}")
+    except ParseError:
+        return Described(text=clean)
+    parameters = {parameter.arg_name: (parameter.description or "").strip() for parameter in parsed.params}
+    return Described(_text(parsed), {name: sentence for name, sentence in parameters.items() if sentence})
+
+
+def _text(parsed: Docstring) -> str:
+    parts = [(parsed.description or "").removeprefix(_FIRST).strip()]
+    if parsed.returns is not None and parsed.returns.description:
+        parts.append(f"Returns: {parsed.returns.description.strip()}")
+    examples = ["\n".join(filter(None, (example.snippet, example.description))) for example in parsed.examples]
+    if any(examples):
+        parts.append("Examples:\n" + "\n".join(examples))
+    return "\n\n".join(part for part in parts if part)
+
 
 _NO_PARAMETERS = "a model gives arguments by name, so each needs a name and a type of its own"
 
 
 class Signature(NamedTuple):
-    """What a function is called with."""
+    """The parameters of a function."""
 
     function: Callable[..., Any]
     text: str
@@ -34,12 +74,12 @@ class Signature(NamedTuple):
     schema: dict[str, JsonValue]
     """The plain schema of the model."""
     injected: tuple[str, ...]
-    """The parameters that whoever calls fills in, and that are not in the model."""
+    """The parameters that the caller fills in, and that are not in the model."""
     places: tuple[tuple[str, str, bool], ...]
     """Parameter, field, and whether it can be given by its place only."""
 
     def bind(self, arguments: BaseModel, injected: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Give what to call the function with: by place, and by name."""
+        """Return the positional and the keyword arguments to call the function with."""
         by_place: list[Any] = []
         by_name: dict[str, Any] = {}
         for parameter, field, only_by_place in self.places:
@@ -117,7 +157,7 @@ def _check(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) ->
 
 
 def _field_name(parameter: str, base: type[BaseModel]) -> tuple[str, str | None]:
-    """Give the field for a parameter, and its alias where a model can't have a field of that name (`json`, `_x`)."""
+    """Return the field for a parameter, and its alias where a model can't have a field of that name (`json`, `_x`)."""
     if parameter.startswith(("_", "model_")) or hasattr(base, parameter):
         return f"argument_{parameter.strip('_')}_{len(parameter)}", parameter
     return parameter, None

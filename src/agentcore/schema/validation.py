@@ -19,8 +19,6 @@ from pydantic_core import SchemaValidator, core_schema
 
 from agentcore.errors import SchemaError
 
-__all__ = ["check_schema", "schema_errors"]
-
 _MOST_ERRORS: Final = 20
 _VALUE_LIMIT: Final = 200
 # References that a check may follow: so many, and so many more for each value in the data.

@@ -1,4 +1,4 @@
-"""What can be masked, and the ways in which it may be written down: as it is, or as programs encode it."""
+"""The forms in which a secret may be written down: as it is, or as programs encode it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from urllib.parse import quote, quote_plus
 
 from agentcore.errors import SecretError
-
-__all__ = ["SHORTEST", "check_value", "encoded_forms"]
 
 SHORTEST = 6
 """The fewest characters that are masked; no form has fewer either."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from functools import cache
-from typing import Annotated, Any, Literal, cast, final, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, cast, final, get_args, get_origin
 
 from pydantic import AwareDatetime, BaseModel
 
 from agentcore._value import VERBATIM
-
-__all__ = ["LeafMap", "text_fields"]
+from agentcore.errors import SecretError
 
 _TEXTLESS: tuple[type, ...] = (
     *(bool, int, float, complex, bytes, types.NoneType),
@@ -49,7 +49,7 @@ class LeafMap:
         self._leaves = leaves
 
     def __call__(self, value: Any) -> Any:
-        """Give the value with all its strings changed; what holds none that changes comes back as the same object."""
+        """Return the value with all its strings changed; what holds none that changes comes back as the same object."""
         if isinstance(value, str):
             return value if isinstance(value, Enum) else self._text(value)
         if isinstance(value, BaseModel):
@@ -102,5 +102,55 @@ def _may_hold_text(annotation: Any) -> bool:
         return False
     if arguments:
         return any(_may_hold_text(argument) for argument in arguments if argument is not ...)
-    # What is not known (Any, a type alias, a class of somebody's own) may hold anything.
+    # What is not known (Any, a type alias, a class of the program's own) may hold anything.
     return not (isinstance(annotation, type) and issubclass(annotation, _TEXTLESS))
+
+
+_Json = TypeVar("_Json")
+_MASK = re.compile(r"<secret:([A-Za-z_][A-Za-z0-9_]*)(:encoded)?>")
+
+
+async def unmask(
+    value: _Json, lookup: Callable[[str], Awaitable[str]], *, names: Collection[str] | None = None
+) -> _Json:
+    """Return the value with every `<secret:NAME>` in it replaced by what `lookup` (as `SecretRegistry.get`) says.
+
+    With `names`, masks of other names are plain words, and stay.
+
+    Raises:
+        SecretError: what can't be put back, all of it named: no such secret, no value to be had, or the value stood
+            there in an encoding that the mask does not tell.
+    """
+    masks: dict[str, bool] = {}
+
+    def collect(text: str) -> str:
+        for match in _MASK.finditer(text):
+            if names is None or match[1] in names:
+                masks[match[1]] = masks.get(match[1], False) or match[2] is not None
+        return text
+
+    LeafMap(collect)(value)
+    if not masks:
+        return value
+
+    found: dict[str, str] = {}
+    missing: list[str] = []
+    for name, encoded in masks.items():
+        if encoded:
+            missing.append(f"{name!r} (it stood there encoded, or together with others, and can't be rebuilt)")
+            continue
+        try:
+            found[name] = await lookup(name)
+        except SecretError as error:
+            missing.append(f"{name!r} ({error})")
+    if missing:
+        raise SecretError(
+            f"Secrets stood here that can't be put back: {', '.join(missing)}. "
+            "Register what is missing and try again, or reject the action and have it asked for anew."
+        )
+
+    def put_back(text: str) -> str:
+        return _MASK.sub(lambda match: found.get(match[1], match[0]), text)
+
+    complete: _Json = LeafMap(put_back)(value)
+    return complete

@@ -13,9 +13,6 @@ from agentcore.messages import DocumentBlock, ImageBlock, ReasoningBlock, Thinki
 from agentcore.secrets.forms import check_value, encoded_forms
 from agentcore.secrets.leaves import LeafMap, text_fields
 from agentcore.secrets.scan import Mask, Scanner
-from agentcore.secrets.stream import ByteStreamMasker, StreamMasker
-
-__all__ = ["Masker"]
 
 _Json = TypeVar("_Json")
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -35,7 +32,7 @@ class Masker:
     __slots__ = ("_byte_scanner", "_names", "_restorable", "_scanner", "_shown")
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
-        """Know these pairs of a name and a value; where several have one value, the first names its mask.
+        """Build a masker of these pairs of name and value; where several have one value, the first names its mask.
 
         Raises:
             SecretError: a value is too short, blank, or not Unicode.
@@ -138,9 +135,66 @@ def _masks(pairs: tuple[tuple[str, str], ...]) -> dict[str, Mask]:
     for name, value in pairs:
         for form in encoded_forms(value):
             masks.setdefault(form, Mask(f"<secret:{name}>", f"<secret:{name}:encoded>", exact=False))
-    # Where a value is a part of somebody's mask ("secret" is a word of six letters), the mask becomes a form too, so
+    # Where a value is a part of another's mask ("secret" is a word of six letters), the mask becomes a form too, so
     # that what was masked once is not torn apart by being masked again.
     for mask in dict.fromkeys(text for known in masks.values() for text in (known.name, known.lost)):
         if any(form in mask for form in masks):
             masks.setdefault(mask, Mask(mask, mask, exact=True))
     return masks
+
+
+@final
+class StreamMasker:
+    """Takes pieces and gives them back masked, later by just what might be the beginning of a secret.
+
+    All that it gives out, put together, is what masking the whole text at once would give. Made by
+    `Masker.stream()`; each is for one text.
+    """
+
+    def __init__(self, scanner: Scanner) -> None:
+        self._scanner = scanner
+        self._held = ""
+        # How much of what is held belongs to a stretch whose mask has been given out already.
+        self._covered = 0
+
+    def feed(self, piece: str) -> str:
+        """Take the next piece and give what can be told by now; often that is the piece itself, or nothing."""
+        if not self._scanner:
+            return piece
+        text = self._held + piece if self._held else piece
+        return self._give_out(text, self._scanner.undecided_from(text))
+
+    def finish(self) -> str:
+        """Return the text held back: the text is complete."""
+        return self._give_out(self._held, len(self._held))
+
+    def _give_out(self, text: str, until: int) -> str:
+        pieces: list[str] = []
+        at = self._covered
+        for span in self._scanner.spans(text):
+            if span.start >= until:
+                break
+            if span.start >= at:
+                pieces += (text[at : span.start], self._scanner.mask_of(span))
+            at = max(at, span.end)
+        pieces.append(text[at:until])
+        self._held = text[until:]
+        self._covered = max(0, at - until)
+        return "".join(pieces)
+
+
+@final
+class ByteStreamMasker:
+    """A `StreamMasker` for a program's output, made by `Masker.byte_stream()`."""
+
+    def __init__(self, scanner: Scanner) -> None:
+        """Take a scanner of forms in which each character stands for one byte of UTF-8."""
+        self._text = StreamMasker(scanner)
+
+    def feed(self, piece: bytes) -> bytes:
+        """Take the next piece and give what can be told by now."""
+        return self._text.feed(piece.decode("latin-1")).encode("latin-1")
+
+    def finish(self) -> bytes:
+        """Return the text held back: the output is complete."""
+        return self._text.finish().encode("latin-1")

@@ -1,4 +1,4 @@
-"""Where the values of a conversation's secrets come from."""
+"""The secrets of a conversation: names, values and their sources."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from anyio import CapacityLimiter, to_thread
 
 from agentcore.errors import SecretError
 from agentcore.secrets.masker import Masker
-
-__all__ = ["SecretRegistry", "SecretSource"]
 
 SecretSource = str | Callable[[], str] | Callable[[], Awaitable[str]]
 """A value, or a function that gives it: async, or sync and then run in a worker thread."""
@@ -63,11 +61,11 @@ class SecretRegistry:
 
     @property
     def masker(self) -> Masker:
-        """What masks all values that are known now. Ask anew for each use: the next value makes another one."""
+        """The masker of all values known now. Read it anew for each use: the next value makes another one."""
         return self._masker
 
     def mask(self, text: str) -> str:
-        """Give a text that is complete with every value that is known now masked."""
+        """Return a text that is complete with every value that is known now masked."""
         return self._masker.mask_text(text)
 
     def register(self, name: str, source: SecretSource, *, max_age: float | None = None) -> None:
@@ -90,7 +88,7 @@ class SecretRegistry:
         self._entries[name] = entry
 
     async def get(self, name: str) -> str:
-        """Give the value of a secret, asking its source if need be.
+        """Return the value of a secret, asking its source if need be.
 
         Raises:
             SecretError: there is no such secret, or its source failed (the cause) or gave what can't be masked.

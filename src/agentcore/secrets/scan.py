@@ -12,20 +12,18 @@ from typing import NamedTuple, final
 
 from agentcore.secrets.forms import SHORTEST
 
-__all__ = ["Mask", "Scanner", "Span"]
-
 _HEAD = SHORTEST
 """How many characters a form is looked up by."""
 
 
 class Mask(NamedTuple):
-    """What stands in a form's place."""
+    """The mask of a form."""
 
     name: str
     lost: str
     """The same, where a value is to be put back one day and this can't be: what stood here was more, or encoded."""
     exact: bool
-    """Whether the form is the value itself."""
+    """True if the form is the value itself."""
 
 
 class Span(NamedTuple):
@@ -57,7 +55,7 @@ class Scanner:
 
     @property
     def masks(self) -> Mapping[str, Mask]:
-        """What stands in the place of which form."""
+        """The masks by form."""
         return self._masks
 
     def replace(self, text: str) -> str:
@@ -71,11 +69,11 @@ class Scanner:
         return _replaced(text, spans, [self._restorable(span) for span in spans]) if spans else text
 
     def mask_of(self, span: Span) -> str:
-        """Give the mask that stands in the place of a stretch."""
+        """Return the mask that stands in the place of a stretch."""
         return self._masks[span.form].name
 
     def spans(self, text: str) -> list[Span]:
-        """Give the stretches to be masked, in order; they do not overlap."""
+        """Return the stretches to be masked, in order; they do not overlap."""
         size = len(text)
         if not self._masks or size < self._shortest:
             return []
@@ -88,7 +86,7 @@ class Scanner:
         return _merged(found) if found else found
 
     def undecided_from(self, text: str) -> int:
-        """Say from where on the text may be the beginning of a form that goes on in what follows it."""
+        """Return the index from which the text may be the beginning of a form that goes on in what follows it."""
         size = len(text)
         for start in range(max(0, size - self._longest + 1), size):
             head = text[start : start + _HEAD]

@@ -6,16 +6,14 @@ policy is a check; so is whatever else analyzes, allows, asks or denies.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
-from agentcore.assessment import Assessment
+from agentcore.assessment import Assessment, Verdict
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
 from agentcore.risk import SecurityRisk
-
-__all__ = ["CHECK_SECONDS", "Analyzer", "Check", "CheckContext", "Opinion", "RatedAction", "ToolHints", "rated"]
 
 CHECK_SECONDS: Final = 60.0
 """How long a policy may take that answers later."""
@@ -58,12 +56,12 @@ class ToolHints(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckContext:
-    """What a check may look at besides the action."""
+    """The context of a check: all it may look at besides the action."""
 
     risk: SecurityRisk = SecurityRisk.UNKNOWN
     """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
     tool: ToolHints
-    """What the tool says of itself: `read_only`, `destructive`, `idempotent`, `open_world`."""
+    """The tool's annotations: `read_only`, `destructive`, `idempotent`, `open_world`."""
     workspace_root: str
     """The folder of the workspace."""
     state: ConversationState
@@ -71,7 +69,7 @@ class CheckContext:
 
 
 Opinion: TypeAlias = Assessment | None
-"""What a check answers; None is no opinion."""
+"""The answer of a check; None is no opinion."""
 
 
 class Check(Protocol):
@@ -88,7 +86,7 @@ class Check(Protocol):
         ...
 
     def assess(self, action: ActionEvent, context: CheckContext) -> Opinion | Awaitable[Opinion]:
-        """Give an opinion about the action, or None: `def`, which must answer at once, or `async def`."""
+        """Return an opinion about the action, or None: `def`, which must answer at once, or `async def`."""
         ...
 
 
@@ -99,3 +97,23 @@ class Analyzer(Check, Protocol):
     def is_analyzer(self) -> Literal[True]:
         """Marks it as one. Where an analyzer fails, or is late, the risk is high and a person is asked."""
         ...
+
+
+_HIGHEST: Final = (SecurityRisk.HIGH, SecurityRisk.MEDIUM, SecurityRisk.LOW)
+
+
+def combine(parts: Iterable[Assessment]) -> tuple[Verdict, SecurityRisk | None]:
+    """Combine opinions about an action: deny before ask before allow, and the highest risk.
+
+    Where no part has a verdict the action is allowed; where none knows the risk it is None.
+    """
+    parts = tuple(parts)
+    verdicts = {part.verdict for part in parts}
+    verdict: Verdict = "deny" if "deny" in verdicts else "ask" if "ask" in verdicts else "allow"
+    return verdict, highest_risk(parts)
+
+
+def highest_risk(parts: Iterable[Assessment]) -> SecurityRisk | None:
+    """Return the highest risk that one of the parts names."""
+    risks = {part.risk for part in parts}
+    return next((risk for risk in _HIGHEST if risk in risks), None)

@@ -1,4 +1,4 @@
-"""What tests of agents are made of: a model that plays a script, contracts for stores and workspaces, and faults."""
+"""Doubles for tests of agents: a model that plays a script, contracts for stores and workspaces, and faults."""
 
 from agentcore.testing.cancelling import CancelAttempt as CancelAttempt
 from agentcore.testing.cancelling import cancel_at as cancel_at
@@ -10,24 +10,24 @@ from agentcore.testing.crashing import crash_everywhere as crash_everywhere
 from agentcore.testing.crashing_disk import CrashingDisk as CrashingDisk
 from agentcore.testing.crashing_disk import Kept as Kept
 from agentcore.testing.crashing_disk import PowerLost as PowerLost
-from agentcore.testing.disk_wrapper import DiskOperation as DiskOperation
-from agentcore.testing.disk_wrapper import DiskOperationName as DiskOperationName
-from agentcore.testing.disk_wrapper import DiskWrapper as DiskWrapper
-from agentcore.testing.faulty_disk import FaultyDisk as FaultyDisk
-from agentcore.testing.faulty_disk import Hang as Hang
+from agentcore.testing.disks import DiskOperation as DiskOperation
+from agentcore.testing.disks import DiskOperationName as DiskOperationName
+from agentcore.testing.disks import DiskWrapper as DiskWrapper
+from agentcore.testing.disks import FaultyDisk as FaultyDisk
+from agentcore.testing.disks import Hang as Hang
+from agentcore.testing.disks import RecordingDisk as RecordingDisk
 from agentcore.testing.model_contract import ModelContract as ModelContract
 from agentcore.testing.provider import ChatProvider as ChatProvider
 from agentcore.testing.provider import serve_provider as serve_provider
-from agentcore.testing.recording_disk import RecordingDisk as RecordingDisk
 from agentcore.testing.script import Gate as Gate
 from agentcore.testing.script import Request as Request
-from agentcore.testing.script import Said as Said
+from agentcore.testing.script import ScriptedReply as ScriptedReply
 from agentcore.testing.script import ScriptLine as ScriptLine
-from agentcore.testing.script import broken_off as broken_off
 from agentcore.testing.script import call as call
 from agentcore.testing.script import calls as calls
 from agentcore.testing.script import hang as hang
 from agentcore.testing.script import say as say
+from agentcore.testing.script import truncated as truncated
 from agentcore.testing.scripted import ScriptedLLM as ScriptedLLM
 from agentcore.testing.store_contract import StoreContract as StoreContract
 from agentcore.testing.toolset_contract import ToolsetContract as ToolsetContract

@@ -21,8 +21,6 @@ from weakref import WeakKeyDictionary
 
 from anyio import CancelScope
 
-__all__ = ["CancelAttempt", "cancel_at", "cancel_everywhere"]
-
 Ts = TypeVarTuple("Ts")
 
 
@@ -63,7 +61,7 @@ class CancelAttempt:
         self.n = n
         """The checkpoint at which it is cancelled."""
         self.reached: bool | None = None
-        """Whether it got that far; None before it was made."""
+        """True if it got that far; None before it was made."""
 
     def __repr__(self) -> str:
         return f"CancelAttempt(n={self.n}, reached={self.reached})"

@@ -19,23 +19,21 @@ import anyio.to_thread
 from agentcore.record import Durability, FileStore
 from agentcore.testing.crashing_disk import CrashingDisk, Kept
 
-__all__ = ["Crash", "CrashAttempt", "crash_at", "crash_everywhere"]
-
 P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """What is found after the power was lost."""
+    """The state found after the power was lost."""
 
     happened: bool
-    """Whether it was lost before the function was done. If not, it was lost just after."""
+    """True if it was lost before the function was done. If not, it was lost just after."""
     folder: str
     """The store's folder, as it is found."""
     operations: int
     """How many disk operations were begun."""
     error: Exception | None
-    """What the function raised when it was without a disk, if anything."""
+    """The exception of the function once it had no disk, or None."""
 
     @property
     def store(self) -> FileStore:
@@ -93,7 +91,7 @@ class CrashAttempt:
         self.n = n
         """The operation at which the power is lost."""
         self.found: Crash | None = None
-        """What was found; None before the attempt was made."""
+        """The state found; None before the attempt was made."""
         self._folder = folder
         self._kept: Kept = kept
         self._durability: Durability = durability

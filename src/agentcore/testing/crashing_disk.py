@@ -17,14 +17,12 @@ from threading import Lock
 from typing import Literal, TypeAlias, TypeVar
 
 from agentcore.record import Disk, RealDisk
-from agentcore.testing.disk_wrapper import DiskOperation, DiskWrapper
-
-__all__ = ["CrashingDisk", "Kept", "PowerLost"]
+from agentcore.testing.disks import DiskOperation, DiskWrapper
 
 T = TypeVar("T")
 
 Kept: TypeAlias = Literal["least", "most"] | Random
-"""What is left of that which was not synced: nothing ("least"), all ("most"), or a beginning, chosen by a `Random`."""
+"""The part of the unsynced data that is left: nothing ("least"), all ("most"), or a beginning, chosen by a `Random`."""
 
 
 class PowerLost(OSError):
@@ -138,7 +136,7 @@ class CrashingDisk(DiskWrapper):
 
     @property
     def power(self) -> bool:
-        """Whether there still is power."""
+        """True if there still is power."""
         return self._power
 
     def lose_power(self) -> None:

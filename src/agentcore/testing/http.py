@@ -19,8 +19,6 @@ import h11
 from anyio.abc import Listener, SocketAttribute, SocketStream, TaskStatus
 from pydantic import JsonValue
 
-__all__ = ["HTTPRequest", "HTTPServer", "Handler", "Responder", "serve_http"]
-
 
 @dataclass(frozen=True, slots=True)
 class HTTPRequest:
@@ -48,7 +46,7 @@ class Responder:
         self._stream = stream
         self._connection = connection
         self.started = False
-        """Whether the status was sent."""
+        """True if the status was sent."""
 
     async def send(self, status: int, content: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Answer, all at once."""

@@ -1,4 +1,4 @@
-"""What every model keeps to, as tests: subclass it where your model is tested."""
+"""The contract of every model, as tests: subclass it where your model is tested."""
 
 from __future__ import annotations
 
@@ -38,10 +38,8 @@ from agentcore.llm import (
 from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, TextBlock, ToolSchema
 from agentcore.testing.cancelling import cancel_everywhere
-from agentcore.testing.script import Gate, Request, ScriptLine, broken_off, call, calls, say
+from agentcore.testing.script import Gate, Request, ScriptLine, call, calls, say, truncated
 from agentcore.usage import Usage
-
-__all__ = ["ModelContract"]
 
 _SECONDS = 60.0
 _ASK = (Message.system("Be brief."), Message.user("Hello?"))
@@ -101,7 +99,7 @@ def _added_up(deltas: Iterable[Delta]) -> tuple[str, str, list[str]]:
     return text, thinking, [arguments[index] for index in sorted(arguments)]
 
 
-def _said(reply: Reply) -> tuple[str, str, Sequence[tuple[str, object]]]:
+def _scripted_reply(reply: Reply) -> tuple[str, str, Sequence[tuple[str, object]]]:
     """Return what a reply says, without the ids and numbers that each reply has of its own."""
     tools = [(block.name, block.arguments) for block in reply.message.tool_calls]
     return reply.message.text, reply.stop_reason, tools
@@ -135,7 +133,11 @@ class ModelContract:
             async with self.playing([_LINE]) as model:
                 reply = await _complete(model)
         assert reply.message.role == "assistant"
-        assert _said(reply) == ("Let me see.", "tool_calls", [("read", {"path": "a b"}), ("read", {"path": "c"})])
+        assert _scripted_reply(reply) == (
+            "Let me see.",
+            "tool_calls",
+            [("read", {"path": "a b"}), ("read", {"path": "c"})],
+        )
         assert len({block.id for block in reply.message.tool_calls}) == 2
         assert (reply.usage.requests, reply.usage.input_tokens, reply.usage.output_tokens) == (1, 100, 9)
 
@@ -144,7 +146,7 @@ class ModelContract:
             async with self.playing([_LINE, _LINE]) as model:
                 whole = await _complete(model)
                 _, streamed = await _read(model)
-        assert _said(streamed) == _said(whole)
+        assert _scripted_reply(streamed) == _scripted_reply(whole)
         assert (streamed.usage.input_tokens, streamed.usage.output_tokens) == (100, 9)
         assert streamed.model == whole.model
 
@@ -200,7 +202,7 @@ class ModelContract:
                     assert type(await _raised(_read(model))) is type(error)
 
     async def test_a_stream_that_breaks_is_an_error_or_starts_over_and_says_so(self) -> None:
-        line = broken_off("one two", error=ModelUnavailable("overloaded"))
+        line = truncated("one two", error=ModelUnavailable("overloaded"))
         deltas: list[Delta] = []
         with anyio.fail_after(_SECONDS):
             async with self.playing([line, "three four"]) as model:

@@ -1,4 +1,4 @@
-"""What a scripted model is told to answer: the words in which tests and demos write its part.
+"""Scripts of models: the replies that tests and demos write.
 
     ScriptedLLM([
         call("terminal", command="ls"),                        # one tool call
@@ -29,12 +29,10 @@ from agentcore.llm import CallContext, Delta, Reply, ResetDelta, ToolCallDelta, 
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.usage import Usage
 
-__all__ = ["Gate", "Request", "Said", "Script", "ScriptLine", "broken_off", "call", "calls", "hang", "say"]
-
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the model was asked."""
+    """A request to the model."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSchema, ...] = ()
@@ -47,7 +45,7 @@ class Request:
 
     @property
     def answers(self) -> tuple[str, ...]:
-        """What the tools answered to the calls of the last reply, in words."""
+        """The answers of the tools to the calls of the last reply, as text."""
         latest = itertools.takewhile(lambda message: message.role == "tool", reversed(self.messages))
         blocks = [block for message in reversed(list(latest)) for block in message.content]
         return tuple(block.text for block in blocks if isinstance(block, ToolResultBlock))
@@ -62,7 +60,7 @@ class _Interlude:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScriptedReply:
     """A scripted reply. Made by `say`, `call` and `calls`."""
 
     content: tuple[Block, ...]
@@ -70,7 +68,7 @@ class Said:
     stop_reason: str | None = None
     interludes: tuple[_Interlude, ...] = ()
     just_ends: bool = False
-    """Whether, where it breaks off, it looks like one that ended (over HTTP: a sound response, without a last word)."""
+    """True if, where it breaks off, it looks like one that ended (over HTTP: a sound response, without a last word)."""
 
     def reply(self, name: str, number: int) -> Reply:
         """Make it the reply number `number` of the model `name`."""
@@ -84,39 +82,41 @@ class Said:
         )
 
 
-ScriptLine = str | Said | Message | BaseException | Callable[["Request"], "ScriptLine | Awaitable[ScriptLine]"]
+ScriptLine = str | ScriptedReply | Message | BaseException | Callable[["Request"], "ScriptLine | Awaitable[ScriptLine]"]
 """Anything that a script may hold: words, a reply, an error to raise, or a (possibly async) function of the request
 that gives any of these."""
 
 
-def say(text: str, *, thinking: str | None = None, usage: Usage | None = None, stop_reason: str | None = None) -> Said:
+def say(
+    text: str, *, thinking: str | None = None, usage: Usage | None = None, stop_reason: str | None = None
+) -> ScriptedReply:
     """Answer in words."""
-    return Said(_spoken(text, thinking), usage, stop_reason)
+    return ScriptedReply(_spoken(text, thinking), usage, stop_reason)
 
 
-def call(name: str, /, **arguments: JsonValue) -> Said:
+def call(name: str, /, **arguments: JsonValue) -> ScriptedReply:
     """Ask for one tool."""
-    return Said((ToolCallBlock(id="", name=name, arguments=arguments),))
+    return ScriptedReply((ToolCallBlock(id="", name=name, arguments=arguments),))
 
 
 def calls(
-    *calls: Said | ToolCallBlock,
+    *calls: ScriptedReply | ToolCallBlock,
     text: str | None = None,
     thinking: str | None = None,
     usage: Usage | None = None,
     stop_reason: str | None = None,
-) -> Said:
+) -> ScriptedReply:
     """Ask for several tools at once, or for one with words, thinking or usage besides.
 
     A `ToolCallBlock` in place of a `call` says everything itself: its id, or text that is not JSON as its arguments.
     """
-    blocks = [block for one in calls for block in (one.content if isinstance(one, Said) else (one,))]
-    return Said((*_spoken(text, thinking), *blocks), usage, stop_reason)
+    blocks = [block for one in calls for block in (one.content if isinstance(one, ScriptedReply) else (one,))]
+    return ScriptedReply((*_spoken(text, thinking), *blocks), usage, stop_reason)
 
 
-def broken_off(line: str | Said, *, after: int = 1, error: BaseException | None = None) -> Said:
+def truncated(line: str | ScriptedReply, *, after: int = 1, error: BaseException | None = None) -> ScriptedReply:
     """Break a reply off after so many deltas: with this error, or (by default) just ending, as if it were whole."""
-    said = _said(line)
+    said = _scripted_reply(line)
     raised = error or ModelConnectionError("The stream ended before the reply was complete.")
 
     async def fail() -> None:
@@ -151,9 +151,9 @@ class Gate:
     def hold(self, line: ScriptLine, *, after: int = 0) -> ScriptLine:
         """Make a line that waits at the gate; with `after`, once it has said so many deltas."""
         if after:
-            if not isinstance(line, str | Said):
+            if not isinstance(line, str | ScriptedReply):
                 raise TypeError(f"Only words and calls can be held in their middle, not {line!r}.")
-            said = _said(line)
+            said = _scripted_reply(line)
             return replace(said, interludes=(*said.interludes, _Interlude(after, self._pass)))
 
         async def held(request: Request) -> ScriptLine:
@@ -191,17 +191,17 @@ class Gate:
         self._opened.set()
 
 
-class Performance:
+class Playback:
     """One reply being said, delta by delta, with what happens in between."""
 
-    def __init__(self, said: Said, reply: Reply) -> None:
+    def __init__(self, said: ScriptedReply, reply: Reply) -> None:
         self.said = said
         self.reply = reply
         self._deltas = _deltas(reply.message)
         self._index = 0
 
     async def next(self) -> Delta | None:
-        """Give the next delta, or None after the last one.
+        """Return the next delta, or None after the last one.
 
         Raises:
             BaseException: The script breaks the reply off here.
@@ -236,7 +236,7 @@ class Script:
         self.played = 0
         """Lines played so far."""
 
-    async def next(self, request: Callable[[], Request]) -> Performance:
+    async def next(self, request: Callable[[], Request]) -> Playback:
         """Play the next line; the request is only made for a line that is a function of it.
 
         Raises:
@@ -249,13 +249,13 @@ class Script:
             raise ScriptExhausted(self.played) from None
         self.played += 1
         number = self.played
-        while not isinstance(line, str | Said | Message | BaseException):
+        while not isinstance(line, str | ScriptedReply | Message | BaseException):
             answer = line(request())
             line = await answer if inspect.isawaitable(answer) else answer
         if isinstance(line, BaseException):
             raise line
-        said = _said(line)
-        return Performance(said, said.reply(self._name, number))
+        said = _scripted_reply(line)
+        return Playback(said, said.reply(self._name, number))
 
 
 def _refuse_other_than_line(line: object) -> None:
@@ -263,15 +263,15 @@ def _refuse_other_than_line(line: object) -> None:
         raise TypeError(
             "A reply is one line: several calls of one reply are calls(call(...), call(...)), not a list of them."
         )
-    if not isinstance(line, str | Said | Message | BaseException) and not callable(line):
+    if not isinstance(line, str | ScriptedReply | Message | BaseException) and not callable(line):
         raise TypeError(f"{line!r} is not a reply: use say(...), call(...), calls(...), an exception, or a function.")
 
 
-def _said(line: str | Said | Message) -> Said:
+def _scripted_reply(line: str | ScriptedReply | Message) -> ScriptedReply:
     if isinstance(line, str):
         return say(line)
     if isinstance(line, Message):
-        return Said(line.content)
+        return ScriptedReply(line.content)
     return line
 
 

@@ -11,9 +11,7 @@ import anyio.lowlevel
 from agentcore.llm import CallContext, Delta, DeltaStream, Features, Reply
 from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, ToolSchema
-from agentcore.testing.script import Performance, Request, Script, ScriptLine
-
-__all__ = ["ScriptedLLM"]
+from agentcore.testing.script import Playback, Request, Script, ScriptLine
 
 
 class ScriptedLLM:
@@ -43,7 +41,7 @@ class ScriptedLLM:
         """
         self.name = name
         self.requests: list[Request] = []
-        """What it was asked, in order."""
+        """The requests it got, in order."""
         self._script = Script(replies, name=name, repeat=repeat)
         self._record = record
         self._features = features
@@ -79,7 +77,7 @@ class ScriptedLLM:
 
     async def _next(
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
-    ) -> Performance:
+    ) -> Playback:
         def request() -> Request:
             return Request(tuple(messages), tuple(tools), context)
 
@@ -91,7 +89,7 @@ class ScriptedLLM:
 
 
 class _ScriptedStream:
-    def __init__(self, performance: Performance) -> None:
+    def __init__(self, performance: Playback) -> None:
         self._performance = performance
         self._ended = False
 

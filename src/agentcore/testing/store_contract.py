@@ -1,4 +1,4 @@
-"""What every store keeps to, as tests: subclass it where your store is tested."""
+"""The contract of every store, as tests: subclass it where your store is tested."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from agentcore.errors import (
 from agentcore.record import FORMAT_VERSION, Store, StoredLog
 from agentcore.testing.cancelling import cancel_everywhere
 from agentcore.testing.store_log_contract import LogContract, filled, make_record, read_log_of, refused
-
-__all__ = ["StoreContract"]
 
 
 class StoreContract(LogContract):

@@ -1,4 +1,4 @@
-"""What every log of a store keeps to, as tests: a part of `StoreContract`."""
+"""The contract of every log of a store, as tests: a part of `StoreContract`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TypeVar
 from agentcore.errors import BlobLost, ConversationLocked, ConversationNotFound, SeqConflict, StoreError
 from agentcore.record import FORMAT_VERSION, Record, Store, StoredLog
 from agentcore.testing.cancelling import cancel_everywhere
-
-__all__ = ["LogContract", "filled", "make_record", "read_log_of", "refused"]
 
 E = TypeVar("E", bound=Exception)
 

@@ -15,8 +15,6 @@ from agentcore.testing.cancelling import cancel_everywhere
 from agentcore.tools import OpenToolset, Tool, Toolset, ToolsetContext, resolve_toolset
 from agentcore.workspace import LocalWorkspace
 
-__all__ = ["ToolsetContract"]
-
 _SECRET = "value-of-a-secret-that-nobody-writes-down"  # noqa: S105 it opens nothing
 
 

@@ -8,8 +8,6 @@ from agentcore.errors import PathError
 from agentcore.testing.workspace_process_contract import refused
 from agentcore.workspace import Workspace
 
-__all__ = ["FilesContract"]
-
 _ODD_NAMES = (
     "two words",
     "-rf",
@@ -25,7 +23,7 @@ _ODD_NAMES = (
 
 
 class FilesContract:
-    """What files do in all workspaces; a part of `WorkspaceContract`."""
+    """The contract of files in all workspaces; a part of `WorkspaceContract`."""
 
     async def test_a_path_is_relative_to_the_root(self, workspace: Workspace) -> None:
         root = workspace.root

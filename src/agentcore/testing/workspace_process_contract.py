@@ -11,8 +11,6 @@ import anyio
 from agentcore.errors import PathError, WorkspaceError
 from agentcore.workspace import Process, Workspace
 
-__all__ = ["ProcessContract", "refused", "still_alive", "wait_for_lines"]
-
 E = TypeVar("E", bound=Exception)
 
 _ALIVE = """
@@ -49,7 +47,7 @@ async def wait_for_lines(workspace: Workspace, path: str, count: int) -> list[st
 
 
 async def still_alive(workspace: Workspace, pids: Sequence[str]) -> list[str]:
-    """Give those that run. One that has ended and was not collected yet does not."""
+    """Return those that run. One that has ended and was not collected yet does not."""
     return (await workspace.run(["bash", "-c", _ALIVE, "bash", *pids])).stdout.split()
 
 
@@ -61,7 +59,7 @@ class _Reader:
         self._seen = b""
 
     async def until(self, wanted: bytes) -> bytes:
-        """Give what came up to there, and begin behind it next time."""
+        """Return the output up to there; the next call begins after it."""
         while wanted not in self._seen:
             self._seen += await self._process.receive()
         before, _, self._seen = self._seen.partition(wanted)
@@ -69,7 +67,7 @@ class _Reader:
 
 
 class ProcessContract:
-    """What processes do in all workspaces; a part of `WorkspaceContract`."""
+    """The contract of processes in all workspaces; a part of `WorkspaceContract`."""
 
     async def test_a_process_is_talked_to_through_its_pipes(self, workspace: Workspace) -> None:
         with anyio.fail_after(30):

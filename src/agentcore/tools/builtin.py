@@ -12,15 +12,10 @@ from pydantic_core import PydanticCustomError, to_json
 from agentcore.display import DisplayBlock, MarkdownBlock, TableBlock
 from agentcore.messages import ResultBlock
 from agentcore.schema import plain_schema
-from agentcore.tools.action import Action
-from agentcore.tools.annotations import ToolAnnotations
 from agentcore.tools.context import ToolContext
-from agentcore.tools.definition import Arguments, Tool
+from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations, ToolSpec
 from agentcore.tools.observation import Observation, TextObservation
 from agentcore.tools.output import OutputSchema, output_schema_of, read_output
-from agentcore.tools.spec import ToolSpec
-
-__all__ = ["FinishAction", "FinishObservation", "ThinkAction", "finish_tool", "think_tool"]
 
 
 class FinishAction(Action):
@@ -33,7 +28,7 @@ class FinishAction(Action):
 
 
 class FinishObservation(Observation):
-    """What the work came to."""
+    """The result of the work."""
 
     message: str
     result: JsonValue = None
@@ -77,7 +72,7 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         annotations=ToolAnnotations(title="Finish", **_HARMLESS),
         resources=(),
         aliases=("submit", "done", "complete", "attempt_completion"),
-        normalize=_mend_finish,
+        normalize=_normalize_finish,
         finishes=True,
         display_call=_show_finish,
         display_answer=_show_nothing,
@@ -124,7 +119,7 @@ def _checked(output: OutputSchema, data: JsonValue) -> JsonValue:
         raise PydanticCustomError("output", "{words}", {"words": str(error).removesuffix(".")}) from error
 
 
-def _mend_finish(arguments: Arguments) -> Arguments:
+def _normalize_finish(arguments: Arguments) -> Arguments:
     if "message" in arguments:
         return arguments
     for name in _OTHER_NAMES:

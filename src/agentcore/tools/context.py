@@ -1,4 +1,4 @@
-"""What a running tool can see and ask for.
+"""The context of a running tool.
 
 Above: the conversation, which makes a `ToolContext` for every call and answers it as its `ToolHost`. A tool holds nothing
 of the conversation itself.
@@ -15,10 +15,8 @@ from pydantic import JsonValue
 
 from agentcore.workspace import Workspace
 
-__all__ = ["Medium", "Spool", "ToolContext", "ToolHost", "ToolSecrets"]
-
 Medium: TypeAlias = Literal["image", "pdf"]
-"""What a model may be able to look at besides words."""
+"""A kind of content, other than words, that a model may accept."""
 
 
 class ToolSecrets(Protocol):
@@ -30,11 +28,11 @@ class ToolSecrets(Protocol):
         ...
 
     async def get(self, name: str) -> str:
-        """Give the secret's value, or raise `SecretError`."""
+        """Return the secret's value, or raise `SecretError`."""
         ...
 
     def mask(self, text: str) -> str:
-        """Give a text with every value that is known masked. All that a tool says is masked: this is for what is cut."""
+        """Return a text with every value that is known masked. All that a tool says is masked: this is for what is cut."""
         ...
 
 
@@ -48,7 +46,7 @@ class Spool(Protocol):
 
     @property
     def full(self) -> bool:
-        """Whether it holds as much as it may, and what comes now is left out."""
+        """True if it holds as much as it may, and what comes now is left out."""
         ...
 
     async def append(self, text: str) -> None:
@@ -69,10 +67,10 @@ class Spool(Protocol):
 
 
 class ToolHost(Protocol):
-    """What a conversation does for the tools that run in it."""
+    """The services of a conversation for the tools that run in it."""
 
     async def progress(self, action_id: str, text: str) -> None:
-        """Show it to whoever watches now; it may be dropped, and is not recorded."""
+        """Show it to those who watch now; it may be dropped, and is not recorded."""
         ...
 
     async def send(self, text: str) -> None:
@@ -96,11 +94,11 @@ class ToolHost(Protocol):
         ...
 
     async def model_accepts(self, medium: Medium) -> bool | None:
-        """Say whether the model can look at it; None where nobody knows."""
+        """Return whether the model can look at it; None where nobody knows."""
         ...
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
-        """Give what is recorded for programs of the tool's newest observation, on the active branch of the history."""
+        """Return the data of the tool's newest observation, on the active branch of the history."""
         ...
 
 
@@ -119,14 +117,14 @@ class ToolContext:
     """The provider's id of the call. It may come twice in a conversation; `action_id` does not."""
     tool_name: str
     host: ToolHost = field(repr=False)
-    """Who answers what is asked below."""
+    """The conversation that answers the questions below."""
     resumed: bool = False
-    """Whether the tool ran in this conversation before that was opened this time: what it held then is gone, and the model
+    """True if the tool ran in this conversation before that was opened this time: what it held then is gone, and the model
     counts on it."""
     _cancel: threading.Event = field(default_factory=threading.Event, init=False, repr=False)
 
     async def progress(self, text: str) -> None:
-        """Tell the people who watch how far it is. Lossy: it is neither recorded nor shown to the model."""
+        """Report progress to the people who watch. Lossy: it is neither recorded nor shown to the model."""
         await self.host.progress(self.action_id, text)
 
     async def send(self, text: str) -> None:
@@ -158,12 +156,12 @@ class ToolContext:
         return await self.host.open_spool(name, limit)
 
     async def model_accepts(self, medium: Medium) -> bool | None:
-        """Say whether the model can look at a picture or a PDF; None where nobody knows."""
+        """Return whether the model can look at a picture or a PDF; None where nobody knows."""
         return await self.host.model_accepts(medium)
 
     @property
     def last_data(self) -> Mapping[str, JsonValue] | None:
-        """What this tool recorded last (`Observation.to_data`), on the active branch of the history; None for nothing.
+        """The data that this tool recorded last (`Observation.to_data`), on the active branch of the history; None for nothing.
 
         A tool that records all of its state each time has here a state that is resumed, forked and rewound with the
         conversation, and that is there when the model is not shown it any more.
@@ -172,7 +170,7 @@ class ToolContext:
 
     @property
     def cancel_requested(self) -> bool:
-        """Whether the call was cancelled. For a synchronous tool, whose thread can't be stopped: look, and return."""
+        """True if the call was cancelled. For a synchronous tool, whose thread can't be stopped: look, and return."""
         return self._cancel.is_set()
 
     def request_cancel(self) -> None:

@@ -10,43 +10,89 @@ from functools import cached_property
 from typing import Any, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ConfigDict, JsonValue, ValidationError
 
+from agentcore._text import Mask, already_masked
+from agentcore._value import Value
 from agentcore.display import DisplayBlock
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import schema_of
-from agentcore.tools.action import Action
-from agentcore.tools.annotations import ToolAnnotations
-from agentcore.tools.arguments import misfit
+from agentcore.tools.arguments import argument_error
 from agentcore.tools.context import ToolContext
 from agentcore.tools.observation import Observation
 from agentcore.tools.resources import Resource
-from agentcore.tools.spec import ToolSpec
 from agentcore.workspace import Workspace
 
-__all__ = ["Alias", "AnyTool", "Arguments", "Executor", "Tool"]
+
+class Action(Value):
+    """The arguments of one call. Each field, with the sentence under it, is what the model is told to fill in."""
+
+    # Arguments are recorded and shown by the names that a model uses for them.
+    model_config = ConfigDict(serialize_by_alias=True)
+
+
+# The sentence under a field is the field's description in the schema. Set for subclasses alone: reading the source of this
+# class, which has no fields, would be a tenth of what importing agentcore costs.
+Action.model_config["use_attribute_docstrings"] = True
+
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+class ToolAnnotations(Value):
+    """Hints of what a tool does to the world. They are the tool's own word, not a guarantee."""
+
+    title: str | None = None
+    """A name for people."""
+    read_only: bool = False
+    """It changes nothing. It may be run again after a crash, and beside other tools that only read."""
+    destructive: bool = True
+    """It may overwrite or delete; of no meaning where it only reads."""
+    idempotent: bool = False
+    """Doing it twice with the same arguments is doing it once."""
+    open_world: bool = True
+    """It reaches beyond the workspace: the network, other people's services."""
+
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+class ToolSpec(Value):
+    """The record of a tool, from which `resolve_tool` makes it again."""
+
+    name: str
+    """The name of a factory (see `register_tool`), which need not be the tool's own name."""
+    params: dict[str, JsonValue] = {}
+    """The keyword arguments of the factory."""
+
+
+class ToolsetSpec(Value):
+    """The record of a toolset, from which `resolve_toolset` makes it again. Never holds the value of a secret."""
+
+    name: str
+    """The name of a factory (see `register_toolset`), which need not be the toolset's own name."""
+    params: dict[str, JsonValue] = {}
+    """The keyword arguments of the factory."""
+
 
 ActionT = TypeVar("ActionT", bound=Action)
 ObservationT = TypeVar("ObservationT", bound=Observation)
 
 Arguments: TypeAlias = dict[str, JsonValue]
-"""What a model gave, or what was made of it, before it is an action."""
+"""The arguments of a call before they are an action: as the model wrote them, or repaired."""
+
+Aliases: TypeAlias = tuple[str | tuple[str, Callable[[Arguments], Arguments | None]], ...]
+"""Other names that models call a tool by; a name whose arguments are others too comes with a function.
+
+The function makes the tool's arguments of those that came under the name. It returns None where the tool was not meant.
+"""
 
 Executor: TypeAlias = Callable[[ActionT, ToolContext], Awaitable[ObservationT]]
-"""What does an action."""
+"""A function that carries out an action."""
 
 # What every provider takes as the name of a function.
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-
-
-@dataclass(frozen=True)
-class Alias:
-    """Another name that models call a tool by, where its arguments are others too."""
-
-    name: str
-    normalize: Callable[[Arguments], Arguments | None]
-    """Makes the tool's arguments of those that came under this name; None says that the tool was not meant."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -60,7 +106,7 @@ class Tool(Generic[ActionT, ObservationT]):
     name: str
     """1 to 64 letters, digits, `_` or `-`."""
     description: str
-    """What the model is told of it."""
+    """The description that the model reads."""
     action: type[ActionT]
     """The model of its arguments."""
     execute: Executor[ActionT, ObservationT] | None = None
@@ -69,13 +115,13 @@ class Tool(Generic[ActionT, ObservationT]):
     """Opens what does the actions of one conversation; called with the workspace and the conversation's id."""
     annotations: ToolAnnotations = field(default_factory=ToolAnnotations)
     resources: Callable[[ActionT, str], Sequence[Resource]] | Sequence[Resource] | None = None
-    """What an action touches; a function is called with the action and the path of the workspace's folder.
+    """The resources that an action uses; a function is called with the action and the path of the workspace's folder.
 
     None is the whole workspace, written, or read where the tool is read-only. An empty sequence is nothing at all.
     """
     reconcile: Callable[[ActionT, ToolContext], Awaitable[ObservationT | None]] | None = None
     """Asked after a crash what became of an action that had started: its observation, or None where nobody can know."""
-    aliases: tuple[str | Alias, ...] = ()
+    aliases: Aliases = ()
     """Other names that models call it by."""
     normalize: Callable[[Arguments], Arguments] | None = None
     """Repairs arguments before they are checked: infers a missing field, say. What is right already it leaves alone."""
@@ -84,14 +130,14 @@ class Tool(Generic[ActionT, ObservationT]):
     finishes: bool = False
     """The run ends with this call."""
     display_call: Callable[[ActionT], Sequence[DisplayBlock]] | None = None
-    """Describes a call to people: whoever decides about it sees that first. None: by the tool's name and the arguments.
+    """Describes a call to people: they see it before they decide about it. None: by the tool's name and the arguments.
 
     It is called in the step, on the event loop: it computes from the action alone and waits for nothing.
     """
     display_answer: Callable[[ActionT, ObservationT], Sequence[DisplayBlock]] | None = None
     """Describes an answer to people, likewise. None, or no block: by the words that the model reads."""
     spec: ToolSpec | None = None
-    """What is recorded of it; None where it can't be made again from a record, as when it is changed with `replace`."""
+    """The record of it; None where it cannot be made again from a record, as when it is changed with `replace`."""
 
     def __post_init__(self) -> None:
         """Refuse what could not work."""
@@ -105,7 +151,7 @@ class Tool(Generic[ActionT, ObservationT]):
 
     @cached_property
     def schema(self) -> ToolSchema:
-        """What a model is told of it.
+        """The schema that the model reads.
 
         Raises:
             SchemaError: the action has a field that JSON Schema can't say.
@@ -121,16 +167,20 @@ class Tool(Generic[ActionT, ObservationT]):
             )
         return schema
 
-    def parse(self, arguments: Mapping[str, Any]) -> ActionT:
-        """Make an action of arguments.
+    def parse(self, arguments: Mapping[str, Any], *, mask: Mask = already_masked) -> ActionT:
+        """Return the action that the arguments describe.
+
+        Args:
+            arguments: The arguments.
+            mask: Replaces secrets in the text of the error, where the arguments may hold the values of some.
 
         Raises:
-            ToolArgumentsError: they do not fit; its text tells a model what is wrong with which.
+            ToolArgumentsError: they do not fit; its text says what is wrong with which.
         """
         try:
             return self.action.model_validate(dict(arguments))
         except ValidationError as error:
-            raise misfit(self.name, error, arguments, self.schema.parameters) from error
+            raise argument_error(self.name, error, arguments, self.schema.parameters, mask=mask) from error
 
     def open_executor(
         self, workspace: Workspace, conversation_id: str
@@ -142,20 +192,20 @@ class Tool(Generic[ActionT, ObservationT]):
         return nullcontext(self.execute)
 
     def resources_of(self, action: ActionT, root: str) -> tuple[Resource, ...]:
-        """Give what the action touches; `root` is the path of the workspace's folder."""
+        """Return the resources that the action uses; `root` is the path of the workspace's folder."""
         if self.resources is None:
             return (Resource.workspace("read" if self.annotations.read_only else "write"),)
         return tuple(self.resources(action, root) if callable(self.resources) else self.resources)
 
     def risk_of(self, action: ActionT) -> SecurityRisk:
-        """Give how much harm the action could do, as far as the tool knows."""
+        """Return how much harm the action could do, as far as the tool knows."""
         if self.risk is None:
             return SecurityRisk.LOW if self.annotations.read_only else SecurityRisk.UNKNOWN
         return self.risk(action) if callable(self.risk) else self.risk
 
 
 _schemas: WeakKeyDictionary[type[Action], dict[tuple[str, str], ToolSchema]] = WeakKeyDictionary()
-"""What was told of an action, by the tool's name and description: each conversation may make its tools anew, and making a schema
+"""The schemas made of an action, by the tool's name and description: each conversation may make its tools anew, and making a schema
 takes longer than a step."""
 
 AnyTool: TypeAlias = Tool[Any, Any]

@@ -1,4 +1,4 @@
-"""What a tool shows of its calls and answers to people: masked, bounded, and never a reason for a call to fail."""
+"""The display of calls and answers for people: masked, bounded, and never a reason for a call to fail."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import to_json
 
-from agentcore.display import DiffBlock, DisplayBlock, MarkdownBlock, plain_text
-from agentcore.display.blocks import BlockBase
+from agentcore._text import already_masked, clip
+from agentcore.display import BlockBase, DiffBlock, DisplayBlock, MarkdownBlock, plain_text
 from agentcore.logs import get_logger
-from agentcore.tools.cut import cut
 from agentcore.tools.definition import AnyTool
-
-__all__ = ["DISPLAY_LIMIT", "MaskBlock", "bounded_display", "describe_answer", "describe_call"]
 
 _log = get_logger(__name__)
 
@@ -24,7 +21,7 @@ MaskBlock: TypeAlias = Callable[[DisplayBlock], DisplayBlock]
 """Takes the secrets out of a block."""
 
 _LEAST: Final = 200
-"""What is left of a string that is cut; with less room its block goes."""
+"""The least length that a string is cut to; with less room its block goes."""
 
 
 def describe_call(tool: AnyTool, action: Any, mask: MaskBlock) -> tuple[DisplayBlock, ...]:
@@ -93,7 +90,7 @@ def _cut_to(block: DisplayBlock, size: int, room: int) -> DisplayBlock | None:
 
 def _cut(block: DisplayBlock, text: str, keep: int) -> str:
     if not isinstance(block, DiffBlock):
-        return cut(text, keep, "the event itself")
+        return clip(text, keep, mask=already_masked, full_output_path="the event itself")
     # Only the end goes: the lines below a gap would get wrong numbers.
     notice = "\n\\ The diff goes on.\n"
     head = text[: keep - len(notice)]

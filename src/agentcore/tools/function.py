@@ -3,33 +3,58 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
 
+import anyio
+import anyio.to_thread
+
+from agentcore._threads import Threads
 from agentcore.display import DisplayBlock
 from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import Signature, read_signature
-from agentcore.tools.action import Action
-from agentcore.tools.annotations import ToolAnnotations
 from agentcore.tools.context import ToolContext
-from agentcore.tools.definition import Alias, Arguments, Tool
-from agentcore.tools.importing import import_path, look_up
+from agentcore.tools.definition import Action, Aliases, Arguments, Tool, ToolAnnotations, ToolSpec
 from agentcore.tools.observation import Observation, observe
 from agentcore.tools.resources import Resource
-from agentcore.tools.spec import ToolSpec
-from agentcore.tools.threads import run_in_thread
 
-__all__ = ["FUNCTION_SPEC", "FunctionTool", "tool"]
+SYNC_TOOLS_AT_ONCE: Final = 40
+"""How many synchronous tools run at once on one event loop; more wait for their turn."""
+
+ResultT = TypeVar("ResultT")
+
+_THREADS: Final = Threads("sync_tools", SYNC_TOOLS_AT_ONCE)
+
+
+async def run_in_thread(function: Callable[[], ResultT], ctx: ToolContext) -> ResultT:
+    """Run a function in a worker thread.
+
+    When the wait for it is cancelled, the function is told through `ctx.cancel_requested`, and its thread is left to
+    end by itself.
+    """
+
+    def boxed() -> tuple[ResultT]:
+        return (function(),)  # in a box, because trio refuses a coroutine as the result of a thread
+
+    async with _THREADS.limiter:
+        try:
+            # A limiter for this one thread: a thread that was left behind must not hold a place (on trio it would).
+            (result,) = await anyio.to_thread.run_sync(boxed, abandon_on_cancel=True, limiter=anyio.CapacityLimiter(1))
+            return result
+        except BaseException:
+            ctx.request_cancel()
+            raise
+
 
 FUNCTION_SPEC: Final = "function"
 """The name under which functions are recorded; their import path is the parameter."""
 
 P = ParamSpec("P")
-ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -40,7 +65,7 @@ class FunctionTool(Tool[Action, Observation], Generic[P, ResultT]):
     signature: Signature
 
     def __post_init__(self) -> None:
-        """Look like the function to whoever inspects it."""
+        """Look like the function when inspected."""
         super().__post_init__()
         object.__setattr__(self, "__wrapped__", self.function)
         object.__setattr__(self, "__doc__", self.function.__doc__)
@@ -51,7 +76,7 @@ class FunctionTool(Tool[Action, Observation], Generic[P, ResultT]):
 
     @cached_property
     def schema(self) -> ToolSchema:
-        """What a model is told of it."""
+        """The schema that the model reads."""
         return ToolSchema(name=self.name, description=self.description, parameters=self.signature.schema)
 
 
@@ -70,7 +95,7 @@ def tool(
     idempotent: bool = False,
     open_world: bool = True,
     resources: Callable[[Any, str], Sequence[Resource]] | Sequence[Resource] | None = None,
-    aliases: tuple[str | Alias, ...] = (),
+    aliases: Aliases = (),
     normalize: Callable[[Arguments], Arguments] | None = None,
     risk: Callable[[Any], SecurityRisk] | SecurityRisk | None = None,
     display_call: Callable[[Any], Sequence[DisplayBlock]] | None = None,
@@ -90,7 +115,7 @@ def tool(
     idempotent: bool = False,
     open_world: bool = True,
     resources: Callable[[Any, str], Sequence[Resource]] | Sequence[Resource] | None = None,
-    aliases: tuple[str | Alias, ...] = (),
+    aliases: Aliases = (),
     normalize: Callable[[Arguments], Arguments] | None = None,
     risk: Callable[[Any], SecurityRisk] | SecurityRisk | None = None,
     display_call: Callable[[Any], Sequence[DisplayBlock]] | None = None,
@@ -138,7 +163,7 @@ def tool(
 
 
 def _names_of_the_caller() -> Mapping[str, Any]:
-    """Give the local names that an annotation in the decorated function's own scope may use."""
+    """Return the local names that an annotation in the decorated function's own scope may use."""
     frame = inspect.currentframe()
     caller = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
     return dict(caller.f_locals) if caller is not None else {}
@@ -181,3 +206,19 @@ def _spec(function: Callable[..., Any]) -> ToolSpec | None:
     if path is None or look_up(path) is function:
         return None
     return ToolSpec(name=FUNCTION_SPEC, params={"import": path})
+
+
+def import_path(thing: Any) -> str | None:
+    """Return `module:name` for a function or class that stands at the top of a module, else None."""
+    module: str | None = getattr(thing, "__module__", None)
+    name: str | None = getattr(thing, "__qualname__", None)
+    if module is None or name is None or not name.isidentifier():
+        return None  # inside a function or a class, or a lambda
+    return f"{module}:{name}"
+
+
+def look_up(path: str) -> Any:
+    """Return the object at an import path in a module that is imported already, or None. It imports nothing."""
+    module, _, name = path.partition(":")
+    # Not getattr: a module may import others when it is asked for a name that it does not have yet.
+    return getattr(sys.modules.get(module), "__dict__", {}).get(name)

@@ -9,9 +9,8 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
+from agentcore._text import replace_lone_surrogates
 from agentcore._value import DEEPEST, is_too_deep
-
-__all__ = ["TooDeepError", "decode_prefix", "read_object", "refuse_too_deep", "without_lone_surrogates"]
 
 # Control characters may stand in strings as they are (strict=False), and what JSON has no word for becomes a string.
 _DECODER: Final = json.JSONDecoder(strict=False, parse_constant=str)
@@ -79,7 +78,7 @@ def decode_prefix(text: str) -> tuple[JsonValue, str]:
             return _python_literal(text, error), ""
         text = repaired
     refuse_too_deep(value)
-    return without_lone_surrogates(value), text[end:].strip()
+    return replace_lone_surrogates(value), text[end:].strip()
 
 
 def _decode(text: str) -> tuple[Any, int]:
@@ -96,7 +95,7 @@ def _python_literal(text: str, error: json.JSONDecodeError) -> JsonValue:
             # Through JSON, which makes lists of tuples and refuses what JSON does not have.
             value = json.loads(json.dumps(ast.literal_eval(text), allow_nan=False))
             refuse_too_deep(value)
-            return without_lone_surrogates(value)
+            return replace_lone_surrogates(value)
         except TooDeepError:
             raise
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
@@ -112,21 +111,3 @@ def refuse_too_deep(value: object) -> None:
     """
     if is_too_deep(value):
         raise TooDeepError
-
-
-def without_lone_surrogates(value: Any) -> Any:
-    """Put together what surrogates make a character, and replace those that make none: UTF-8 can't say them."""
-    match value:
-        case str():
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            return value
-        case dict():
-            items = cast("dict[str, Any]", value).items()
-            return {without_lone_surrogates(key): without_lone_surrogates(part) for key, part in items}
-        case list():
-            return [without_lone_surrogates(part) for part in cast("list[Any]", value)]
-        case _:
-            return value

@@ -1,4 +1,4 @@
-"""What came of an action: what the model is shown, and what programs can read."""
+"""Observations: the outcome of an action, for the model and for programs."""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -11,27 +11,25 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from agentcore._value import Value
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock, TextBlock
 
-__all__ = ["ContentObservation", "JsonObservation", "Observation", "TextObservation", "observe"]
-
 
 class Observation(Value):
     """The outcome of an action. Its fields are for programs; `to_content` is for the model."""
 
     @property
     def is_error(self) -> bool:
-        """Whether what was found is an error, though the tool worked (a command that exited with 1, say)."""
+        """True if what was found is an error, though the tool worked (a command that exited with 1, say)."""
         return False
 
     def to_content(self) -> Sequence[str | ResultBlock]:
-        """Give what the model is shown: by default the fields as JSON."""
+        """Return the content that the model is shown: by default the fields as JSON."""
         return (self.model_dump_json(),)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give what is recorded for programs: by default the fields."""
+        """Return the data that is recorded for programs: by default the fields."""
         return self.model_dump(mode="json")
 
     def blocks(self) -> tuple[ResultBlock, ...]:
-        """Give the content with its strings as text blocks."""
+        """Return the content with its strings as text blocks."""
         return tuple(TextBlock(text=part) if isinstance(part, str) else part for part in self.to_content())
 
 
@@ -44,7 +42,7 @@ class TextObservation(Observation):
         return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give nothing: the text stands in the content already."""
+        """Return no data: the text stands in the content already."""
         return {}
 
 
@@ -66,12 +64,12 @@ class ContentObservation(Observation):
         return self.content
 
     def to_data(self) -> dict[str, JsonValue]:
-        """Give nothing: the blocks stand in the content already."""
+        """Return no data: the blocks stand in the content already."""
         return {}
 
 
 def observe(result: object, tool_name: str) -> Observation:
-    """Make an observation of what a function gave back.
+    """Return the observation for the result of a function.
 
     Raises:
         TypeError: it is nothing that JSON can say.
@@ -94,7 +92,7 @@ def observe(result: object, tool_name: str) -> Observation:
 
 
 def _is_content(parts: Sequence[Any]) -> bool:
-    """Whether it is made of blocks; strings alone are an ordinary list."""
+    """True if it is made of blocks; strings alone are an ordinary list."""
     return any(isinstance(part, ResultBlock) for part in parts) and all(
         isinstance(part, str | ResultBlock) for part in parts
     )

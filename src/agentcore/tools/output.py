@@ -1,4 +1,4 @@
-"""What an agent finishes with: a type of the program's, or the JSON Schema of one, as a log holds it."""
+"""The output type of an agent: a type of the program's, or the JSON Schema of one, as a log holds it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from pydantic import BaseModel, JsonValue
 
 from agentcore.errors import SchemaError
 from agentcore.schema import check_schema, json_schema_of, schema_errors
-
-__all__ = ["OutputSchema", "output_schema_of", "read_output"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class OutputSchema:
     name: str
     """The name of the type, for people."""
     schema: Mapping[str, JsonValue]
-    """What the output has to fit."""
+    """The JSON Schema of the output."""
 
     def __post_init__(self) -> None:
         check_schema(self.schema)

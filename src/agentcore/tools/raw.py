@@ -1,4 +1,4 @@
-"""A tool whose arguments are described by a JSON Schema of somebody else: a server's, a file's, a remote catalogue's."""
+"""A tool whose arguments are described by a foreign JSON Schema: a server's, a file's, a remote catalogue's."""
 
 from __future__ import annotations
 
@@ -9,19 +9,16 @@ from typing import Any, TypeAlias
 
 from pydantic import ConfigDict
 
+from agentcore._text import Mask, already_masked
 from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import ToolSchema
 from agentcore.risk import SecurityRisk
 from agentcore.schema import plain_schema, schema_errors
-from agentcore.tools.action import Action
-from agentcore.tools.annotations import ToolAnnotations
-from agentcore.tools.arguments import shown, wanted
+from agentcore.tools.arguments import describe_parameters, preview
 from agentcore.tools.context import ToolContext
-from agentcore.tools.definition import Arguments, Tool
+from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations
 from agentcore.tools.observation import Observation, observe
 from agentcore.tools.resources import Resource
-
-__all__ = ["RawAction", "RawExecute", "RawTool", "raw_tool"]
 
 RawExecute: TypeAlias = Callable[[Arguments, ToolContext], Awaitable[Any]]
 """Does one call, with arguments that fit the schema; what it returns is shown as what a `@tool` function returns."""
@@ -51,8 +48,12 @@ class RawTool(Tool[RawAction, Observation]):
         parameters.setdefault("properties", {})
         return ToolSchema(name=self.name, description=self.description, parameters=parameters)
 
-    def parse(self, arguments: Mapping[str, Any]) -> RawAction:
+    def parse(self, arguments: Mapping[str, Any], *, mask: Mask = already_masked) -> RawAction:
         """Check arguments against the schema.
+
+        Args:
+            arguments: The arguments.
+            mask: As in `Tool.parse`.
 
         Raises:
             ToolArgumentsError: they do not fit; its text tells a model what is wrong with which.
@@ -63,7 +64,9 @@ class RawTool(Tool[RawAction, Observation]):
         except SchemaError as error:
             errors = [str(error)]
         if errors:
-            raise ToolArgumentsError(self.name, errors, shown(given), wanted(self.schema.parameters))
+            raise ToolArgumentsError(
+                self.name, errors, preview(given, mask=mask), describe_parameters(self.schema.parameters)
+            )
         return RawAction(arguments=given)
 
 

@@ -1,6 +1,6 @@
 """A call as a model wrote it, read as it was meant.
 
-Models miswrite names and arguments in ways of their own. What is beyond doubt is mended here; what belongs to one tool
+Models miswrite names and arguments in ways of their own. What is beyond doubt is repaired here; what belongs to one tool
 (its other names, what a missing field must have been) that tool declares. The rest becomes an answer from which the model
 can tell what to write instead: a call that can't be read is an answer, never a crash.
 """
@@ -15,25 +15,22 @@ from typing import Final, Literal, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
+from agentcore._text import Mask, already_masked, replace_lone_surrogates
 from agentcore.errors import ToolArgumentsError
-from agentcore.tools.action import Action
-from agentcore.tools.arguments import shown, wanted
-from agentcore.tools.definition import Alias, AnyTool, Arguments
-from agentcore.tools.fit import fit, rename_keys
-from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep, without_lone_surrogates
-
-__all__ = ["ReadCall", "read_call"]
+from agentcore.tools.arguments import coerce, describe_parameters, preview, rename_keys
+from agentcore.tools.definition import Action, AnyTool, Arguments
+from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep
 
 _WORD: Final = re.compile(r"[\w-]+")
 _MOST_NAMES: Final = 100
 _CLOSEST_NAMES: Final = 20
 _NOT_IN_A_NAME: Final = re.compile(r"[^a-zA-Z0-9_-]+")
 
-MendedT = TypeVar("MendedT")
+NormalizedT = TypeVar("NormalizedT")
 
 
 class ReadCall(NamedTuple):
-    """What a call came to: an action of a tool, or a problem to answer with."""
+    """The outcome of reading a call: an action of a tool, or a problem to answer with."""
 
     name: str
     """The tool's name; of an unknown tool what was asked for, in characters that providers take back."""
@@ -41,49 +38,62 @@ class ReadCall(NamedTuple):
     """The arguments as they were understood."""
     tool: AnyTool | None = None
     action: Action | None = None
-    """What to execute; None where there is a problem."""
+    """The action to execute; None where there is a problem."""
     problem: str | None = None
     """The answer for the model."""
     code: Literal["unknown_tool", "bad_arguments"] | None = None
     """The problem, for programs."""
     malformed: str | None = None
-    """What came instead of arguments, where it could not be read."""
+    """The text that came instead of arguments, where it could not be read."""
 
 
-def read_call(name: str, arguments: Mapping[str, JsonValue] | str, tools: Sequence[AnyTool]) -> ReadCall:
-    """Read a call of one of the tools. It never raises on what a model wrote."""
+def read_call(
+    name: str,
+    arguments: Mapping[str, JsonValue] | str,
+    tools: Sequence[AnyTool],
+    *,
+    mask: Mask = already_masked,
+) -> ReadCall:
+    """Read a call of one of the tools. It never raises on what a model wrote.
+
+    Args:
+        name: The name that the model called.
+        arguments: The arguments, as an object or as the text of one.
+        tools: The tools that it may mean.
+        mask: Replaces secrets in the problem, where the arguments may hold the values of some.
+    """
     try:
         given = read_object(arguments) if isinstance(arguments, str) else _cleaned(dict(arguments))
     except ValueError as error:
         tool = next((tool for tool, _ in _meant(name, tools)), None)
         came = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
-        return _unreadable(name, tool, came, error, tools)
-    for tool, alias in _meant(name, tools):
-        mended = given if alias is None else _mended(alias.normalize, given)
-        if mended is not None:
-            return _read_arguments(tool, mended)
-    return _unknown(name, given, tools)
+        return _unreadable(name, tool, came, error, tools, mask=mask)
+    for tool, normalize in _meant(name, tools):
+        repaired = given if normalize is None else _normalized(normalize, given)
+        if repaired is not None:
+            return _read_arguments(tool, repaired, mask)
+    return _unknown(name, given, tools, mask)
 
 
 def _cleaned(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
     refuse_too_deep(arguments)
-    return without_lone_surrogates(arguments)
+    return replace_lone_surrogates(arguments)
 
 
-def _read_arguments(tool: AnyTool, given: dict[str, JsonValue]) -> ReadCall:
+def _read_arguments(tool: AnyTool, given: dict[str, JsonValue], mask: Mask) -> ReadCall:
     parameters = tool.schema.parameters
-    mended = rename_keys(given, parameters)
+    repaired = rename_keys(given, parameters)
     if tool.normalize is not None:
-        mended = _mended(tool.normalize, mended)
-    fitted = fit(mended, parameters)
-    assert isinstance(fitted, dict), "arguments are an object and stay one"
+        repaired = _normalized(tool.normalize, repaired)
+    coerced = coerce(repaired, parameters)
+    assert isinstance(coerced, dict), "arguments are an object and stay one"
     try:
-        return ReadCall(name=tool.name, tool=tool, action=tool.parse(fitted), arguments=fitted)
+        return ReadCall(name=tool.name, tool=tool, action=tool.parse(coerced, mask=mask), arguments=coerced)
     except ToolArgumentsError as error:
-        return ReadCall(name=tool.name, tool=tool, arguments=fitted, problem=str(error), code="bad_arguments")
+        return ReadCall(name=tool.name, tool=tool, arguments=coerced, problem=str(error), code="bad_arguments")
 
 
-def _mended(normalize: Callable[[Arguments], MendedT], given: Arguments) -> MendedT | Arguments:
+def _normalized(normalize: Callable[[Arguments], NormalizedT], given: Arguments) -> NormalizedT | Arguments:
     try:
         return normalize(dict(given))
     except Exception:
@@ -91,8 +101,10 @@ def _mended(normalize: Callable[[Arguments], MendedT], given: Arguments) -> Mend
         return given
 
 
-def _meant(name: str, tools: Sequence[AnyTool]) -> Iterator[tuple[AnyTool, Alias | None]]:
-    """Give the tools that the name can be meant for, the likeliest first: as it is, its words, other names, other case."""
+def _meant(
+    name: str, tools: Sequence[AnyTool]
+) -> Iterator[tuple[AnyTool, Callable[[Arguments], Arguments | None] | None]]:
+    """Return the tools that the name can be meant for, the likeliest first: as it is, its words, other names, other case."""
     words = list(dict.fromkeys([name, *_WORD.findall(name)[:2]]))
     for same in (_same, _folded):
         for word in words:
@@ -102,8 +114,8 @@ def _meant(name: str, tools: Sequence[AnyTool]) -> Iterator[tuple[AnyTool, Alias
                 for alias in tool.aliases:
                     if isinstance(alias, str) and same(alias) == same(word):
                         yield tool, None
-                    elif isinstance(alias, Alias) and same(alias.name) == same(word):
-                        yield tool, alias
+                    elif not isinstance(alias, str) and same(alias[0]) == same(word):
+                        yield tool, alias[1]
 
 
 def _same(name: str) -> str:
@@ -114,8 +126,10 @@ def _folded(name: str) -> str:
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
-def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool]) -> ReadCall:
-    problem = f"There is no tool {name!r}. {_there(name, [tool.name for tool in tools])} Given: {shown(given)}"
+def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool], mask: Mask) -> ReadCall:
+    problem = (
+        f"There is no tool {name!r}. {_there(name, [tool.name for tool in tools])} Given: {preview(given, mask=mask)}"
+    )
     return ReadCall(name=_safe(name), arguments=given, problem=problem, code="unknown_tool")
 
 
@@ -126,14 +140,16 @@ def _there(name: str, names: Sequence[str]) -> str:
     return f"Of the {len(names)} tools there are these come closest: {', '.join(closest)}."
 
 
-def _unreadable(name: str, tool: AnyTool | None, text: str, error: ValueError, tools: Sequence[AnyTool]) -> ReadCall:
+def _unreadable(
+    name: str, tool: AnyTool | None, text: str, error: ValueError, tools: Sequence[AnyTool], *, mask: Mask
+) -> ReadCall:
     if tool is None:
-        unknown = _unknown(name, {}, tools)
+        unknown = _unknown(name, {}, tools, mask)
         return ReadCall(name=unknown.name, arguments={}, problem=unknown.problem, code=unknown.code, malformed=text)
     why = "" if isinstance(error, TooDeepError) else " They may have been cut off."
     problem = (
         f"The arguments of {tool.name!r} can't be read: {error}.{why} Nothing was done. "
-        f"Give one JSON object.\nGiven: {shown(text)}\nWanted: {wanted(tool.schema.parameters)}"
+        f"Give one JSON object.\nGiven: {preview(text, mask=mask)}\nWanted: {describe_parameters(tool.schema.parameters)}"
     )
     return ReadCall(name=tool.name, arguments={}, tool=tool, problem=problem, code="bad_arguments", malformed=text)
 

@@ -1,4 +1,4 @@
-"""What an action touches, so that actions which do not meet can run at once."""
+"""Resources: the things that an action uses, so that actions which do not share any can run at once."""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -8,8 +8,6 @@ from itertools import product
 from typing import Literal, Self
 
 from agentcore._value import Value
-
-__all__ = ["Access", "Resource", "conflicts"]
 
 Access = Literal["read", "write"]
 
@@ -27,12 +25,12 @@ class Resource(Value):
 
     @classmethod
     def workspace(cls, mode: Access) -> Self:
-        """Give the whole workspace, every file in it included."""
+        """Return the whole workspace, every file in it included."""
         return cls(path=(_WORKSPACE,), mode=mode)
 
     @classmethod
     def file(cls, path: str, mode: Access, *, root: str) -> Self:
-        """Give a file, or a folder with all that is in it. A relative path counts from `root`, the workspace's folder.
+        """Return a file, or a folder with all that is in it. A relative path counts from `root`, the workspace's folder.
 
         Only the letters of the path are looked at: two names of one file, by a symbolic link, are two resources.
 
@@ -46,11 +44,11 @@ class Resource(Value):
 
     @classmethod
     def named(cls, name: str, mode: Access) -> Self:
-        """Give something that is not a file: a browser, an account, a device. The workspace does not include it."""
+        """Return a resource that is not a file: a browser, an account, a device. The workspace does not include it."""
         return cls(path=(_NAMED, name), mode=mode)
 
     def conflicts_with(self, other: "Resource") -> bool:
-        """Whether one is the other or a part of it, and at least one of the two is written."""
+        """True if one is the other or a part of it, and at least one of the two is written."""
         if self.mode == "read" and other.mode == "read":
             return False
         shared = min(len(self.path), len(other.path))
@@ -58,5 +56,5 @@ class Resource(Value):
 
 
 def conflicts(one: Sequence[Resource], other: Sequence[Resource]) -> bool:
-    """Whether two actions that touch these resources have to run one after the other."""
+    """True if two actions that touch these resources have to run one after the other."""
     return any(mine.conflicts_with(theirs) for mine, theirs in product(one, other))

@@ -1,4 +1,4 @@
-"""Where tools act: the protocol of a workspace, and this machine as one."""
+"""Workspaces, where tools act: the protocol, and this machine as one."""
 
 from agentcore.workspace.capture import run_to_end as run_to_end
 from agentcore.workspace.local import LocalWorkspace as LocalWorkspace
@@ -9,12 +9,12 @@ from agentcore.workspace.registry import WorkspaceFactory as WorkspaceFactory
 from agentcore.workspace.registry import WorkspaceRegistry as WorkspaceRegistry
 from agentcore.workspace.registry import register_workspace as register_workspace
 from agentcore.workspace.registry import resolve_workspace as resolve_workspace
-from agentcore.workspace.spec import RecordableWorkspace as RecordableWorkspace
-from agentcore.workspace.spec import WorkspaceSpec as WorkspaceSpec
-from agentcore.workspace.spec import record_workspace as record_workspace
 from agentcore.workspace.values import ChangeStatus as ChangeStatus
 from agentcore.workspace.values import CommandResult as CommandResult
 from agentcore.workspace.values import Entry as Entry
 from agentcore.workspace.values import EntryKind as EntryKind
 from agentcore.workspace.values import GitChange as GitChange
 from agentcore.workspace.values import Output as Output
+from agentcore.workspace.values import RecordableWorkspace as RecordableWorkspace
+from agentcore.workspace.values import WorkspaceSpec as WorkspaceSpec
+from agentcore.workspace.values import record_workspace as record_workspace

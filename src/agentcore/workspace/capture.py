@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, cast, final
+from typing import Final, final
 
 import anyio
 
+from agentcore._groups import leaf_exceptions
 from agentcore.workspace.protocol import Process
 from agentcore.workspace.values import CommandResult, Output
-
-__all__ = ["run_to_end"]
 
 # When all descendants have ended, what they wrote is there to be read; only one that could not be ended can hold this up.
 _READ_ON_SECONDS: Final = 1.0
@@ -43,14 +42,8 @@ async def run_to_end(process: Process, *, stdin: bytes | None, max_output: int) 
             feeding.cancel_scope.cancel()
     except ExceptionGroup as group:
         # One connection that breaks is one error, however many tasks used it.
-        raise _first(group) from None
+        raise leaf_exceptions(group)[0] from None
     return CommandResult(exit_code=await process.wait(), out=out.output(), err=err.output())
-
-
-def _first(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = cast("ExceptionGroup[Exception]", error).exceptions[0]
-    return error
 
 
 async def _feed(process: Process, stdin: bytes | None) -> None:

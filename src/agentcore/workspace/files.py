@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat as modes
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from agentcore._threads import Threads
 from agentcore.errors import PathError
 from agentcore.workspace.values import Entry, EntryKind
 
-__all__ = [
-    "append_file",
-    "list_folder",
-    "path_errors",
-    "read_file",
-    "replacement",
-    "shown_name",
-    "stat_path",
-    "write_all",
-    "write_file",
-]
+FILES: Final = Threads("files", 16)
 
 _REASONS: Final = {
-    errno.ENOENT: ("missing", "There is nothing at {path!r}."),
+    errno.ENOENT: ("missing", "No such file or folder: {path!r}."),
     errno.EISDIR: ("is_a_folder", "{path!r} is a folder, not a file."),
     errno.ENOTDIR: ("not_a_folder", "{path!r} is not a folder, or a part of that path is not."),
     errno.EEXIST: ("not_a_folder", "{path!r} is not a folder."),
@@ -106,7 +99,7 @@ def append_file(path: str, data: bytes) -> None:
 
 @contextmanager
 def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
-    """Give a descriptor to write to, and put what was written in the place of a file if nothing goes wrong.
+    """Yield a descriptor to write to, and put what was written in the place of a file if nothing goes wrong.
 
     A link is followed and stays; an existing file's mode stays, and its owner where this user may say so. A new one gets
     what the umask leaves of `new_mode`.
@@ -188,7 +181,7 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 
 def list_folder(path: str) -> tuple[Entry, ...]:
-    """Tell what is in a folder."""
+    """List a folder."""
     entries: list[tuple[str, Entry]] = []
     with path_errors(path), os.scandir(path) as found:
         for each in found:
@@ -200,7 +193,7 @@ def list_folder(path: str) -> tuple[Entry, ...]:
 
 
 def stat_path(path: str) -> Entry | None:
-    """Tell what is at a path, links followed."""
+    """Return the entry at a path, links followed."""
     with path_errors(path):
         try:
             return _entry(Path(path).name, Path(path).stat())
@@ -223,3 +216,82 @@ def _kind(mode: int) -> EntryKind:
     if modes.S_ISDIR(mode):
         return "dir"
     return "link" if modes.S_ISLNK(mode) else "other"
+
+
+_PIECE: Final = 1 << 20
+
+
+async def copy(source: str, target: str) -> None:
+    """Copy a file or a folder. When cancelled, no more than a piece of a file is copied after that.
+
+    Raises:
+        PathError: one of the two can't be used so.
+    """
+    stop = threading.Event()
+    try:
+        await FILES.run(_copy, source, target, stop, abandon_on_cancel=True)
+    except BaseException:
+        stop.set()
+        raise
+
+
+def _copy(source: str, target: str, stop: threading.Event) -> None:
+    source, target = str(Path(source).absolute()), str(Path(target).absolute())
+    with path_errors(source):
+        mode = Path(source).stat().st_mode
+    if modes.S_ISDIR(mode):
+        inside = os.path.realpath(source)
+        if os.path.commonpath([inside, os.path.realpath(target)]) == inside:
+            raise PathError(target, "invalid", f"{source!r} can't be copied into itself, to {target!r}.")
+        _copy_folder(source, target, stop)
+    else:
+        _copy_file(source, target, stop)
+
+
+def _copy_folder(source: str, target: str, stop: threading.Event) -> None:
+    with path_errors(target):
+        Path(target).mkdir(parents=True, exist_ok=True)
+    with path_errors(source), os.scandir(source) as found:
+        entries = sorted(found, key=lambda entry: entry.name)
+    for entry in entries:
+        if stop.is_set():
+            return
+        below = f"{target}/{entry.name}"
+        if entry.is_symlink():
+            _copy_link(entry.path, below)
+        elif entry.is_dir():
+            _copy_folder(entry.path, below, stop)
+        elif entry.is_file():
+            _copy_file(entry.path, below, stop)
+        # Else a pipe or a socket: that belongs to the process that made it, and means nothing elsewhere.
+
+
+def _copy_link(source: str, target: str) -> None:
+    with path_errors(source):
+        goal = Path(source).readlink()
+    with path_errors(target):
+        with suppress(FileNotFoundError):
+            Path(target).unlink()
+        Path(target).symlink_to(goal)
+
+
+def _copy_file(source: str, target: str, stop: threading.Event) -> None:
+    with path_errors(source), open(source, "rb", buffering=0, opener=open_at_once) as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not modes.S_ISREG(mode):
+            raise PathError(source, "not_a_file", f"{source!r} is not a file but a device, a pipe or a socket.")
+        with replacement(target, new_mode=modes.S_IMODE(mode)) as descriptor:
+            # What goes wrong while reading is not the target's fault.
+            while piece := _read_piece(source, file):
+                if stop.is_set():
+                    raise _Stopped
+                write_all(descriptor, piece)
+
+
+def _read_piece(source: str, file: io.FileIO) -> bytes | None:
+    with path_errors(source):
+        return file.read(_PIECE)
+
+
+class _Stopped(Exception):
+    """Ends a thread that nobody waits for any more."""

@@ -1,4 +1,4 @@
-"""What changed in a repository, told by git itself, in whichever workspace can run it."""
+"""The changes in a repository, read from git itself, in whichever workspace can run it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from agentcore.errors import NotARepository, WorkspaceError
 from agentcore.workspace.files import shown_name
 from agentcore.workspace.protocol import Command
 from agentcore.workspace.values import ChangeStatus, CommandResult, GitChange
-
-__all__ = ["git_changes", "git_diff"]
 
 # One script, because each command is a round trip to a container or another machine. Files that git does not know yet are
 # made known in a copy of the index, so that they show in diffs and take part in finding moves, while the repository itself

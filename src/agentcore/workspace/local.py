@@ -18,21 +18,24 @@ from pydantic import JsonValue
 
 from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
 from agentcore.workspace.capture import run_to_end
-from agentcore.workspace.copying import copy
-from agentcore.workspace.environment import environment
-from agentcore.workspace.family import CLOSE_SECONDS
-from agentcore.workspace.files import append_file, list_folder, path_errors, read_file, stat_path, write_file
+from agentcore.workspace.files import (
+    FILES,
+    append_file,
+    copy,
+    list_folder,
+    path_errors,
+    read_file,
+    stat_path,
+    write_file,
+)
 from agentcore.workspace.git import git_changes, git_diff
-from agentcore.workspace.guard import GUARD
+from agentcore.workspace.launch import STARTS, LaunchSpec, environment
 from agentcore.workspace.private import make_private_folder, remove_private_folder
 from agentcore.workspace.process import LocalProcess, open_local_process
+from agentcore.workspace.process_tree import CLOSE_SECONDS
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
-from agentcore.workspace.spec import WorkspaceSpec
-from agentcore.workspace.starting import Order
-from agentcore.workspace.threads import FILES, STARTS
-from agentcore.workspace.values import CommandResult, Entry, GitChange
-
-__all__ = ["LocalWorkspace"]
+from agentcore.workspace.reaper import REAPER
+from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
 
 
 @final
@@ -116,7 +119,7 @@ class LocalWorkspace:
                     tasks.start_soon(process.aclose)
             if self._guarded:
                 self._guarded = False
-                await STARTS.run(GUARD.release, self)
+                await STARTS.run(REAPER.release, self)
 
     def resolve(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.root, path))
@@ -146,10 +149,10 @@ class LocalWorkspace:
         folder = self._at(cwd or ".")
         if not self._guarded:
             self._guarded = True
-            await STARTS.run(GUARD.hold, self)
+            await STARTS.run(REAPER.hold, self)
         mark = os.urandom(8).hex()
-        variables = environment(self._inherit, self._env, env, mark=f"{GUARD.mark}:{mark}", terminal=pty)
-        order = Order(command, folder, variables, mark, terminal=size if pty else None)
+        variables = environment(self._inherit, self._env, env, mark=f"{REAPER.mark}:{mark}", terminal=pty)
+        order = LaunchSpec(command, folder, variables, mark, terminal=size if pty else None)
         async with open_local_process(order) as process:
             self._processes.add(process)
             try:

@@ -15,8 +15,6 @@ from typing import Final
 from agentcore.errors import PathError
 from agentcore.workspace.files import path_errors
 
-__all__ = ["make_private_folder", "remove_private_folder"]
-
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -71,7 +69,7 @@ def _below(root: str) -> Path:
 
 
 def _check(folder: Path) -> None:
-    # Everybody may make a folder for temporary files, so somebody else may have made this one first.
+    # Any user may make a folder for temporary files, so another one may have made this first.
     found = folder.lstat()
     if not modes.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or modes.S_IMODE(found.st_mode) & 0o077:
         raise PathError(

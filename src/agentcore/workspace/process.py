@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import errno
 import io
+import math
 import os
 import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import final
+from typing import Final, final
 
 import anyio
 from anyio.lowlevel import checkpoint
 
+from agentcore._threads import Threads
 from agentcore.errors import WorkspaceError
-from agentcore.workspace.family import CLOSE_SECONDS, Family, kill_family
-from agentcore.workspace.starting import Order, Started, start
-from agentcore.workspace.terminal import set_size
-from agentcore.workspace.threads import STARTS, WAITS
+from agentcore.workspace.launch import STARTS, LaunchSpec, Started, set_size, start
+from agentcore.workspace.process_tree import CLOSE_SECONDS, ProcessTree, kill_tree
 
-__all__ = ["LocalProcess", "open_local_process"]
+# As many as there are processes: each of these threads only waits for one of them to end.
+_WAITS: Final = Threads("waits", math.inf)
 
 
 @asynccontextmanager
-async def open_local_process(order: Order) -> AsyncGenerator[LocalProcess]:
+async def open_local_process(spec: LaunchSpec) -> AsyncGenerator[LocalProcess]:
     """Start a process and hold it; leaving ends it, with all that it started."""
-    process = LocalProcess(await start(order), order.mark)
+    process = LocalProcess(await start(spec), spec.mark)
     try:
         yield process
     finally:
@@ -34,19 +35,19 @@ async def open_local_process(order: Order) -> AsyncGenerator[LocalProcess]:
 
 @final
 class LocalProcess:
-    """A process of this machine, as `Process` describes it. It is not collected before it is closed; see `Family`."""
+    """A process of this machine, as `Process` describes it. It is not collected before it is closed; see `ProcessTree`."""
 
     def __init__(self, started: Started, mark: str) -> None:
         self._started = started
         self._has_terminal = started.stderr is None
-        self._family = Family(started.process.pid, mark, started.stdin.fileno() if self._has_terminal else None)
+        self._tree = ProcessTree(started.process.pid, mark, started.stdin.fileno() if self._has_terminal else None)
         self._code: int | None = None
         self._closing = False
         self._closed = anyio.Event()
 
     @property
     def pid(self) -> int:
-        return self._family.pid
+        return self._tree.pid
 
     @property
     def returncode(self) -> int | None:
@@ -86,7 +87,7 @@ class LocalProcess:
         await checkpoint()
         if self._closed.is_set():
             return
-        group = self._family.foreground()
+        group = self._tree.foreground()
         try:
             os.killpg(group, signal)
         except ProcessLookupError:
@@ -99,11 +100,11 @@ class LocalProcess:
             await self.terminate()
             return True
         await checkpoint()
-        return self._closed.is_set() or await self._family.interrupt(started_within)
+        return self._closed.is_set() or await self._tree.interrupt(started_within)
 
     async def terminate(self) -> None:
         await checkpoint()
-        await self._family.terminate()
+        await self._tree.terminate()
 
     async def resize(self, columns: int, rows: int) -> None:
         await checkpoint()
@@ -125,11 +126,11 @@ class LocalProcess:
         self._closing = True
         try:
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
-                await self._family.terminate()
+                await self._tree.terminate()
         except BaseException:
             # Cancelled by asyncio itself, which no shield keeps out. A thread goes on even if that happens again.
             with anyio.move_on_after(CLOSE_SECONDS, shield=True):
-                await STARTS.run(kill_family, self.pid, self._family.mark)
+                await STARTS.run(kill_tree, self.pid, self._tree.mark)
             raise
         finally:
             # Before it is collected, and then by itself only if it could not be ended.
@@ -137,7 +138,7 @@ class LocalProcess:
             for stream in (self._started.stdin, self._started.stdout, self._started.stderr):
                 if stream is not None:
                     _close(stream)
-            self._family.collected()
+            self._tree.collected()
             self._started.process.poll()
             self._closed.set()
 
@@ -195,7 +196,7 @@ async def _until_exit(process: subprocess.Popen[bytes]) -> None:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):
         # Not Linux, or in a container that knows no pidfd.
-        await WAITS.run(_wait_in_thread, process, abandon_on_cancel=True)
+        await _WAITS.run(_wait_in_thread, process, abandon_on_cancel=True)
         return
     try:
         await anyio.wait_readable(descriptor)

@@ -1,4 +1,4 @@
-"""Where tools act: the protocol that every workspace meets.
+"""The protocol of every workspace: the place where tools act.
 
 Above: tools, which know a `Workspace` and nothing else of the place they work in. Below: this machine (`LocalWorkspace`), a
 container, another machine. So nothing here needs shared memory, a shared file system or more than messages and streams:
@@ -14,8 +14,6 @@ from types import TracebackType
 from typing import Final, Protocol, Self
 
 from agentcore.workspace.values import CommandResult, Entry, GitChange
-
-__all__ = ["MAX_OUTPUT", "MAX_READ", "Command", "Process", "Workspace"]
 
 Command = str | Sequence[str]
 """A line for bash, or a program and its arguments, which no shell reads."""
@@ -130,11 +128,11 @@ class Workspace(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it was entered and not left."""
+        """True if it was entered and not left."""
         ...
 
     async def __aenter__(self) -> Self:
-        """Make it ready.
+        """Open it.
 
         Raises:
             WorkspaceError: it can't be, or it was entered already.
@@ -204,7 +202,7 @@ class Workspace(Protocol):
         ...
 
     async def read(self, path: str, *, max_bytes: int = MAX_READ) -> bytes:
-        """Give the content of a file.
+        """Return the content of a file.
 
         Raises:
             PathError: there is none, it can't be read, or it has more than `max_bytes` bytes.
@@ -214,7 +212,7 @@ class Workspace(Protocol):
     async def write(self, path: str, data: bytes | str) -> None:
         """Replace the content of a file, or make it, with the folders above it. Text is written as UTF-8.
 
-        Atomic: whoever reads sees the old content or the new. An existing file keeps its mode, and a link stays a link: what
+        Atomic: a reader sees the old content or the new. An existing file keeps its mode, and a link stays a link: what
         it points to is written.
 
         Raises:
@@ -231,7 +229,7 @@ class Workspace(Protocol):
         ...
 
     async def list(self, path: str = ".") -> tuple[Entry, ...]:
-        """Tell what is in a folder, in the order of the names. A link is told as a link.
+        """List a folder, in the order of the names. A link is listed as a link.
 
         Raises:
             PathError: there is no such folder, or it can't be read.
@@ -239,7 +237,7 @@ class Workspace(Protocol):
         ...
 
     async def stat(self, path: str) -> Entry | None:
-        """Tell what is at a path, links followed, or None where there is nothing.
+        """Return the entry at a path, links followed, or None where there is nothing.
 
         Raises:
             PathError: a folder on the way can't be looked into.
@@ -265,7 +263,7 @@ class Workspace(Protocol):
         ...
 
     async def git_changes(self) -> tuple[GitChange, ...]:
-        """Tell what differs, under the root, from where the work began; files that git does not know yet included.
+        """Return the changes below the root since the work began; files that git does not know yet included.
 
         That is the last commit shared with the default branch, where there is one, else the last commit, else nothing.
 
@@ -276,7 +274,7 @@ class Workspace(Protocol):
         ...
 
     async def git_diff(self, path: str | None = None) -> str:
-        """Give those changes as a unified diff: all, or those of one path.
+        """Return those changes as a unified diff: all, or those of one path.
 
         Raises:
             NotARepository: git does not keep this folder.
@@ -285,7 +283,7 @@ class Workspace(Protocol):
         ...
 
     async def private_folder(self, name: str) -> str:
-        """Give a folder that only the workspace's user can open, outside of the root, and make it if need be.
+        """Return a folder that only the workspace's user can open, outside of the root, and make it if need be.
 
         The same name gives the same folder each time. It is for what tools keep aside, as the whole of a long output.
 

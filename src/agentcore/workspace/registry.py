@@ -13,9 +13,10 @@ from typing import Final, TypeAlias
 from agentcore.errors import AgentcoreError, WorkspaceError
 from agentcore.workspace.local import LocalWorkspace
 from agentcore.workspace.protocol import Workspace
-from agentcore.workspace.spec import WorkspaceSpec
+from agentcore.workspace.values import WorkspaceSpec
 
-__all__ = ["ENTRY_POINTS", "WorkspaceFactory", "WorkspaceRegistry", "register_workspace", "resolve_workspace"]
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
 
 ENTRY_POINTS: Final = "agentcore.workspaces"
 """The entry point group in which an installed distribution declares its kinds of workspaces."""

@@ -1,23 +1,21 @@
-"""What a workspace answers: the result of a command, the entries of a folder, the changes of a repository."""
+"""The values of a workspace: results of commands, entries of folders, changes of repositories."""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import codecs
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol, runtime_checkable
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, JsonValue
 
 from agentcore._value import Value
-
-__all__ = ["ChangeStatus", "CommandResult", "Entry", "EntryKind", "GitChange", "Output"]
 
 EntryKind = Literal["file", "dir", "link", "other"]
 ChangeStatus = Literal["added", "deleted", "updated", "moved"]
 
 
 class Output(Value):
-    """What a command wrote to one stream: all of it, or its beginning and its end."""
+    """The output of a command on one stream: all of it, or its beginning and its end."""
 
     # Base64, because a command may write anything, and a result may travel as JSON.
     model_config = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
@@ -39,7 +37,7 @@ class Output(Value):
         """The output as UTF-8, with U+FFFD for what is not, and a line in brackets for what was not kept."""
         if not self.omitted:
             return self.head.decode(errors="replace")
-        return f"{_beginning(self.head)}\n[... {self.omitted} bytes left out ...]\n{_end(self.tail)}"
+        return f"{_beginning(self.head)}\n[... {self.omitted} bytes omitted ...]\n{_end(self.tail)}"
 
 
 def _beginning(data: bytes) -> str:
@@ -76,7 +74,7 @@ class CommandResult(Value):
 
     @property
     def truncated(self) -> bool:
-        """Whether it wrote more than was kept."""
+        """True if it wrote more than was kept."""
         return bool(self.out.omitted or self.err.omitted)
 
 
@@ -100,3 +98,29 @@ class GitChange(Value):
     status: ChangeStatus
     old_path: str | None = None
     """Where it was, if it moved."""
+
+
+class WorkspaceSpec(Value):
+    """The record of a workspace, from which `resolve_workspace` makes it again."""
+
+    kind: str
+    """The name of a factory (see `register_workspace`)."""
+    params: dict[str, JsonValue] = {}
+    """The keyword arguments of the factory. Never a key, nor the value of a variable."""
+
+
+@runtime_checkable
+class RecordableWorkspace(Protocol):
+    """A workspace that a conversation can go back to. A workspace need not be one."""
+
+    def record(self) -> WorkspaceSpec | None:
+        """Return what it can be made from again, or None. Called while it is open; it does not wait."""
+        ...
+
+
+def record_workspace(workspace: object) -> WorkspaceSpec:
+    """Return the record of an open workspace; of one that has none, the kind "custom" with its class."""
+    spec = workspace.record() if isinstance(workspace, RecordableWorkspace) else None
+    if isinstance(spec, WorkspaceSpec):
+        return spec
+    return WorkspaceSpec(kind="custom", params={"class": type(workspace).__qualname__})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from agentcore.tools import Alias, Arguments
+from agentcore.tools import Aliases, Arguments
 
 _OTHER_NAMES: Final = {
     "file_path": "path",
@@ -60,11 +61,11 @@ def _inferred(arguments: Arguments) -> str:
     return "create" if "file_text" in given else "view"
 
 
-def _as(command: str) -> Alias:
-    return Alias(command, lambda arguments: {**arguments, "command": command})
+def _as(command: str) -> tuple[str, Callable[[Arguments], Arguments]]:
+    return (command, lambda arguments: {**arguments, "command": command})
 
 
-ALIASES: Final[tuple[str | Alias, ...]] = (
+ALIASES: Final[Aliases] = (
     "str_replace_editor",
     "str_replace_based_edit_tool",
     "edit",
@@ -75,7 +76,7 @@ ALIASES: Final[tuple[str | Alias, ...]] = (
     _as("view"),
     _as("create"),
     _as("insert"),
-    Alias("view_file", lambda arguments: {**arguments, "command": "view"}),
-    Alias("read_file", lambda arguments: {**arguments, "command": "view"}),
-    Alias("create_file", lambda arguments: {**arguments, "command": "create"}),
+    ("view_file", lambda arguments: {**arguments, "command": "view"}),
+    ("read_file", lambda arguments: {**arguments, "command": "view"}),
+    ("create_file", lambda arguments: {**arguments, "command": "create"}),
 )

@@ -8,9 +8,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, TypeVar, final
 
+from agentcore._threads import Threads
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.memory import Memory, Seen, memory_of

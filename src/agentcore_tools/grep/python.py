@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import anyio
 
+from agentcore._threads import Threads
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.query import Line, Lines, Search
 from agentcore_tools.search.walk import Found
 

@@ -10,9 +10,9 @@ from typing import Any, Final, final
 
 import anyio
 
+from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import Process, Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.grep.query import Line, Lines, Search
 
 # In the order of the paths, so that what is left out when there is too much is always the same.

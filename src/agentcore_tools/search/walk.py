@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import EntryKind, Workspace
-from agentcore.workspace.threads import Threads
 from agentcore_tools.files.files import Files
 from agentcore_tools.search.ignore import Rules, is_ignored, read_rules
 

@@ -12,7 +12,7 @@ from typing import Final, cast
 from anyio import to_thread
 
 from agentcore.errors import ToolError
-from agentcore.tools import Alias, Arguments
+from agentcore.tools import Aliases, Arguments
 
 _OTHER_NAMES: Final = {
     "cmd": "command",
@@ -73,7 +73,7 @@ def _reset(arguments: Arguments) -> Arguments:
     return {"command": "", **arguments, "reset": True}
 
 
-ALIASES: Final[tuple[str | Alias, ...]] = (
+ALIASES: Final[Aliases] = (
     "bash",
     "shell",
     "command",
@@ -82,9 +82,9 @@ ALIASES: Final[tuple[str | Alias, ...]] = (
     "execute_command",
     "run_command",
     "run_shell_command",
-    Alias("git", _git),
-    Alias("grep", _grep),
-    Alias("reset", _reset),
+    ("git", _git),
+    ("grep", _grep),
+    ("reset", _reset),
 )
 
 

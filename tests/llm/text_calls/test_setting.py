@@ -7,7 +7,7 @@ import pytest
 from agentcore import Agent, Conversation, tool
 from agentcore.llm import LLM, ToolCallDelta
 from agentcore.messages import Message, ToolSchema
-from agentcore.testing import Request, broken_off, serve_provider
+from agentcore.testing import Request, serve_provider, truncated
 
 CALL = "I look.\n\n<function=look>\n<parameter=at>12</parameter>\n</function>"
 LOOK = ToolSchema(
@@ -31,7 +31,7 @@ def llm(base_url: str) -> LLM:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_model_that_calls_in_its_words_is_one_that_calls(streamed: bool) -> None:
-    async with serve_provider([broken_off(CALL, after=3), CALL] if streamed else [CALL]) as provider:
+    async with serve_provider([truncated(CALL, after=3), CALL] if streamed else [CALL]) as provider:
         model = llm(provider.base_url)
         if streamed:
             async with model.stream([Message.user("Look.")], [LOOK]) as stream:

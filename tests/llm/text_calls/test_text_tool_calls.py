@@ -34,7 +34,7 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.testing import Gate, Request, ScriptedLLM, ScriptLine, broken_off, call, calls, hang, say
+from agentcore.testing import Gate, Request, ScriptedLLM, ScriptLine, call, calls, hang, say, truncated
 
 ASK = [Message.system("Be brief."), Message.user("Write a.py.")]
 WRITE = ToolSchema(
@@ -311,13 +311,13 @@ async def test_what_a_model_calls_natively_is_numbered_with_the_rest() -> None:
 
 @pytest.mark.parametrize("after", range(8))
 async def test_a_stream_that_breaks_raises_wherever_it_does(after: int) -> None:
-    _, model = scripted(broken_off(f"I write. {CALL}", after=after))
+    _, model = scripted(truncated(f"I write. {CALL}", after=after))
     with pytest.raises(ModelConnectionError):
         await deltas_of(model)
 
 
 async def test_a_reply_that_starts_over_is_read_from_its_beginning() -> None:
-    attempts = [broken_off(f"Now. {CALL}", after=after) for after in (1, 3)]
+    attempts = [truncated(f"Now. {CALL}", after=after) for after in (1, 3)]
     inside = ScriptedLLM([*attempts, ModelUnavailable("down"), f"I write. {CALL}"])
     model = TextToolCalls(RetryingModel(inside, RetryPolicy(retries=5, min_wait=0, max_wait=0)))
     deltas, message = await deltas_of(model)

@@ -22,7 +22,6 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from agentcore._collecting import without_collections
 from agentcore.errors import MissingExtra, ModelConnectionError, ModelError
 
 __all__ = ["END_SECONDS", "Call", "apart", "end", "litellm", "result", "start"]
@@ -70,7 +69,6 @@ async def litellm() -> Any:
     return module
 
 
-@without_collections
 def _import() -> Any:
     global _imported  # noqa: PLW0603 - a module is imported once per process
     with _importing:

@@ -15,18 +15,15 @@ from typing import Final, Protocol
 
 from agentcore.errors import StoreError
 
-__all__ = ["Disk", "RealDisk"]
-
-
 _NO_FILE: Final = (errno.ENXIO, errno.EISDIR, errno.EOPNOTSUPP)
-"""What opening says of a pipe that nobody reads and of a socket, and of a folder that is to be written to."""
+"""The errors of opening a pipe without a reader, a socket, or a folder for writing."""
 
 # On macOS, fsync leaves the data in the drive's own cache.
 _FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
 
 
 class Disk(Protocol):
-    """What a file store asks of the operating system."""
+    """The file operations of a file store."""
 
     def open_append(self, path: str) -> int:
         """Open a file for appending, made if missing, readable by its owner alone."""
@@ -45,7 +42,7 @@ class Disk(Protocol):
         ...
 
     def replace(self, source: str, target: str) -> None:
-        """Give a file its final name, in one step."""
+        """Rename a file to its final name, in one step."""
         ...
 
     def sync_folder(self, path: str) -> None:
@@ -53,7 +50,7 @@ class Disk(Protocol):
         ...
 
     def read(self, path: str, start: int = 0) -> bytes:
-        """Give all bytes of a file from this one on; none where it is not that long."""
+        """Return all bytes of a file from this one on; none where it is not that long."""
         ...
 
     def make_folder(self, path: str) -> None:
@@ -102,7 +99,7 @@ class RealDisk:
             os.close(descriptor)
 
     def read(self, path: str, start: int = 0) -> bytes:
-        """Give all bytes of a file from this one on."""
+        """Return all bytes of a file from this one on."""
         with open(_open_regular(path, os.O_RDONLY), "rb") as file:
             file.seek(start)
             return file.read()
@@ -136,6 +133,6 @@ def _open_regular(path: str, flags: int) -> int:
 
 def _not_regular(path: str) -> StoreError:
     return StoreError(
-        f"{path!r} is no regular file, but a pipe, a socket, a device or a folder: no log can be kept in it, and nothing "
+        f"{path!r} is not a regular file but a pipe, a socket, a device or a folder: no log can be kept in it, and nothing "
         "can be read. Put the log's own file back there, from a backup."
     )

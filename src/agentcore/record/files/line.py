@@ -11,10 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from zlib import crc32
 
-from agentcore._collecting import without_collections
 from agentcore.record.store import Record
-
-__all__ = ["Scan", "decode_line", "encode_line", "scan"]
 
 _CRC = b',"crc":"'
 _CRC_LENGTH = len(_CRC) + 8 + 2
@@ -47,21 +44,20 @@ def decode_line(line: bytes, seq: int) -> Record:
 
 
 class Scan(NamedTuple):
-    """What a file of lines holds."""
+    """The content of a file of lines."""
 
     records: Sequence[Record]
     """The records of all complete groups before the first unsound line."""
     length: int
     """How many bytes of the file those are."""
     torn: str | None
-    """What follows them, where that is an end that a write left when it was cut off."""
+    """The bytes after them, where those are an end that a write left when it was cut off."""
     doubtful: bool
-    """Whether a whole line of that end is unsound: it may have been acknowledged and have been damaged since."""
+    """True if a whole line of that end is unsound: it may have been acknowledged and have been damaged since."""
     damage: tuple[int, str] | None
     """The line and what is wrong with it, where no write that was cut off can have left it."""
 
 
-@without_collections
 def scan(data: bytes, after: int = 0) -> Scan:
     """Read all lines, the first of which follows event `after`; tell an unfinished end from damage."""
     lines = data.split(b"\n")
@@ -105,7 +101,7 @@ def _complete(records: list[Record]) -> list[Record]:
 
 
 def _begins_whole(line: bytes) -> bool:
-    """Say whether the line, or a beginning of it, is as it was written: in the wrong place, or without its newline."""
+    """Return whether the line, or a beginning of it, is as it was written: in the wrong place, or without its newline."""
     end = line.find(_CRC)
     while end >= 0:
         if line[end + len(_CRC) : end + _CRC_LENGTH] == b'%08x"}' % crc32(line[:end]):

@@ -6,17 +6,14 @@ import contextlib
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal, TypeVar, TypeVarTuple, Unpack
+from typing import Any, Literal, TypeVar, TypeVarTuple, Unpack, final
 
-from agentcore.errors import LogDamaged, StoreError
-from agentcore.record.files.blob import read_blob, write_blob
+from agentcore.errors import ConversationNotFound, LogDamaged, StoreError
 from agentcore.record.files.disk import Disk
+from agentcore.record.files.layout import has_meta, read_blob, unlock, write_blob
 from agentcore.record.files.line import Scan, encode_line, scan
-from agentcore.record.files.lock import unlock
 from agentcore.record.files.thread import ThreadWork, run_bounded
 from agentcore.record.store import Record, check_append
-
-__all__ = ["Durability", "FileLog", "read_lines"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -84,7 +81,7 @@ class FileLog:
 
     @property
     def conversation_id(self) -> str:
-        """Whose log it is."""
+        """The conversation of the log."""
         return self._id
 
     @property
@@ -99,7 +96,7 @@ class FileLog:
 
     @property
     def repaired(self) -> str | None:
-        """What was cut off the end on opening."""
+        """The bytes cut off the end on opening, described."""
         return self._repaired
 
     async def read(self, after: int = 0) -> Sequence[Record]:
@@ -128,7 +125,7 @@ class FileLog:
         return await self._write("Writing a blob to", partial(write_blob, sync=sync), self._disk, self._folder, data)
 
     async def read_blob(self, digest: str) -> bytes:
-        """Give a large piece back, checked against its hash."""
+        """Return a large piece, checked against its hash."""
         what = f"Reading a blob in {self._folder!r}"
         return await run_bounded(self._seconds, what, read_blob, self._disk, self._folder, digest)
 
@@ -185,10 +182,62 @@ class FileLog:
                 self._disk.sync(descriptor)
         except OSError:
             # What was not acknowledged goes, where that is still possible. After a failed sync it may be in memory only
-            # and look as if it were kept: whoever opens the log next would build on it.
+            # and look as if it were kept: the next writer would build on it.
             with contextlib.suppress(OSError):
                 self._disk.truncate(descriptor, self._length)
             raise
         # Here and not in the task that waits: that may be cancelled, and the records count all the same.
         self._length += len(data)
         self._last = records[-1].seq
+
+
+@final
+class FileTail:
+    """The records appended to the log in a folder. Made by `FileStore.tail`; it holds nothing open."""
+
+    def __init__(self, disk: Disk, folder: str, conversation_id: str, format_version: int, seconds: float) -> None:
+        self._disk = disk
+        self._folder = folder
+        self._seconds = seconds
+        self._offset = 0
+        self.conversation_id = conversation_id
+        self.format_version = format_version
+        self.seq = 0
+        """The last event that was read."""
+
+    async def read(self) -> Sequence[Record] | None:
+        """Return the records of all complete groups since the last time; None where the log was cut back behind what was read.
+
+        After that the next time begins at the first event.
+
+        Raises:
+            LogDamaged: a line in the middle is not what was written.
+        """
+        return await run_bounded(self._seconds, f"Reading {self._folder!r}", self._read)
+
+    async def read_blob(self, digest: str) -> bytes:
+        """Return a large piece, checked against its hash."""
+        what = f"Reading a blob in {self._folder!r}"
+        return await run_bounded(self._seconds, what, read_blob, self._disk, self._folder, digest)
+
+    def _read(self) -> Sequence[Record] | None:
+        path = os.path.join(self._folder, "events.jsonl")
+        try:
+            # The newline before it as well: without that, the log is not the one that was read.
+            data = self._disk.read(path, max(self._offset - 1, 0))
+        except FileNotFoundError:
+            if not has_meta(self._folder):
+                raise ConversationNotFound(self.conversation_id, os.path.dirname(self._folder)) from None
+            raise StoreError(f"{path!r} is missing: the events are gone. Restore it from a backup.") from None
+        if self._offset:
+            if not data.startswith(b"\n"):
+                self._offset = self.seq = 0
+                return None
+            data = data[1:]
+        found = scan(data, self.seq)
+        if found.damage is not None:
+            line, reason = found.damage
+            raise LogDamaged(path, line, reason, f"agentcore log repair {self.conversation_id}")
+        self._offset += found.length
+        self.seq += len(found.records)
+        return found.records

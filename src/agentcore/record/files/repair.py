@@ -9,25 +9,22 @@ from pydantic import ValidationError
 
 from agentcore._value import Value
 from agentcore.errors import BlobLost
-from agentcore.record.codec import decode, find_blobs
-from agentcore.record.files.blob import read_blob
+from agentcore.record.codec import decode, find_blobs, upgrade
 from agentcore.record.files.disk import Disk
+from agentcore.record.files.layout import read_blob
 from agentcore.record.files.line import scan
 from agentcore.record.store import Record
-from agentcore.record.upgrade import upgrade
-
-__all__ = ["Examination", "RepairReport", "examine", "keep_copy", "repair_log"]
 
 
 class RepairReport(Value):
-    """What a repair kept and what it cut."""
+    """The outcome of a repair: the events kept and the bytes cut."""
 
     kept: int
     """Events that are still in the log."""
     cut_lines: int
     """Lines that are not, sound ones behind the damage included: they can't stand without those before them."""
     reason: str | None
-    """What was wrong, or None where nothing was."""
+    """The damage, or None where nothing was."""
     backup: str | None
     """Where the log as it was is kept, or None where nothing was changed."""
 
@@ -45,7 +42,7 @@ class Examination(NamedTuple):
 
 
 def examine(disk: Disk, folder: str, format_version: int) -> Examination:
-    """Read a log as whoever continues it will: lines, blobs and events. Blocks."""
+    """Read a log as its next writer will: lines, blobs and events. Blocks."""
     data = disk.read(os.path.join(folder, "events.jsonl"))
     found = scan(data)
     group_begins = 1

@@ -18,19 +18,23 @@ from agentcore.errors import (
     UnsupportedPlatform,
 )
 from agentcore.ids import check_conversation_id, is_conversation_id
+from agentcore.record.codec import FORMAT_VERSION, other_format
 from agentcore.record.files.disk import Disk, RealDisk
-from agentcore.record.files.epoch import count_epoch, read_epoch
+from agentcore.record.files.layout import (
+    count_epoch,
+    find_holder,
+    has_meta,
+    lock_file,
+    read_epoch,
+    read_info,
+    unlock,
+    write_meta,
+)
 from agentcore.record.files.line import Scan
-from agentcore.record.files.lock import find_holder, lock_file, unlock
-from agentcore.record.files.log import Durability, FileLog, read_lines
-from agentcore.record.files.meta import has_meta, read_info, write_meta
+from agentcore.record.files.log import Durability, FileLog, FileTail, read_lines
 from agentcore.record.files.repair import RepairReport, examine, keep_copy, repair_log
-from agentcore.record.files.tail import FileTail
 from agentcore.record.files.thread import run_bounded
 from agentcore.record.store import NO_EVENTS, LogInfo, page_logs
-from agentcore.record.upgrade import FORMAT_VERSION, other_format
-
-__all__ = ["FileStore"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -71,7 +75,7 @@ class FileStore:
         self._disk: Disk = disk or RealDisk()
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is a store in the same folder."""
+        """True if it is a store in the same folder."""
         return isinstance(other, FileStore) and self.location == other.location
 
     def __hash__(self) -> int:
@@ -92,7 +96,7 @@ class FileStore:
         return os.path.abspath(os.path.expanduser(self._given))
 
     def folder(self, conversation_id: str) -> str:
-        """Give the folder of one conversation, there or not."""
+        """Return the folder of one conversation, there or not."""
         return os.path.join(self._path, check_conversation_id(conversation_id))
 
     async def create(self, conversation_id: str, *, format_version: int) -> FileLog:
@@ -137,7 +141,7 @@ class FileStore:
         """Cut a damaged log back to its sound beginning; what it was is kept beside it.
 
         Raises:
-            ConversationLocked: somebody holds it for writing.
+            ConversationLocked: another writer holds it.
         """
         return await self._run("Repairing", self._repair, conversation_id)
 
@@ -166,7 +170,7 @@ class FileStore:
         lock = lock_file(os.path.join(folder, "lock"), conversation_id)
         descriptor: int | None = None
         try:
-            self._refuse_existing(folder, conversation_id)  # somebody may have been faster
+            self._refuse_existing(folder, conversation_id)  # another process may have been faster
             descriptor = self._open_new(os.path.join(folder, "events.jsonl"))
             epoch = count_epoch(self._disk, folder, sync=sync, anew=True)
             write_meta(self._disk, folder, conversation_id, format_version, sync=sync)
@@ -178,7 +182,7 @@ class FileStore:
         return self._log(folder, conversation_id, format_version, epoch, lock=lock, descriptor=descriptor)
 
     def _undo(self, log: FileLog) -> None:
-        """Remove a log that nobody has got: whoever made it was cancelled, or waits no longer."""
+        """Remove a log that no caller got: the one that made it was cancelled, or does not wait any more."""
         try:
             with contextlib.suppress(OSError):  # then it stays, complete and empty
                 self._remove(self.folder(log.conversation_id))
@@ -325,7 +329,7 @@ class FileStore:
             self._disk.sync_folder(self._path)
         for name in os.listdir(self._path):
             if name.startswith(_DELETED):  # this one, and what deletions that were cut off have left
-                with contextlib.suppress(FileNotFoundError):  # somebody else is at it
+                with contextlib.suppress(FileNotFoundError):  # another process does the same
                     self._disk.remove_folder(os.path.join(self._path, name))
 
     def _verify(self, folder: str, conversation_id: str) -> tuple[int, str | None]:

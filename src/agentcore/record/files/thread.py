@@ -15,24 +15,22 @@ import anyio
 from anyio.to_thread import run_sync
 
 from agentcore.errors import StoreError
-from agentcore.record.limiter import store_limiter
-
-__all__ = ["ThreadWork", "run_bounded"]
+from agentcore.record.store import LOG_THREADS
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_MEND = "Free space or mend the disk, then open it again."
+_FIX = "Free space or repair the disk, then open it again."
 _GRANT = "Get the right to read and write there, or keep the log in another folder."
 _NO_FOLDER = "A part of this path is a file: keep the log in another folder."
 _ADVICE: dict[int | None, str] = {
     errno.EACCES: _GRANT,
     errno.EPERM: _GRANT,
-    errno.EROFS: f"It is mounted so, or went bad. {_MEND}",
+    errno.EROFS: f"It is mounted so, or went bad. {_FIX}",
     errno.ENOTDIR: _NO_FOLDER,
     errno.EEXIST: _NO_FOLDER,
 }
-"""What to do about what the operating system refused; `__cause__` is its own error."""
+"""The advice for each error of the operating system; `__cause__` is its own error."""
 
 
 class ThreadWork(Generic[T]):
@@ -71,13 +69,13 @@ class ThreadWork(Generic[T]):
 
     @property
     def running(self) -> bool:
-        """Whether a thread is at it."""
+        """True if a thread is at it."""
         with self._mutex:
             return self._began and not self._ended
 
     @property
     def failed(self) -> bool:
-        """Whether it raised an error."""
+        """True if it raised an error."""
         return self._failed
 
     def run(self) -> None:
@@ -90,7 +88,7 @@ class ThreadWork(Generic[T]):
         error: BaseException | None = None
         try:
             result.append(self._function())
-        except BaseException as raised:  # noqa: ASYNC103 in a thread, and told to whoever waits
+        except BaseException as raised:  # noqa: ASYNC103 in a thread, and raised in the task that waits
             error = raised
         with self._mutex:
             self._results, self._error = result, error
@@ -143,8 +141,8 @@ class ThreadWork(Generic[T]):
 
     async def _run_to_the_end(self, bound: anyio.CancelScope) -> None:
         """Run it, and wait for its end whatever is cancelled meanwhile."""
-        act, limiter = self.run, store_limiter()
-        while True:  # noqa: ASYNC913 whoever calls it bounds it
+        act, limiter = self.run, LOG_THREADS.limiter
+        while True:  # noqa: ASYNC913 its caller bounds it
             try:
                 await run_sync(act, abandon_on_cancel=True, limiter=limiter)
             except anyio.get_cancelled_exc_class() as error:  # noqa: ASYNC103 it is kept, and raised when the thread has ended
@@ -182,7 +180,7 @@ class ThreadWork(Generic[T]):
         return []
 
     def _discard_result(self) -> None:
-        with self._discarding:  # whoever comes second waits until it is done
+        with self._discarding:  # the second one waits until it is done
             self._discard_all(self._take_results())
 
     def _take_results(self) -> list[T]:
@@ -199,7 +197,7 @@ class ThreadWork(Generic[T]):
         """Return the error to raise where there is no result."""
         error, self._error = self._error, None  # its traceback leads back here
         if isinstance(error, OSError):
-            told = StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _MEND)}")
+            told = StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _FIX)}")
             told.__cause__ = error
             return told
         if error is not None:

@@ -1,0 +1,77 @@
+"""Text from tools, models and providers: cut to a length, and made fit for UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, cast
+
+OUTPUT_LIMIT: Final = 30_000
+"""How many characters of a tool's output a model is shown, unless the tool decides otherwise."""
+
+Mask: TypeAlias = Callable[[str], str]
+"""Replaces the secrets in a text."""
+
+# How far the cut may move to fall between two lines.
+_SNAP: Final = 200
+
+
+def already_masked(text: str) -> str:
+    """Return the text as it is: the `mask` for a text that was masked before, or that cannot hold a secret."""
+    return text
+
+
+def clip(text: str, limit: int = OUTPUT_LIMIT, *, mask: Mask, full_output_path: str | None = None) -> str:
+    """Return the beginning and the end of a text that is longer than the limit, with a notice between them.
+
+    Args:
+        text: The text.
+        limit: The most characters of the result, the notice included.
+        mask: Replaces secrets. It comes before the cut: half of a secret could not be masked any more.
+        full_output_path: The path under which the model can read all of it.
+    """
+    text = mask(text)
+    if len(text) <= limit:
+        return text
+    # The notice is longest where everything is omitted; room for it is taken first.
+    room = max(limit - len(_notice(text, full_output_path)), 0)
+    head = _to_line_end(text[: room - room // 2])
+    tail = _from_line_start(text[len(text) - room // 2 :])
+    omitted = text[len(head) : len(text) - len(tail)]
+    return head + _notice(omitted, full_output_path) + tail
+
+
+def replace_lone_surrogates(value: Any) -> Any:
+    """Return a JSON value whose texts UTF-8 can encode: surrogate pairs are joined, lone halves become U+FFFD.
+
+    JSON can write half a character by its escape, and models, which cut text anywhere, do so.
+    """
+    match value:
+        case str():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            return value
+        case dict():
+            items = cast("dict[str, Any]", value).items()
+            return {replace_lone_surrogates(key): replace_lone_surrogates(part) for key, part in items}
+        case list():
+            return [replace_lone_surrogates(part) for part in cast("list[Any]", value)]
+        case _:
+            return value
+
+
+def _notice(omitted: str, full_output_path: str | None) -> str:
+    lines = omitted.count("\n")
+    where = f"Full output: {full_output_path}" if full_output_path is not None else "They were not kept."
+    return f"\n[{len(omitted):,} characters ({lines:,} line ends) omitted. {where}]\n"
+
+
+def _to_line_end(head: str) -> str:
+    end = head.rfind("\n", max(len(head) - _SNAP, 0))
+    return head[:end] if end > 0 else head
+
+
+def _from_line_start(tail: str) -> str:
+    start = tail.find("\n", 0, _SNAP)
+    return tail[start + 1 :] if start >= 0 else tail

@@ -1,0 +1,39 @@
+"""Blocking work in threads, each kind on a limiter of its own for each event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, TypeVarTuple, Unpack, final
+
+import anyio
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+
+
+@final
+class Threads:
+    """The threads for one kind of work: at most `count` of them in each event loop.
+
+    Not anyio's default limiter: forty synchronous tools would keep every file and every process waiting.
+    """
+
+    def __init__(self, kind: str, count: float) -> None:
+        self._limiter: RunVar[anyio.CapacityLimiter] = RunVar(f"agentcore_{kind}")
+        self._count = count
+
+    @property
+    def limiter(self) -> anyio.CapacityLimiter:
+        """The limiter of the running event loop."""
+        try:
+            return self._limiter.get()
+        except LookupError:
+            limiter = anyio.CapacityLimiter(self._count)
+            self._limiter.set(limiter)
+            return limiter
+
+    async def run(self, function: Callable[[Unpack[Ts]], T], *args: *Ts, abandon_on_cancel: bool = False) -> T:
+        """Run a function in a thread. When cancelled, wait for its end or (`abandon_on_cancel`) leave it running."""
+        return await run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=self.limiter)
