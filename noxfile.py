@@ -172,7 +172,7 @@ def constraints(session: nox.Session) -> None:
 def prices(session: nox.Session) -> None:
     """Renew the table of models and prices from the list of the litellm that is pinned."""
     install(session, "litellm")
-    session.run("python", "-m", "agentcore.llm.catalog.snapshot")
+    session.run("python", "scripts/update_prices.py")
 
 
 def pins_of(lines: list[str]) -> dict[str, str]:

@@ -11,8 +11,6 @@ from agentcore.llm.native.model import NativeModel
 from agentcore.llm.settings import LLMSettings
 from agentcore.llm.text_calls import TextToolCalls
 
-__all__ = ["choose_route", "holds_to_schemas"]
-
 
 def choose_route(settings: LLMSettings) -> Model:
     """Give the model that makes one attempt of a call.

@@ -1,7 +1,8 @@
-"""As many calls at once as a provider bears, found out by asking it."""
+"""Adapt the number of concurrent calls to what a provider accepts."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -22,11 +23,33 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.turns import Turns
-from agentcore.llm.watched import WatchedStream
+from agentcore.llm.streams import WatchedStream
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["AdaptiveLimiter", "LimitedModel"]
+
+class Turns:
+    """A line in which one stands in front. Who gives up leaves it, and the one behind moves up."""
+
+    def __init__(self) -> None:
+        self._line: deque[anyio.Event] = deque()
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    @asynccontextmanager
+    async def front(self) -> AsyncGenerator[None]:
+        """Wait until one stands in front, and stay there for the block."""
+        mine = anyio.Event()
+        self._line.append(mine)
+        try:
+            if self._line[0] is not mine:
+                await mine.wait()
+            yield
+        finally:
+            self._line.remove(mine)
+            if self._line:
+                self._line[0].set()
+
 
 _OVERLOADED: Final = 529
 

@@ -21,8 +21,6 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = ["estimate_tokens"]
-
 _CHARACTERS_PER_TOKEN: Final = 4
 _IMAGE_TOKENS: Final = 1_500
 """About what a picture of a screen costs; its bytes say nothing of it."""

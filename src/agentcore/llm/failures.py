@@ -27,20 +27,9 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.error_bodies import delay_in_body, find_error, said_in_body
+from agentcore.llm.error_bodies import delay_in_body, find_error, said_in_body, says_too_long
 from agentcore.llm.keys import hide, key_variables
-from agentcore.llm.overflow import says_too_long
 from agentcore.llm.settings import LLMSettings
-
-__all__ = [
-    "Refusal",
-    "cut",
-    "model_error",
-    "no_connection",
-    "no_reply",
-    "refused_in_stream",
-    "which_key",
-]
 
 _OUT_OF_ORDER = re.compile(
     r"tool_use.{0,80}tool_result|tool_result.{0,80}tool_use|tool_calls?.{0,80}must be followed|must be a response to a "

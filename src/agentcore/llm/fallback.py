@@ -17,7 +17,6 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.attempts import Attempts
 from agentcore.llm.features import Features, common_features
 from agentcore.llm.model import (
     CallContext,
@@ -29,9 +28,8 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
+from agentcore.llm.streams import Attempts
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["MOVES_ON", "FallbackLLM"]
 
 MOVES_ON: Final[tuple[type[ModelError], ...]] = (
     AuthenticationError,

@@ -9,8 +9,6 @@ from pydantic import Field
 
 from agentcore._value import Value
 
-__all__ = ["Features", "common_features"]
-
 _Tokens = Annotated[int, Field(gt=0)] | None
 
 

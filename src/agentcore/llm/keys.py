@@ -10,8 +10,6 @@ from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 from agentcore.secrets import Masker
 
-__all__ = ["find_key", "hide", "key_variables"]
-
 _SHORTEST = 6
 """Shorter ones are no secrets, and may be a part of any word."""
 

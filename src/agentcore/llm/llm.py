@@ -17,8 +17,6 @@ from agentcore.llm.route import RoutedModel, held_to_schemas, look_up_features
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["LLM"]
-
 ValueT = TypeVar("ValueT", bound=BaseModel)
 
 

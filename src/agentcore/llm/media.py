@@ -13,12 +13,10 @@ from operator import is_
 from typing import Any
 
 from agentcore.errors import BadRequest
+from agentcore.llm.caches import IdentityCache
 from agentcore.llm.features import Features
-from agentcore.llm.kept import Kept
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolResultBlock
-
-__all__ = ["check_media", "without_unseen"]
 
 _MIB = 1024 * 1024
 _BASE64 = 4 / 3
@@ -139,7 +137,7 @@ def without_unseen(messages: Sequence[Message], features: Features) -> Sequence[
     kept = _in_words.get((features.vision is False, features.pdf is False))
     if kept is None:
         blind, paperless = features.vision is False, features.pdf is False
-        kept = Kept[Message, Message](partial(_say, pictures=blind, documents=paperless))
+        kept = IdentityCache[Message, Message](partial(_say, pictures=blind, documents=paperless))
         _in_words[blind, paperless] = kept
     last = len(messages) - 1
     return [
@@ -148,7 +146,7 @@ def without_unseen(messages: Sequence[Message], features: Features) -> Sequence[
     ]
 
 
-_in_words: dict[tuple[bool, bool], Kept[Message, Message]] = {}
+_in_words: dict[tuple[bool, bool], IdentityCache[Message, Message]] = {}
 """Messages without their media, as long as those with them live: the same message always gives the same one."""
 
 

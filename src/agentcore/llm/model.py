@@ -14,22 +14,9 @@ from typing import NamedTuple, Protocol, Self
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
-from agentcore.llm.deltas import Delta
 from agentcore.llm.features import Features
-from agentcore.llm.reply import Reply
+from agentcore.llm.reply import Delta, Reply
 from agentcore.messages import Message, ToolSchema
-
-__all__ = [
-    "UNFINISHED",
-    "CallContext",
-    "DeltaStream",
-    "Model",
-    "ResponseSchema",
-    "RetryReport",
-    "describe_unrecorded",
-    "model_features",
-    "record_model",
-]
 
 UNFINISHED = "The stream has not ended yet: read all of its deltas before asking for the reply."
 """What `DeltaStream.reply` says when it is asked too early."""

@@ -5,8 +5,6 @@ A model's name is `provider/model`, or `provider:model`; what follows the provid
 
 from __future__ import annotations
 
-__all__ = ["KEY_VARIABLES", "PROVIDERS", "full_name", "provider_of"]
-
 # One line per letter. A test compares it with what litellm knows.
 _KNOWN = """
     a2a a2a_agent ai21 ai21_chat aiml aiohttp_openai amazon_nova anthropic anthropic_text apertis assemblyai auto_router

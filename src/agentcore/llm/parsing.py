@@ -22,8 +22,6 @@ from agentcore.messages import Message, TextBlock, ToolCallBlock, ToolResultBloc
 from agentcore.schema import schema_of
 from agentcore.usage import Usage
 
-__all__ = ["Parsed", "parse", "parse_reply"]
-
 ValueT = TypeVar("ValueT", bound=BaseModel)
 
 _TOOL: Final = "answer"

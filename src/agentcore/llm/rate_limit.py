@@ -10,6 +10,7 @@ from typing import Any, Self
 import anyio
 from pydantic import JsonValue
 
+from agentcore.llm.concurrency import Turns
 from agentcore.llm.estimate import estimate_tokens
 from agentcore.llm.features import Features
 from agentcore.llm.model import (
@@ -22,11 +23,8 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.turns import Turns
-from agentcore.llm.watched import WatchedStream
+from agentcore.llm.streams import WatchedStream
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["RateLimitedModel", "TokenBucket"]
 
 _MINUTE = 60.0
 

@@ -13,7 +13,6 @@ from pydantic import Field, JsonValue
 
 from agentcore._value import Value
 from agentcore.errors import ModelConnectionError, ModelError
-from agentcore.llm.attempts import Attempts
 from agentcore.llm.features import Features
 from agentcore.llm.model import (
     CallContext,
@@ -25,9 +24,8 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
+from agentcore.llm.streams import Attempts
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["RetryPolicy", "RetryingModel"]
 
 _Seconds = Annotated[float, Field(ge=0)]
 

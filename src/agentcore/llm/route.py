@@ -21,8 +21,6 @@ from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["RoutedModel", "held_to_schemas", "look_up_features"]
-
 _choose: Callable[[LLMSettings], Model] | None = None
 _holds: Callable[[LLMSettings], Awaitable[bool]] | None = None
 _look_up: Callable[[LLMSettings], Awaitable[Any]] | None = None

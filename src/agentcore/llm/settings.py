@@ -15,8 +15,6 @@ from agentcore.llm.features import Features
 from agentcore.llm.names import full_name, provider_of
 from agentcore.llm.retry import RetryPolicy
 
-__all__ = ["LLMSettings"]
-
 _Seconds = Annotated[float, Field(gt=0)]
 _Wait = Annotated[float, Field(ge=0)]
 _Price = Annotated[Decimal, Field(ge=0)] | None

@@ -8,24 +8,6 @@ from pydantic import Field, JsonValue, field_validator
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
 
-__all__ = [
-    "AudioBlock",
-    "Block",
-    "DocumentBlock",
-    "ImageBlock",
-    "ProviderBlock",
-    "ReasoningBlock",
-    "RedactedThinkingBlock",
-    "RefusalBlock",
-    "ResultBlock",
-    "StoredResultBlock",
-    "TextBlock",
-    "ThinkingBlock",
-    "ToolCallBlock",
-    "ToolResultBlock",
-    "UnknownBlock",
-]
-
 
 class TextBlock(Recorded):
     """Words."""

@@ -18,8 +18,6 @@ from anyio.to_thread import run_sync
 from agentcore.errors import MediaError
 from agentcore.messages.blocks import DocumentBlock, ImageBlock
 
-__all__ = ["read_media"]
-
 _LARGEST: Final = 50 * 1024 * 1024
 """Bytes; nobody takes more in one request."""
 _THREADS: Final = 4

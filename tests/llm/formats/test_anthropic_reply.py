@@ -15,7 +15,7 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.llm import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
-from agentcore.llm.answer import Answer
+from agentcore.llm.decoding import Answer
 from agentcore.llm.formats.anthropic import encode_message
 from agentcore.llm.formats.anthropic_reply import MessagesReader, assemble, decode_content, decode_usage, read_reply
 from agentcore.llm.settings import LLMSettings
@@ -28,7 +28,7 @@ from agentcore.messages import (
     ThinkingBlock,
     ToolCallBlock,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
 
 SETTINGS = LLMSettings(model="anthropic/claude-sonnet-4-5")

@@ -10,7 +10,7 @@ from agentcore.llm import LLM, CallContext, Delta, ReasoningDelta, TextDelta, To
 from agentcore.llm.features import Features
 from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import read_response
-from agentcore.llm.litellm_route.responses import ResponsesWire
+from agentcore.llm.litellm_route.wires import ResponsesWire
 from agentcore.messages import (
     DocumentBlock,
     ImageBlock,

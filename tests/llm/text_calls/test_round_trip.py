@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agentcore.llm.text_calls.format import properties_of, write_call
+from agentcore.llm.text_calls.prompt import properties_of, write_call
 from agentcore.llm.text_calls.stream import CallBegan, CallEnded, Piece, Thinking, Words, WordsReader
 from agentcore.llm.text_calls.values import read_value, schema_types, write_value
 from agentcore.messages import ToolSchema

@@ -31,9 +31,7 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.messages.citations import CITED
-
-__all__ = ["CONTAINER", "Turn", "Written", "encode_message", "encode_tool", "last_container", "turns"]
+from agentcore.messages.message import CITED
 
 T = TypeVar("T")
 

@@ -11,15 +11,14 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.answer import Answer, broken_off
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.decoding import Answer, broken_off
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.anthropic import CONTAINER
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.counts import counted
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json, counted
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     Block,
@@ -31,10 +30,8 @@ from agentcore.messages import (
     ThinkingBlock,
     ToolCallBlock,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
-
-__all__ = ["MessagesReader", "assemble", "decode_content", "decode_usage", "read_reply", "stop_reason"]
 
 _STOP_REASONS = {
     "end_turn": "end",

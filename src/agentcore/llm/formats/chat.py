@@ -26,18 +26,6 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = [
-    "EXTRA",
-    "WANTS_REASONING",
-    "ChatMessage",
-    "arguments_json",
-    "arguments_object",
-    "encode_messages",
-    "encode_tools",
-    "filename",
-    "media_url",
-]
-
 ChatMessage = dict[str, JsonValue]
 
 EXTRA = "extra_content"

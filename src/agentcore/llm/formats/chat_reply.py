@@ -15,11 +15,9 @@ from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.answer import Answer, TokenLogprob
+from agentcore.llm.decoding import Answer, TokenLogprob
 from agentcore.llm.formats.chat import EXTRA
-from agentcore.llm.formats.counts import counted
-from agentcore.llm.formats.text import clean, clean_json
-from agentcore.llm.formats.think_tags import split_thinking
+from agentcore.llm.formats.text import clean, clean_json, counted, split_thinking
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     AudioBlock,
@@ -33,23 +31,8 @@ from agentcore.messages import (
     ThinkingBlock,
     ToolCallBlock,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
-
-__all__ = [
-    "answered",
-    "arguments_text",
-    "call_id",
-    "decode_message",
-    "decode_usage",
-    "logprobs_in",
-    "read_arguments",
-    "read_logprobs",
-    "reasoning_in",
-    "stop_reason",
-    "text_in",
-    "written_arguments",
-]
 
 _STOP_REASONS = {
     "stop": "end",

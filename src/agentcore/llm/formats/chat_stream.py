@@ -9,12 +9,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.chat_reply import call_id, read_arguments, reasoning_in, text_in, written_arguments
-from agentcore.llm.formats.text import clean
-from agentcore.llm.formats.think_tags import ThinkTags
-
-__all__ = ["DeltaReader", "assemble"]
+from agentcore.llm.formats.text import ThinkTags, clean
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 
 
 def _is_whole(arguments: str) -> bool:

@@ -12,14 +12,13 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore.errors import ContentPolicy, ModelError, ModelUnavailable
-from agentcore.llm.answer import Answer, TokenLogprob, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.decoding import Answer, TokenLogprob, broken_off
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.gemini import PART, SIGNATURE, SIGNED_TEXT
 from agentcore.llm.formats.gemini_sources import cited, sources
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json, counted
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     AudioBlock,
@@ -33,8 +32,6 @@ from agentcore.messages import (
     ToolCallBlock,
 )
 from agentcore.usage import Usage
-
-__all__ = ["GeminiReader", "decode_parts", "decode_usage", "read_reply"]
 
 _STOP_REASONS = {"STOP": "end", "MAX_TOKENS": "length"}
 _BLOCKED = frozenset(

@@ -13,8 +13,7 @@ from pydantic import JsonValue
 
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.counts import counted
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json, counted
 from agentcore.llm.names import provider_of
 from agentcore.messages import (
     AudioBlock,
@@ -31,11 +30,8 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
-
-__all__ = ["decode_items", "decode_response_usage", "encode_function_tools", "encode_items"]
-
 
 _PICTURE = "image_generation_call"
 _OTHER = "content_part"

@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentcore.errors import BadRequest
-from agentcore.llm.answer import Answer, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.decoding import Answer, broken_off
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import read_logprobs
 from agentcore.llm.formats.responses import decode_items, decode_response_usage
 from agentcore.llm.formats.text import clean
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
-
-__all__ = ["ResponsesReader", "read_response"]
 
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _NOT_YET = frozenset({"queued", "in_progress"})

@@ -18,8 +18,6 @@ from agentcore.llm.failures import Refusal, model_error, no_connection
 from agentcore.llm.names import PROVIDERS
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["as_model_error"]
-
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\w*(?::| -)\s*)+")
 _MORE = re.compile(
     r"(?:\s*Original exception: |\s*Traceback \(most recent call last\)| LiteLLM Retried: | Received Model Group=).*",

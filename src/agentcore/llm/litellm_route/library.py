@@ -25,8 +25,6 @@ import anyio.to_thread
 from agentcore._collecting import without_collections
 from agentcore.errors import MissingExtra, ModelConnectionError, ModelError
 
-__all__ = ["END_SECONDS", "Call", "apart", "end", "litellm", "result", "start"]
-
 T = TypeVar("T")
 Call = asyncio.Task
 """A call under way. `end` it."""

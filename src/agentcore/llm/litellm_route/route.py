@@ -12,24 +12,19 @@ import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.errors import ModelTimeout
-from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import ModelInfo, model_info, priced
-from agentcore.llm.deltas import Delta
+from agentcore.llm.decoding import Answer, Reader
 from agentcore.llm.features import Features
-from agentcore.llm.formats.counts import as_reported
+from agentcore.llm.formats.text import as_reported
 from agentcore.llm.litellm_route import library
-from agentcore.llm.litellm_route.chat import ChatWire
 from agentcore.llm.litellm_route.failures import as_model_error
-from agentcore.llm.litellm_route.responses import ResponsesWire
-from agentcore.llm.litellm_route.wire import Wire
+from agentcore.llm.litellm_route.wires import ChatWire, ResponsesWire, Wire
 from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
-from agentcore.llm.reply import Reply
+from agentcore.llm.reply import Delta, Reply
 from agentcore.llm.settings import LLMSettings
-from agentcore.llm.told import ToldStream
+from agentcore.llm.streams import ToldStream
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["LiteLLMModel"]
 
 _BUFFERED_EVENTS = 64
 

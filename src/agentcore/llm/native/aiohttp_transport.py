@@ -13,9 +13,7 @@ import aiohttp
 import httpx
 from yarl import URL
 
-from agentcore.llm.native.requests import CONNECT_SECONDS, Body
-
-__all__ = ["AiohttpTransport"]
+from agentcore.llm.native.httpx_transport import CONNECT_SECONDS, Body
 
 if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 10):
     raise ImportError(f"aiohttp {aiohttp.__version__} does not know the limits that are set here", name="aiohttp")

@@ -8,16 +8,14 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.caches import IdentityCache
+from agentcore.llm.decoding import Answer, Reader
 from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, last_container, turns
 from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
-from agentcore.llm.kept import Kept
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["AnthropicWire"]
 
 _VERSION = "2023-06-01"
 
@@ -33,7 +31,7 @@ _BEGINNINGS = {
 }
 """How a turn begins, and how the one before it ends."""
 
-_messages: dict[str, Kept[Message, Written[bytes]]] = {}
+_messages: dict[str, IdentityCache[Message, Written[bytes]]] = {}
 """What messages were written as, by provider."""
 
 
@@ -41,7 +39,7 @@ def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_tool(tool))
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 def _encode_message(message: Message, provider: str) -> Written[bytes]:
@@ -132,7 +130,7 @@ def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> tupl
     """Give what the system says, block by block, and the turns."""
     kept = _messages.get(provider)
     if kept is None:
-        kept = _messages[provider] = Kept(partial(_encode_message, provider=provider))
+        kept = _messages[provider] = IdentityCache(partial(_encode_message, provider=provider))
     system, sides = turns(map(kept, messages))
     # A turn of the assistant may end with thinking, which takes no mark.
     users = (turn for turn in reversed(sides) if turn.role == "user")

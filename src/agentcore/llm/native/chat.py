@@ -9,20 +9,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.answer import Answer, Reader, broken_off
-from agentcore.llm.deltas import Delta
+from agentcore.llm.caches import IdentityCache, PrefixCache
+from agentcore.llm.decoding import Answer, Reader, broken_off
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, logprobs_in
 from agentcore.llm.formats.chat_stream import DeltaReader, assemble
-from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
+from agentcore.llm.reply import Delta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["ChatWire"]
 
 _MARK: JsonValue = {"type": "ephemeral"}
 
@@ -31,7 +29,7 @@ def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_tools([tool])[0])
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,9 +148,9 @@ def _encode(messages: Sequence[Message], provider: str) -> bytes:
 
 
 @cache
-def _beginnings(provider: str) -> Beginnings[Message]:
+def _beginnings(provider: str) -> PrefixCache[Message]:
     """What the messages of conversations were written as for a provider."""
-    return Beginnings(partial(_encode, provider=provider))
+    return PrefixCache(partial(_encode, provider=provider))
 
 
 def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:

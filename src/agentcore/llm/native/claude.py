@@ -15,8 +15,6 @@ from agentcore.errors import BadRequest
 from agentcore.llm.features import Features
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["BINDING_BETA", "Ways", "drops_stale_thinking", "longest_reply", "sampling", "thinking", "ways_of"]
-
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 """What a request has to say for `block_binding` to be known."""
 

@@ -18,10 +18,7 @@ import anyio.to_thread
 import httpx
 from anyio.lowlevel import RunVar
 
-from agentcore.llm.native.httpx_transport import HTTPXTransport
-from agentcore.llm.native.requests import post
-
-__all__ = ["Answered", "Clients", "clients", "make_clients", "read_through"]
+from agentcore.llm.native.httpx_transport import HTTPXTransport, post
 
 _CLOSE_SECONDS = 5.0
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=60)

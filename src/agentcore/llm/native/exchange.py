@@ -13,12 +13,11 @@ import anyio
 import httpx
 
 from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
-from agentcore.llm.answer import Answer
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
+from agentcore.llm.decoding import Answer
 from agentcore.llm.failures import which_key
-from agentcore.llm.formats.counts import as_reported
-from agentcore.llm.formats.text import clean
-from agentcore.llm.kept import Beginnings
+from agentcore.llm.formats.text import as_reported, clean
 from agentcore.llm.keys import find_key, hide
 from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import CallContext
@@ -33,8 +32,6 @@ from agentcore.llm.native.wire import Call, Wire
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["LONGEST_ANSWER", "MISSHAPEN", "Exchange", "prepare"]
 
 _NO_CONTEXT = CallContext()
 
@@ -77,7 +74,7 @@ async def prepare(
     return Exchange(settings, info, wire, url, headers, wire.body(call), sent)
 
 
-_checked: dict[tuple[str, str | None, str, Features], Beginnings[Message]] = {}
+_checked: dict[tuple[str, str | None, str, Features], PrefixCache[Message]] = {}
 """What was looked at already of conversations, by all that it is looked at for; no key is kept here."""
 
 
@@ -92,7 +89,7 @@ def _check(messages: Sequence[Message], settings: LLMSettings, features: Feature
             check_media(new, public, features)
             return b""
 
-        checked = _checked[what] = Beginnings(check)
+        checked = _checked[what] = PrefixCache(check)
     checked(messages[:])
 
 

@@ -14,8 +14,6 @@ from agentcore.llm.failures import Refusal, model_error, no_connection
 from agentcore.llm.keys import hide
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["broken_connection", "refused"]
-
 _REQUEST_IDS = ("x-request-id", "request-id", "cf-ray", "x-amzn-requestid")
 
 _CLOSED = (httpx.ReadError, httpx.WriteError, httpx.CloseError)

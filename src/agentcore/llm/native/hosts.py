@@ -8,8 +8,6 @@ from typing import Literal
 
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["HOSTS", "Host", "goes_native", "where"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:

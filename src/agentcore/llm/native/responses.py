@@ -9,23 +9,21 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.caches import IdentityCache, PrefixCache
+from agentcore.llm.decoding import Answer, Reader
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
-from agentcore.llm.kept import Beginnings, Kept
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["ResponsesWire"]
 
 
 def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_function_tools([tool])[0])
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +111,6 @@ def _said_later(message: Message) -> JsonValue:
 
 
 @cache
-def _beginnings(provider: str) -> Beginnings[Message]:
+def _beginnings(provider: str) -> PrefixCache[Message]:
     """What the messages of conversations were written as for a provider."""
-    return Beginnings(partial(_encode, provider=provider))
+    return PrefixCache(partial(_encode, provider=provider))

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from agentcore.errors import ModelUnavailable
 
-__all__ = ["LONGEST_EVENT", "EventParser"]
-
 LONGEST_EVENT = 64 * 1024 * 1024
 """Bytes of one event. No provider sends such a one; a server that never ends a line would fill the memory."""
 

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import Features
+from agentcore.llm.decoding import Answer, Reader
 from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["DONE", "Call", "Wire", "array", "bearer_headers", "body_of", "own_fields", "to_json"]
 
 DONE: dict[str, Any] = {"type": "[DONE]"}
 """What a reader gets for the last event of those who end their streams with a word that is no JSON."""

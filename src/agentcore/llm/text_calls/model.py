@@ -11,7 +11,6 @@ from typing import Any, Final, Self
 
 from pydantic import JsonValue
 
-from agentcore.llm.deltas import Delta, ReasoningDelta, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.llm.features import Features
 from agentcore.llm.model import (
     UNFINISHED,
@@ -22,9 +21,8 @@ from agentcore.llm.model import (
     model_features,
     record_model,
 )
-from agentcore.llm.reply import Reply
-from agentcore.llm.text_calls.format import write_messages
-from agentcore.llm.text_calls.prompt import tools_prompt
+from agentcore.llm.reply import Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
+from agentcore.llm.text_calls.prompt import tools_prompt, write_messages
 from agentcore.llm.text_calls.stream import (
     CallBegan,
     CallEnded,
@@ -35,8 +33,6 @@ from agentcore.llm.text_calls.stream import (
     WordsReader,
 )
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
-
-__all__ = ["TextToolCalls"]
 
 _STOP: Final = "</function"
 _ENDED: Final = frozenset({"end", "stop_sequence", "tool_calls"})

@@ -14,11 +14,9 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.text_calls.format import Properties, properties_of
+from agentcore.llm.text_calls.prompt import Properties, properties_of
 from agentcore.llm.text_calls.values import read_value
 from agentcore.messages import ToolSchema
-
-__all__ = ["BEGIN", "FoundCall", "find_call", "find_name"]
 
 BEGIN: Final = "<function="
 

@@ -15,8 +15,6 @@ from pydantic import JsonValue
 from agentcore.llm.text_calls.parser import BEGIN, find_call, find_name
 from agentcore.messages import ToolSchema
 
-__all__ = ["CallBegan", "CallEnded", "Piece", "Thinking", "WasThinking", "Words", "WordsReader"]
-
 
 @dataclass(frozen=True, slots=True)
 class Words:

@@ -13,8 +13,6 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-__all__ = ["read_value", "schema_types", "write_value"]
-
 _TAG: Final = r"/?(?:function|parameter|tool_call|think)\b[^<>&\n]*>"
 _PLAIN: Final = re.compile(rf"&(?=(?:amp;)*lt;{_TAG})|<(?={_TAG})")
 _ESCAPED: Final = re.compile(rf"&((?:amp;)*)lt;(?={_TAG})")

@@ -1,7 +1,8 @@
-"""A stream that goes on with another one when one fails, and says so to those who watch."""
+"""Streams around replies and other streams."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Self
@@ -9,11 +10,67 @@ from typing import Self
 import anyio
 
 from agentcore.errors import ModelError
-from agentcore.llm.deltas import Delta, ResetDelta
 from agentcore.llm.model import UNFINISHED, DeltaStream
-from agentcore.llm.reply import Reply
+from agentcore.llm.reply import Delta, Reply, ResetDelta, deltas_of
 
-__all__ = ["Attempts"]
+
+class ToldStream:
+    """The deltas of a reply that is there already: one for each block that can be watched."""
+
+    def __init__(self, reply: Reply) -> None:
+        self._whole = reply
+        self._deltas = deque(deltas_of(reply.message))
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        if not self._deltas:
+            raise StopAsyncIteration
+        return self._deltas.popleft()
+
+    @property
+    def reply(self) -> Reply:
+        if self._deltas:
+            raise RuntimeError(UNFINISHED)
+        return self._whole
+
+
+class WatchedStream:
+    """Passes a stream on, and tells how it ended: who reads it may keep that to himself.
+
+    Of one that is left early nothing is told.
+    """
+
+    def __init__(
+        self, inner: DeltaStream, *, ended: Callable[[Reply], None], failed: Callable[[ModelError], None] | None = None
+    ) -> None:
+        self._inner = inner
+        self._ended: Callable[[Reply], None] | None = ended
+        self._failed = failed
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        try:
+            return await anext(self._inner)
+        except StopAsyncIteration:
+            # Once, however often it is asked for more.
+            told, self._ended = self._ended, None
+            if told is not None:
+                told(self._inner.reply)
+            raise
+        except ModelError as error:
+            if self._failed is not None:
+                self._failed(error)
+            raise
+
+    @property
+    def reply(self) -> Reply:
+        """The reply of the stream inside."""
+        return self._inner.reply
+
 
 _CLOSE_SECONDS = 5.0
 

@@ -8,12 +8,9 @@ from typing import Any, Protocol
 
 from agentcore.errors import ModelConnectionError
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.deltas import Delta
-from agentcore.llm.reply import TokenLogprob
+from agentcore.llm.reply import Delta, TokenLogprob
 from agentcore.messages import Message
 from agentcore.usage import Usage
-
-__all__ = ["Answer", "Reader", "TokenLogprob", "broken_off"]
 
 
 @dataclass(frozen=True, slots=True)

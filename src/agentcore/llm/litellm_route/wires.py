@@ -1,23 +1,88 @@
-"""Calls of the Chat Completions interface, which litellm offers for every provider."""
+"""The interfaces that litellm is asked through."""
 
 from __future__ import annotations
 
+import os
+from base64 import b64decode
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Protocol
 
-from agentcore.llm.answer import Answer, Reader, broken_off
-from agentcore.llm.deltas import Delta
+from agentcore.llm.decoding import Answer, Reader, broken_off
 from agentcore.llm.failures import no_reply
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, logprobs_in
 from agentcore.llm.formats.chat_stream import DeltaReader, assemble
-from agentcore.llm.litellm_route.wire import common_options
+from agentcore.llm.formats.responses import encode_function_tools, encode_items
+from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
+from agentcore.llm.keys import find_key
 from agentcore.llm.model import CallContext
+from agentcore.llm.reply import Delta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["ChatWire"]
+
+class Wire(Protocol):
+    """One interface of a provider, as litellm speaks it."""
+
+    def options(
+        self,
+        settings: LLMSettings,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        context: CallContext | None,
+        features: Features,
+    ) -> dict[str, Any]:
+        """Make the arguments of a call; `features` is what is known of the model."""
+        ...
+
+    def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
+        """Give litellm's function for it."""
+        ...
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once."""
+        ...
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream."""
+        ...
+
+    async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Pass a stream's events on, as plain JSON, and close it."""
+        ...
+
+
+def common_options(settings: LLMSettings) -> dict[str, Any]:
+    """Make the arguments that every call has."""
+    options: dict[str, Any] = {
+        **settings.provider_options,
+        "model": settings.model,
+        "api_base": settings.base_url,
+        "api_key": _api_key(settings),
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "extra_headers": settings.revealed_headers or None,
+        "service_tier": settings.service_tier,
+        "extra_body": settings.extra_body or None,
+        # Ours are told to the caller, and bounded by what he allows.
+        "max_retries": 0,
+        "num_retries": 0,
+        "timeout": max(settings.timeout, settings.stream_idle_timeout),
+    }
+    return {name: value for name, value in options.items() if value is not None} | {"drop_params": settings.drop_params}
+
+
+def _api_key(settings: LLMSettings) -> str | None:
+    if settings.api_key is not None:
+        # An empty one says that there is none: litellm is not to look for another.
+        return find_key(settings) or (None if settings.base_url is None else "none")
+    if settings.base_url is not None and settings.provider == "openai" and not os.environ.get("OPENAI_API_KEY"):
+        return "none"  # servers of one's own mostly want no key; the client insists on one
+    return None
+
 
 _WANTS_CACHE_MARKS = frozenset({"anthropic", "bedrock", "vertex_ai", "databricks", "openrouter"})
 _TAKES_CACHE_KEY = frozenset({"openai", "azure"})
@@ -177,3 +242,81 @@ class _ChatReader:
         return answered(
             self._settings, assemble(self._choices), reason, self._end["usages"], self._last, logprobs=logprobs
         )
+
+
+class ResponsesWire:
+    """The wire of `agentcore.llm.responses`."""
+
+    def options(
+        self,
+        settings: LLMSettings,
+        messages: Sequence[Message],
+        tools: Sequence[ToolSchema],
+        context: CallContext | None,
+        features: Features,
+    ) -> dict[str, Any]:
+        """Make the arguments of a call."""
+        instructions, items = encode_items(messages, settings.model)
+        options = common_options(settings) | {"input": items, "store": False}
+        if instructions is not None:
+            options["instructions"] = instructions
+        if tools:
+            options["tools"] = encode_function_tools(tools)
+        if settings.max_output_tokens is not None:
+            options["max_output_tokens"] = settings.max_output_tokens
+        if settings.reasoning_effort is not None:
+            options["reasoning"] = {"effort": settings.reasoning_effort, "summary": "auto"}
+        if settings.reasoning_effort is not None or features.reasoning:
+            # Models that do not reason refuse to be asked for it.
+            options["include"] = ["reasoning.encrypted_content"]
+        if context is not None and context.prompt_cache_key is not None and settings.base_url is None:
+            options["prompt_cache_key"] = context.prompt_cache_key
+        return options
+
+    def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
+        """Give litellm's function."""
+        return litellm.aresponses
+
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+        """Read an answer that came at once."""
+        return _unpacked(read_response(settings, response))
+
+    def reader(self, settings: LLMSettings) -> Reader:
+        """Read an answer that comes as a stream."""
+        return _Reader(settings)
+
+    async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        """Pass a stream's events on."""
+
+        def unlogged() -> None:
+            # Otherwise it copies the whole reply for its logs, with warnings on the way.
+            return
+
+        stream._handle_logging_completed_response = unlogged
+        try:
+            async for event in stream:
+                await send(event.model_dump(mode="json", warnings=False))
+        finally:
+            response = getattr(stream, "response", None)
+            if response is not None:
+                with suppress(Exception):
+                    await response.aclose()
+
+
+class _Reader(ResponsesReader):
+    def answer(self) -> Answer:
+        """Give the whole."""
+        return _unpacked(super().answer())
+
+
+def _unpacked(answer: Answer) -> Answer:
+    """Put the provider's id back, which litellm packs into one of its own."""
+    return replace(answer, provider_id=_own_id(answer.provider_id))
+
+
+def _own_id(response_id: str | None) -> str | None:
+    try:
+        packed = b64decode((response_id or "").removeprefix("resp_"), validate=True).decode()
+    except ValueError:
+        return response_id
+    return packed.rpartition("response_id:")[2] or response_id
