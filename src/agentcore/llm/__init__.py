@@ -4,7 +4,7 @@ from agentcore.llm.addresses import allow_base_url as allow_base_url
 from agentcore.llm.concurrency import AdaptiveLimiter as AdaptiveLimiter
 from agentcore.llm.concurrency import LimitedModel as LimitedModel
 from agentcore.llm.estimate import estimate_tokens as estimate_tokens
-from agentcore.llm.fallback import MOVES_ON as MOVES_ON
+from agentcore.llm.fallback import FALLBACK_ERRORS as FALLBACK_ERRORS
 from agentcore.llm.fallback import FallbackLLM as FallbackLLM
 from agentcore.llm.features import Features as Features
 from agentcore.llm.llm import LLM as LLM
@@ -36,9 +36,9 @@ from agentcore.llm.reply import ToolCallDelta as ToolCallDelta
 from agentcore.llm.reply import deltas_of as deltas_of
 from agentcore.llm.retry import RetryingModel as RetryingModel
 from agentcore.llm.retry import RetryPolicy as RetryPolicy
-from agentcore.llm.router import ModelRequest as ModelRequest
 from agentcore.llm.router import RouterLLM as RouterLLM
 from agentcore.llm.router import Selector as Selector
 from agentcore.llm.router import at_random as at_random
 from agentcore.llm.router import by_length as by_length
 from agentcore.llm.router import by_media as by_media
+from agentcore.llm.wrapper import ModelRequest as ModelRequest

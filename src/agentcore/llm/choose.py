@@ -34,7 +34,7 @@ def _route(settings: LLMSettings) -> Model:
     return NativeModel(settings)
 
 
-async def holds_to_schemas(settings: LLMSettings) -> bool:
+async def supports_response_schema(settings: LLMSettings) -> bool:
     """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
     if not goes_native(settings) or settings.provider not in HOSTS or HOSTS[settings.provider].wire == "anthropic":
         return False

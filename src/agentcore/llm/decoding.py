@@ -14,7 +14,7 @@ from agentcore.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DecodedReply:
     """A reply as it came, not yet priced."""
 
     message: Message
@@ -30,14 +30,14 @@ class Answer:
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 
-class Reader(Protocol):
+class StreamDecoder(Protocol):
     """Reads one stream."""
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
         """Take one event in and show what it says."""
         ...
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Give the whole.
 
         Raises:
@@ -46,7 +46,7 @@ class Reader(Protocol):
         ...
 
 
-def broken_off(model: str) -> ModelConnectionError:
+def stream_truncated(model: str) -> ModelConnectionError:
     """Say that a stream ended without its last word."""
     return ModelConnectionError(
         f"{model}: the reply broke off: the stream ended before the model said that it was done.", model=model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Self, cast
 
@@ -28,10 +28,10 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import Attempts
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.streams import FailoverStream
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
-MOVES_ON: Final[tuple[type[ModelError], ...]] = (
+FALLBACK_ERRORS: Final[tuple[type[ModelError], ...]] = (
     AuthenticationError,
     RateLimited,
     ModelTimeout,
@@ -42,7 +42,7 @@ MOVES_ON: Final[tuple[type[ModelError], ...]] = (
 sent them: a conversation is condensed when it has grown too long, and a model that refuses it is told so."""
 
 
-class FallbackLLM:
+class FallbackLLM(RequestModel):
     """A model, and others that are asked the same, one after the other, when it can't answer.
 
     Each model's own retries come first; give those with successors few. A model that failed is asked again in the next
@@ -51,13 +51,13 @@ class FallbackLLM:
     ones before it as its notes.
     """
 
-    def __init__(self, primary: Model, *others: Model, on: Iterable[type[ModelError]] = MOVES_ON) -> None:
+    def __init__(self, primary: Model, *others: Model, on: Iterable[type[ModelError]] = FALLBACK_ERRORS) -> None:
         """Put models in the order in which they are asked.
 
         Args:
             primary: Asked first.
             others: Asked when those before have failed.
-            on: The errors after which the next one is asked; `(*MOVES_ON, ContentPolicy)` adds one.
+            on: The errors after which the next one is asked; `(*FALLBACK_ERRORS, ContentPolicy)` adds one.
         """
         self.models: tuple[Model, ...] = (primary, *others)
         """All of them, in order."""
@@ -72,28 +72,22 @@ class FallbackLLM:
         """The name of the first model."""
         return self.models[0].name
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
-        turns = _Turns(self, context)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        progress = _Fallback(self, request.context)
         while True:
             try:
-                return await turns.model.complete(messages, tools, context=context)
+                return await request.complete(progress.model)
             except ModelError as error:
-                await turns.move_on(error)
+                await progress.advance(error)
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
-        turns = _Turns(self, context)
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
+        progress = _Fallback(self, request.context)
 
         async def open_next() -> AbstractAsyncContextManager[DeltaStream]:
-            return turns.model.stream(messages, tools, context=context)
+            return request.stream(progress.model)
 
-        async with Attempts(open_next, turns.move_on) as stream:
+        async with FailoverStream(open_next, progress.advance) as stream:
             yield stream
 
     async def get_features(self) -> Features | None:
@@ -129,8 +123,8 @@ class FallbackLLM:
         return cls(*map(restore, recorded["models"]), on=cast("list[type[ModelError]]", on))
 
 
-class _Turns:
-    """Whose turn it is in one call, and what those before said."""
+class _Fallback:
+    """Which model one call has come to, and the errors of those before."""
 
     def __init__(self, outer: FallbackLLM, context: CallContext | None) -> None:
         self._outer = outer
@@ -141,8 +135,8 @@ class _Turns:
     def model(self) -> Model:
         return self._outer.models[len(self._failed)]
 
-    async def move_on(self, error: ModelError) -> None:
-        """Give the turn to the next model, or raise the error where it is the last word."""
+    async def advance(self, error: ModelError) -> None:
+        """Move on to the next model, or raise the error where it is final."""
         last = len(self._failed) + 1 == len(self._outer.models)
         if last or not isinstance(error, self._outer.on):
             for model, earlier in self._failed:

@@ -13,7 +13,7 @@ from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel
-from agentcore.llm.route import RoutedModel, held_to_schemas, look_up_features
+from agentcore.llm.route import RoutedModel, look_up_features, supports_response_schema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -66,7 +66,7 @@ class LLM(LLMSettings):
             ModelError: There is no reply; its class says why.
             SchemaError: The type can't be described to a language model.
         """
-        how = "response_schema" if await held_to_schemas(self) else "tool"
+        how = "response_schema" if await supports_response_schema(self) else "tool"
         return await parse(self, messages, answer, context=context, how=how)
 
     def _retried(self) -> RetryingModel:

@@ -4,47 +4,17 @@
 
 import inspect
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeAlias, cast
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
 from pydantic import Field, JsonValue
 
 from agentcore._value import Value
-from agentcore.llm.estimate import estimate_tokens
 from agentcore.llm.features import Features, common_features
-from agentcore.llm.model import CallContext, DeltaStream, Model, describe_unrecorded, model_features, record_model
+from agentcore.llm.model import DeltaStream, Model, describe_unrecorded, model_features, record_model
 from agentcore.llm.reply import Reply
-from agentcore.messages import DocumentBlock, ImageBlock, Message, ToolResultBlock, ToolSchema
-
-
-class ModelRequest(NamedTuple):
-    """What a selector chooses by: what the model is asked."""
-
-    messages: Sequence[Message]
-    tools: Sequence[ToolSchema] = ()
-    context: CallContext | None = None
-
-    @property
-    def estimated_tokens(self) -> int:
-        """About how many tokens the model would read."""
-        return estimate_tokens(self.messages, self.tools)
-
-    @property
-    def has_images(self) -> bool:
-        """Whether there is a picture in it, sent by a person or shown by a tool."""
-        return self._has(ImageBlock)
-
-    @property
-    def has_documents(self) -> bool:
-        """Whether there is a document in it, sent by a person or shown by a tool."""
-        return self._has(DocumentBlock)
-
-    def _has(self, kind: type[ImageBlock | DocumentBlock]) -> bool:
-        blocks = [block for message in self.messages for block in message.content]
-        results = [block for block in blocks if isinstance(block, ToolResultBlock)]
-        return any(isinstance(block, kind) for block in [*blocks, *(b for r in results for b in r.content)])
-
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
 Selector: TypeAlias = Callable[[ModelRequest], str | Awaitable[str]]
 """Gives the key of the model to ask; may be async."""
@@ -145,8 +115,8 @@ def at_random(*keys: str, seed: str = "") -> Selector:
     return _AtRandom(keys=keys, seed=seed)
 
 
-class RouterLLM:
-    """Models by key, and a function that chooses one for each call.
+class RouterLLM(RequestModel):
+    """Models by key, and a function that chooses one for each call. A key without a model raises `LookupError`.
 
     Providers keep what they read of a conversation for its next call: a selector that goes back and forth within one
     pays for reading it again.
@@ -176,28 +146,12 @@ class RouterLLM:
         """The names of the models, in order. `Reply.model` says which of them answered."""
         return " | ".join(model.name for model in self.models.values())
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once.
-
-        Raises:
-            LookupError: the selector gave a key that there is no model for.
-        """
-        model = await self._chosen(messages, tools, context)
-        return await model.complete(messages, tools, context=context)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        return await request.complete(await self._choose(request))
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece.
-
-        Raises:
-            LookupError: the selector gave a key that there is no model for.
-        """
-        model = await self._chosen(messages, tools, context)
-        async with model.stream(messages, tools, context=context) as deltas:
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
+        async with request.stream(await self._choose(request)) as deltas:
             yield deltas
 
     async def get_features(self) -> Features | None:
@@ -229,10 +183,8 @@ class RouterLLM:
         models = {key: restore(model) for key, model in recorded["models"].items()}
         return cls(models, restore_selector(recorded["select"]))
 
-    async def _chosen(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
-    ) -> Model:
-        key = self.select(ModelRequest(messages, tools, context))
+    async def _choose(self, request: ModelRequest) -> Model:
+        key = self.select(request)
         if inspect.isawaitable(key):
             key = await key
         if key not in self.models:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Self
 
@@ -13,34 +13,46 @@ from agentcore.errors import ModelError
 from agentcore.llm.model import UNFINISHED, DeltaStream
 from agentcore.llm.reply import Delta, Reply, ResetDelta, deltas_of
 
+_CLOSE_SECONDS = 5.0
 
-class ToldStream:
-    """The deltas of a reply that is there already: one for each block that can be watched."""
 
-    def __init__(self, reply: Reply) -> None:
-        self._whole = reply
-        self._deltas = deque(deltas_of(reply.message))
+class BufferedStream:
+    """A stream whose deltas wait in a queue. With a reply it ends after them; subclasses extend it in `_fill`."""
+
+    def __init__(self, reply: Reply | None = None, deltas: Iterable[Delta] = ()) -> None:
+        self._reply = reply
+        """The reply, once no more deltas will be added."""
+        self._deltas = deque(deltas)
+
+    @classmethod
+    def of_reply(cls, reply: Reply) -> Self:
+        """Return the stream of a reply that is complete, with one delta per block that has one."""
+        return cls(reply, deltas_of(reply.message))
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Delta:
-        if not self._deltas:
-            raise StopAsyncIteration
+        while not self._deltas:
+            if self._reply is not None:
+                raise StopAsyncIteration
+            await self._fill()
         return self._deltas.popleft()
+
+    async def _fill(self) -> None:
+        """Add deltas, or set the reply. Called again while there is neither."""
+        raise NotImplementedError
 
     @property
     def reply(self) -> Reply:
-        if self._deltas:
+        """The whole reply, once all deltas were read."""
+        if self._reply is None or self._deltas:
             raise RuntimeError(UNFINISHED)
-        return self._whole
+        return self._reply
 
 
-class WatchedStream:
-    """Passes a stream on, and tells how it ended: who reads it may keep that to himself.
-
-    Of one that is left early nothing is told.
-    """
+class ObservedStream:
+    """A stream that reports how it ended to callbacks. A stream that is left early reports nothing."""
 
     def __init__(
         self, inner: DeltaStream, *, ended: Callable[[Reply], None], failed: Callable[[ModelError], None] | None = None
@@ -56,10 +68,10 @@ class WatchedStream:
         try:
             return await anext(self._inner)
         except StopAsyncIteration:
-            # Once, however often it is asked for more.
-            told, self._ended = self._ended, None
-            if told is not None:
-                told(self._inner.reply)
+            # Once, however often another delta is asked for.
+            ended, self._ended = self._ended, None
+            if ended is not None:
+                ended(self._inner.reply)
             raise
         except ModelError as error:
             if self._failed is not None:
@@ -72,11 +84,8 @@ class WatchedStream:
         return self._inner.reply
 
 
-_CLOSE_SECONDS = 5.0
-
-
-class Attempts:
-    """One stream after the other, as a context and as the stream that it gives.
+class FailoverStream:
+    """A stream that goes on with another one when one fails; both the context and the stream that it yields.
 
     When deltas were shown already, the next one after a failure is a `ResetDelta`.
     """
@@ -86,17 +95,17 @@ class Attempts:
         open_next: Callable[[], Awaitable[AbstractAsyncContextManager[DeltaStream]]],
         failed: Callable[[ModelError], Awaitable[None]],
     ) -> None:
-        """Make it, without asking anybody yet.
+        """Make a stream that opens nothing yet.
 
         Args:
-            open_next: Gives the next stream, when it is its time.
-            failed: Is told what became of one; raises where no other one follows.
+            open_next: Returns the next stream, when it is needed.
+            failed: Called with the error of a stream; raises where no other stream follows.
         """
         self._open_next = open_next
-        self._told = failed
+        self._on_failure = failed
         self._shown = False
-        self._open = AsyncExitStack()
-        """What the present one has to close."""
+        self._exits = AsyncExitStack()
+        """Closes the present stream."""
         self._inner: DeltaStream | None = None
         self._reply: Reply | None = None
 
@@ -118,18 +127,18 @@ class Attempts:
         while True:
             stream = await self._open_next()
             try:
-                self._inner = await self._open.enter_async_context(stream)
+                self._inner = await self._exits.enter_async_context(stream)
                 return self._inner
             except ModelError as error:
                 await self._failed(error)
 
     async def _failed(self, error: ModelError) -> None:
         await self._close()
-        await self._told(error)
+        await self._on_failure(error)
 
     async def _close(self) -> None:
         self._inner = None
-        await self._open.aclose()
+        await self._exits.aclose()
 
     def __aiter__(self) -> Self:
         return self
@@ -145,11 +154,11 @@ class Attempts:
             except ModelError as error:
                 await self._failed(error)
                 if self._shown:
-                    # Told before the next one begins: who watches should not look at void words for a minute.
+                    # Before the next stream begins, so that void text is not displayed for a minute.
                     self._shown = False
                     return ResetDelta(reason=str(error))
             else:
-                # After a stream's own reset nothing is shown that ours would have to void.
+                # After a stream's own reset nothing is shown that another reset would have to void.
                 self._shown = not isinstance(delta, ResetDelta)
                 return delta
 

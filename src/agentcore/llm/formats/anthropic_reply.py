@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.decoding import Answer, broken_off
+from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.anthropic import CONTAINER
@@ -49,7 +49,7 @@ _UNREAD = "unread_json"
 """Where `assemble` keeps arguments that are no JSON object."""
 
 
-def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
     """Read an answer that came at once.
 
     Raises:
@@ -65,7 +65,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     if more:
         message = message.model_copy(update={"content": (*message.content, *more)})
     usage: dict[str, Any] = response.get("usage") or {}
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_usage(usage),
         surcharges=_surcharges(usage, settings.provider),
@@ -269,7 +269,7 @@ def _latest(known: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
     return joined
 
 
-class MessagesReader:
+class MessagesDecoder:
     """Reads one stream."""
 
     def __init__(self, settings: LLMSettings) -> None:
@@ -310,7 +310,7 @@ class MessagesReader:
         elif kind == "input_json_delta" and index in self._calls and (arguments := delta.get("partial_json")):
             yield ToolCallDelta(index=self._calls[index], arguments=clean(arguments))
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Give the whole.
 
         Raises:
@@ -318,5 +318,5 @@ class MessagesReader:
         """
         reply = assemble(self._events)
         if reply is None:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         return read_reply(self._settings, reply)

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.decoding import Answer, TokenLogprob
+from agentcore.llm.decoding import DecodedReply, TokenLogprob
 from agentcore.llm.formats.chat import EXTRA
 from agentcore.llm.formats.text import clean, clean_json, counted, split_thinking
 from agentcore.llm.settings import LLMSettings
@@ -219,7 +219,7 @@ def answered(
     envelope: dict[str, Any],
     *,
     logprobs: list[dict[str, Any]] | None = None,
-) -> Answer:
+) -> DecodedReply:
     """Put an answer together of the message, why it ended, what it used, and what was around it.
 
     Raises:
@@ -236,7 +236,7 @@ def answered(
     message = decode_message(said, settings.provider)
     # OpenRouter says what it charged; others who say "cost" mean other things.
     costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_usage(usages),
         stop_reason=stop_reason(finish_reason, message),

@@ -47,7 +47,7 @@ class _CallNumbers:
         return bool(name and more) and _is_whole("".join(self._arguments[position]))
 
 
-class DeltaReader:
+class ChatDecoder:
     """Shows what a stream says, piece by piece."""
 
     def __init__(self) -> None:

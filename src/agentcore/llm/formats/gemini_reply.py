@@ -12,7 +12,7 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore.errors import ContentPolicy, ModelError, ModelUnavailable
-from agentcore.llm.decoding import Answer, TokenLogprob, broken_off
+from agentcore.llm.decoding import DecodedReply, TokenLogprob, stream_truncated
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
 from agentcore.llm.formats.gemini import PART, SIGNATURE, SIGNED_TEXT
@@ -64,7 +64,7 @@ _FAILED = frozenset(
 """Reasons to stop that are the model's fault: it may well write a better reply when it is asked again."""
 
 
-def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
     """Read an answer that came at once.
 
     Raises:
@@ -95,7 +95,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     message = _with_sources(message, candidate, settings.provider)
     used: dict[str, Any] = response.get("usageMetadata") or {}
     stop = "content_filter" if reason in _BLOCKED else _STOP_REASONS.get(reason, reason.lower())
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_usage(used),
         stop_reason="tool_calls" if stop == "end" and message.tool_calls else stop,
@@ -267,7 +267,7 @@ def _read_logprobs(result: dict[str, Any] | None) -> tuple[TokenLogprob, ...] | 
     )
 
 
-class GeminiReader:
+class GeminiDecoder:
     """Reads one stream."""
 
     def __init__(self, settings: LLMSettings) -> None:
@@ -333,7 +333,7 @@ class GeminiReader:
                 arguments=clean(arguments_text(call.get("args")) or "{}"),
             )
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Return the whole answer.
 
         Raises:
@@ -344,7 +344,7 @@ class GeminiReader:
         if not self._candidate and feedback.get("blockReason"):
             return read_reply(self._settings, self._response)
         if not self._candidate.get("finishReason"):
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         return read_reply(
             self._settings,
             {**self._response, "candidates": [{**self._candidate, "content": {"parts": self._parts}}]},

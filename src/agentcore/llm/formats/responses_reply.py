@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentcore.errors import BadRequest
-from agentcore.llm.decoding import Answer, broken_off
+from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import read_logprobs
@@ -24,7 +24,7 @@ _LAST = frozenset({"response.completed", "response.incomplete"})
 _STOP_REASONS = {"max_output_tokens": "length", "max_tool_calls": "length"}
 
 
-def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+def read_response(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
     """Read an answer that came at once.
 
     Raises:
@@ -49,7 +49,7 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     usage: dict[str, Any] = response.get("usage") or {}
     # OpenRouter says what it charged; others who say "cost" mean other things.
     cost = usage.get("cost") if settings.provider == "openrouter" else None
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_response_usage(usage),
         reported_cost=cost if isinstance(cost, int | float) else None,
@@ -72,7 +72,7 @@ def _logprobs(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-class ResponsesReader:
+class ResponsesDecoder:
     """Reads one stream."""
 
     def __init__(self, settings: LLMSettings) -> None:
@@ -107,10 +107,10 @@ class ResponsesReader:
         elif kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Give the whole."""
         if self._last is None:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         # Some servers leave the items out of the last event because they sent each of them before.
         items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
         if items:

@@ -13,8 +13,8 @@ from contextlib import suppress
 from difflib import get_close_matches
 
 from agentcore.errors import ModelError
-from agentcore.llm.error_bodies import delay_in_body, said_in_body, said_in_json, seconds_to_wait
-from agentcore.llm.failures import Refusal, model_error, no_connection
+from agentcore.llm.error_bodies import delay_in_body, extract_embedded_message, extract_message, seconds_to_wait
+from agentcore.llm.failures import ProviderError, model_error, no_connection
 from agentcore.llm.names import PROVIDERS
 from agentcore.llm.settings import LLMSettings
 
@@ -41,15 +41,17 @@ def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
     if cause := _broken_connection(error):
         # litellm makes a 500 of it, which nobody sent.
         return no_connection(settings, cause)
-    told = Refusal(
-        status=_status(error),
-        said=_words(error, settings),
-        codes=_codes(error),
-        retry_after=_retry_after(error),
-        timed_out="Timeout" in type(error).__name__,
-        lacks_package=isinstance(error, ImportError),
+    return model_error(
+        ProviderError(
+            status=_status(error),
+            message=_message(error, settings),
+            codes=_codes(error),
+            retry_after=_retry_after(error),
+            timed_out="Timeout" in type(error).__name__,
+            lacks_package=isinstance(error, ImportError),
+        ),
+        settings,
     )
-    return model_error(told, settings)
 
 
 def _status(error: BaseException) -> int | None:
@@ -59,10 +61,10 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _words(error: BaseException, settings: LLMSettings) -> str:
-    said = said_in_json(_passed_on(error)) or type(error).__name__
-    if _NO_PROVIDER not in said:
-        return said
+def _message(error: BaseException, settings: LLMSettings) -> str:
+    message = extract_embedded_message(_passed_on(error)) or type(error).__name__
+    if _NO_PROVIDER not in message:
+        return message
     # Its own words are for those who call it.
     near = get_close_matches(settings.provider, PROVIDERS, 1)
     hint = f" Did you mean {near[0]!r}?" if near else " For a server of your own, say where it is: LLM(base_url=...)."
@@ -82,7 +84,7 @@ def _passed_on(error: BaseException) -> str:
 def _codes(error: BaseException) -> str:
     codes = [getattr(link, name, None) for link in _chain(error) for name in ("code", "type")]
     with suppress(ValueError):
-        codes.append(said_in_body(json.loads(_passed_on(error)))[1])
+        codes.append(extract_message(json.loads(_passed_on(error)))[1])
     return " ".join(code for code in codes if isinstance(code, str))
 
 

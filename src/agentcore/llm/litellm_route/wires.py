@@ -9,14 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
-from agentcore.llm.decoding import Answer, Reader, broken_off
+from agentcore.llm.decoding import DecodedReply, StreamDecoder, stream_truncated
 from agentcore.llm.failures import no_reply
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, logprobs_in
-from agentcore.llm.formats.chat_stream import DeltaReader, assemble
+from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
-from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
+from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.keys import find_key
 from agentcore.llm.model import CallContext
 from agentcore.llm.reply import Delta
@@ -42,11 +42,11 @@ class Wire(Protocol):
         """Give litellm's function for it."""
         ...
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         ...
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
         ...
 
@@ -132,7 +132,7 @@ class ChatWire:
 
         return complete
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
@@ -146,9 +146,9 @@ class ChatWire:
             logprobs=logprobs_in(choices[0]),
         )
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return _ChatReader(settings)
+        return _ChatDecoder(settings)
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on; the last one says how it ended, in litellm's words."""
@@ -214,10 +214,10 @@ def _is_last(chunk: dict[str, Any]) -> bool:
     )
 
 
-class _ChatReader:
+class _ChatDecoder:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._deltas = DeltaReader()
+        self._deltas = ChatDecoder()
         self._choices: list[dict[str, Any]] = []
         self._last: dict[str, Any] = {}
         self._end: dict[str, Any] = {}
@@ -233,11 +233,11 @@ class _ChatReader:
                 self._choices.append(choice)
                 yield from self._deltas.read(choice)
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Give the whole."""
         reason = self._end.get("finish_reason")
         if not reason or not self._choices:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         logprobs = [said for choice in self._choices for said in logprobs_in(choice)]
         return answered(
             self._settings, assemble(self._choices), reason, self._end["usages"], self._last, logprobs=logprobs
@@ -277,13 +277,13 @@ class ResponsesWire:
         """Give litellm's function."""
         return litellm.aresponses
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return _unpacked(read_response(settings, response))
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return _Reader(settings)
+        return _ResponsesDecoder(settings)
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on."""
@@ -303,13 +303,13 @@ class ResponsesWire:
                     await response.aclose()
 
 
-class _Reader(ResponsesReader):
-    def answer(self) -> Answer:
+class _ResponsesDecoder(ResponsesDecoder):
+    def answer(self) -> DecodedReply:
         """Give the whole."""
         return _unpacked(super().answer())
 
 
-def _unpacked(answer: Answer) -> Answer:
+def _unpacked(answer: DecodedReply) -> DecodedReply:
     """Put the provider's id back, which litellm packs into one of its own."""
     return replace(answer, provider_id=_own_id(answer.provider_id))
 

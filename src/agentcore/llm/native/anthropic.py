@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any
 
 from agentcore.llm.caches import IdentityCache
-from agentcore.llm.decoding import Answer, Reader
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, last_container, turns
-from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
+from agentcore.llm.formats.anthropic_reply import MessagesDecoder, read_reply
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
@@ -94,13 +94,13 @@ class AnthropicWire:
         ready["messages"] = [*written, b"]}]" if sides else b"]"]
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return read_reply(settings, response)
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return MessagesReader(settings)
+        return MessagesDecoder(settings)
 
 
 def _go_on_in_container(more: dict[str, Any], container: str | None) -> None:

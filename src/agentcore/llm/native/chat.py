@@ -10,12 +10,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import Answer, Reader, broken_off
+from agentcore.llm.decoding import DecodedReply, StreamDecoder, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, logprobs_in
-from agentcore.llm.formats.chat_stream import DeltaReader, assemble
+from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
 from agentcore.llm.reply import Delta
@@ -104,7 +104,7 @@ class ChatWire:
             case _:
                 return {"reasoning_effort": effort}
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
@@ -121,9 +121,9 @@ class ChatWire:
             logprobs=logprobs_in(choices[0]),
         )
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return _ChatReader(settings)
+        return _ChatDecoder(settings)
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iterator[bytes | bytearray]:
@@ -173,10 +173,10 @@ _ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usag
 """What is said around the message, in any piece of a stream."""
 
 
-class _ChatReader:
+class _ChatDecoder:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._deltas = DeltaReader()
+        self._deltas = ChatDecoder()
         self._choices: list[dict[str, Any]] = []
         self._usages: list[dict[str, Any]] = []
         self._envelope: dict[str, Any] = {}
@@ -212,12 +212,12 @@ class _ChatReader:
             self._logprobs += logprobs_in(choice)
             yield from self._deltas.read(piece)
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Give the whole."""
         # The last word is a reason to stop; a few servers leave it out and say only that they are done.
         reason = self._reason or ("stop" if self._done and self._choices else None)
         if reason is None:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         return answered(
             self._settings, assemble(self._choices), reason, self._usages, self._envelope, logprobs=self._logprobs
         )

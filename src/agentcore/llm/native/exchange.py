@@ -15,7 +15,7 @@ import httpx
 from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
 from agentcore.llm.caches import PrefixCache
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
-from agentcore.llm.decoding import Answer
+from agentcore.llm.decoding import DecodedReply
 from agentcore.llm.failures import which_key
 from agentcore.llm.formats.text import as_reported, clean
 from agentcore.llm.keys import find_key, hide
@@ -31,11 +31,12 @@ from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.wrapper import ModelRequest
+from agentcore.messages import Message
 
 _NO_CONTEXT = CallContext()
 
-MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+DECODE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 """What reading raises where an event has not the shape that the interface says."""
 
 _COMPATIBLE = ("/openai", "/chat/completions")
@@ -48,23 +49,21 @@ _LONGEST_REFUSAL = 1024 * 1024
 
 async def prepare(
     settings: LLMSettings,
-    messages: Sequence[Message],
-    tools: Sequence[ToolSchema],
-    context: CallContext | None,
+    request: ModelRequest,
     *,
     streamed: bool,
 ) -> Exchange:
-    """Make a request.
+    """Build the HTTP request of a call.
 
     Raises:
         ModelError: It is known beforehand that there will be no reply.
     """
     sent = anyio.current_time()
     info = await model_info(settings)
-    messages = without_unseen(messages, info.features)
+    messages = without_unseen(request.messages, info.features)
     _check(messages, settings, info.features)
     wire, base_url, key = _reach(settings, info, streamed=streamed)
-    call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)
+    call = Call(settings, messages, request.tools, request.context or _NO_CONTEXT, info.features, streamed)
     # What the user gives goes before what we would send, in whatever case it is written.
     headers = wire.headers(key) | {name.lower(): value for name, value in settings.revealed_headers.items()}
     where, _, query = base_url.partition("?")
@@ -133,7 +132,7 @@ class Exchange:
 
     async def send(self) -> Answered:
         """Send it and give the answer, once its head is there and says that there is one."""
-        with self.told():
+        with self.translate_errors():
             answered = await (await clients()).post(self.url, self.headers, self.body)
             if answered.response.status_code < 300:
                 return answered
@@ -142,11 +141,11 @@ class Exchange:
             finally:
                 await answered.aclose()
 
-    async def ask(self) -> Answer:
+    async def ask(self) -> DecodedReply:
         """Send it and read an answer that comes at once."""
         answered = await self.send()
         try:
-            with self.told():
+            with self.translate_errors():
                 body = bytearray()
                 async with aclosing(read_through(answered.response)) as chunks:
                     async for chunk in chunks:
@@ -158,8 +157,8 @@ class Exchange:
             await answered.aclose()
 
     @contextmanager
-    def told(self) -> Generator[None]:
-        """Tell of connections that break in our words."""
+    def translate_errors(self) -> Generator[None]:
+        """Raise what goes wrong with a connection as errors of this library."""
         try:
             yield
         except httpx.UnsupportedProtocol as error:
@@ -172,7 +171,7 @@ class Exchange:
                 f"{self.settings.model}: {url!r} is no address: {str(error).rstrip('.')}.", model=self.settings.model
             ) from None
 
-    def answer(self, response: httpx.Response, body: bytes) -> Answer:
+    def answer(self, response: httpx.Response, body: bytes) -> DecodedReply:
         """Read a whole answer."""
         try:
             value: Any = json.loads(body)
@@ -182,10 +181,10 @@ class Exchange:
             raise self.unreadable(response, body)
         try:
             return self.wire.answer(self.settings, cast("dict[str, Any]", value))
-        except MISSHAPEN as error:
+        except DECODE_ERRORS as error:
             raise self.unreadable(response, body) from error
 
-    def reply(self, answer: Answer, *, began: float | None = None) -> Reply:
+    def reply(self, answer: DecodedReply, *, began: float | None = None) -> Reply:
         """Put a price on an answer; `began` is when its first piece came."""
         provider = f"{self.settings.provider}/"
         # A reply is not worth less because what is around it has not the type that the interface says.

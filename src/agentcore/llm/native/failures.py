@@ -9,8 +9,8 @@ import ssl
 import httpx
 
 from agentcore.errors import BadRequest, ModelError
-from agentcore.llm.error_bodies import delay_in_body, said_in_body, seconds_to_wait
-from agentcore.llm.failures import Refusal, model_error, no_connection
+from agentcore.llm.error_bodies import delay_in_body, extract_message, seconds_to_wait
+from agentcore.llm.failures import ProviderError, model_error, no_connection
 from agentcore.llm.keys import hide
 from agentcore.llm.settings import LLMSettings
 
@@ -32,12 +32,12 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
             status=status,
         )
     text = body.decode("utf-8", "replace").strip()
-    said, codes, delay = _read(text)
+    message, codes, delay = _read(text)
     seconds = seconds_to_wait(headers)
     return model_error(
-        Refusal(
+        ProviderError(
             status=status,
-            said=said or f"HTTP {status}",
+            message=message or f"HTTP {status}",
             codes=codes,
             retry_after=delay if seconds is None else seconds,
             request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
@@ -68,4 +68,4 @@ def _read(text: str) -> tuple[str, str, float | None]:
         if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
             return f"a page instead of an answer: {' '.join(_TAGS.sub(' ', text[:20_000]).split())[:300]}", "", None
         return text, "", None
-    return *said_in_body(body), delay_in_body(body)
+    return *extract_message(body), delay_in_body(body)

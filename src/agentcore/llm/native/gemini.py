@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from agentcore.errors import BadRequest
 from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import Answer, Reader
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.gemini import encode_contents, encode_declaration, run_start, system_parts, version_of
-from agentcore.llm.formats.gemini_reply import GeminiReader, read_reply
+from agentcore.llm.formats.gemini_reply import GeminiDecoder, read_reply
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
@@ -75,13 +75,13 @@ class GeminiWire:
             options["systemInstruction"] = {"parts": parts}
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return read_reply(settings, response)
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return GeminiReader(settings)
+        return GeminiDecoder(settings)
 
 
 def _options(call: Call) -> dict[str, Any]:

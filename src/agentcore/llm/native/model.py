@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import anyio
 import httpx
 
 from agentcore.errors import ModelUnavailable
 from agentcore.llm.catalog import model_info
-from agentcore.llm.decoding import Answer, Reader
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.features import Features
-from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
+from agentcore.llm.model import DeltaStream
 from agentcore.llm.native.clients import Answered, read_through
-from agentcore.llm.native.exchange import LONGEST_ANSWER, MISSHAPEN, Exchange, prepare
+from agentcore.llm.native.exchange import DECODE_ERRORS, LONGEST_ANSWER, Exchange, prepare
 from agentcore.llm.native.sse import EventParser
 from agentcore.llm.native.wire import DONE
-from agentcore.llm.reply import Delta, Reply, deltas_of
+from agentcore.llm.reply import Reply, deltas_of
 from agentcore.llm.settings import LLMSettings
-from agentcore.llm.streams import ToldStream
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.streams import BufferedStream
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
 _LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
 _SIGNS_OF_LIFE = frozenset({"keepalive", "ping"})
@@ -44,17 +43,17 @@ def _no_comment(body: bytearray) -> bytes:
     return b"\n".join(line for line in bytes(body).splitlines() if line and not line.startswith(b":"))
 
 
-class NativeStream:
+class NativeStream(BufferedStream):
     """Deltas as their events arrive."""
 
     def __init__(self, exchange: Exchange) -> None:
+        super().__init__()
         self._exchange = exchange
         self._settings = exchange.settings
-        self._reader: Reader = exchange.wire.reader(exchange.settings)
+        self._reader: StreamDecoder = exchange.wire.decoder(exchange.settings)
         self._answered: Answered | None = None
         self._chunks: AsyncGenerator[bytes] | None = None
         self._events = EventParser()
-        self._deltas: deque[Delta] = deque()
         self._begins_by = 0.0
         self._silent = 0.0
         """Seconds that were waited since the last event that says something: keep-alives do not count."""
@@ -68,7 +67,6 @@ class NativeStream:
         """Of the body, as long as there is no event: what is shown where none comes."""
         self._whole: bytearray | None = None
         """The body, where the server sends it at once though it was asked for a stream."""
-        self._reply: Reply | None = None
 
     async def open(self) -> None:
         """Send the request."""
@@ -89,17 +87,7 @@ class NativeStream:
         if self._answered is not None:
             await self._answered.aclose()
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        while not self._deltas:
-            if self._reply is not None:
-                raise StopAsyncIteration
-            await self._take_in()
-        return self._deltas.popleft()
-
-    async def _take_in(self) -> None:
+    async def _fill(self) -> None:
         chunk = await self._next_chunk()
         if chunk is not None and not self._looked and (beginning := chunk.lstrip(_BLANKS)):
             self._looked = True
@@ -125,16 +113,16 @@ class NativeStream:
             if chunk is not None:
                 await self._end()
 
-    def _answer(self) -> Answer:
+    def _answer(self) -> DecodedReply:
         try:
             return self._reader.answer()
-        except MISSHAPEN as error:
+        except DECODE_ERRORS as error:
             raise self._unreadable(b"") from error
 
     async def _next_chunk(self) -> bytes | None:
         assert self._chunks is not None
         begun, settings = self._begun, self._settings
-        with self._exchange.told(), anyio.CancelScope() as limit:
+        with self._exchange.translate_errors(), anyio.CancelScope() as limit:
             # What the reader of the deltas does in between is no silence of the provider.
             waits = anyio.current_time()
             limit.deadline = waits + settings.stream_idle_timeout - self._silent if begun else self._begins_by
@@ -178,7 +166,7 @@ class NativeStream:
             kind = cast("dict[str, Any]", event).get("type")
             self._last = self._last or kind in _LAST_EVENTS
             return kind not in _SIGNS_OF_LIFE
-        except MISSHAPEN as error:
+        except DECODE_ERRORS as error:
             raise self._unreadable(data) from error
 
     def _unreadable(self, data: bytes) -> ModelUnavailable:
@@ -192,15 +180,9 @@ class NativeStream:
             async for _ in self._chunks:
                 pass
 
-    @property
-    def reply(self) -> Reply:
-        if self._reply is None or self._deltas:
-            raise RuntimeError(UNFINISHED)
-        return self._reply
-
 
 @dataclass(frozen=True, slots=True)
-class NativeModel:
+class NativeModel(RequestModel):
     """A model at a provider, asked once per call, without retries."""
 
     settings: LLMSettings
@@ -210,24 +192,18 @@ class NativeModel:
         """The provider and the model."""
         return self.settings.model
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
-        exchange = await prepare(self.settings, messages, tools, context, streamed=False)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        exchange = await prepare(self.settings, request, streamed=False)
         with anyio.move_on_after(self.settings.timeout):
             return exchange.reply(await exchange.ask())
         raise exchange.too_late("no reply", self.settings.timeout, "timeout")
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         if not self.settings.streaming:
-            yield ToldStream(await self.complete(messages, tools, context=context))
+            yield BufferedStream.of_reply(await self._complete(request))
             return
-        exchange = await prepare(self.settings, messages, tools, context, streamed=True)
+        exchange = await prepare(self.settings, request, streamed=True)
         stream = NativeStream(exchange)
         try:
             await stream.open()

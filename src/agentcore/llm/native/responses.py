@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import Answer, Reader
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
-from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
+from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
@@ -49,13 +49,13 @@ class ResponsesWire:
             ready["tools"] = array(tools)
         return body_of(_options(call, instructions) | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return read_response(settings, response)
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return ResponsesReader(settings)
+        return ResponsesDecoder(settings)
 
 
 def _options(call: Call, instructions: str | None) -> dict[str, Any]:

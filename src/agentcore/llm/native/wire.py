@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentcore.llm.catalog import Features
-from agentcore.llm.decoding import Answer, Reader
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
@@ -49,7 +49,7 @@ class Wire(Protocol):
         """Write the request. What was written before is not written again: the same messages give the same bytes."""
         ...
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once.
 
         Raises:
@@ -57,8 +57,8 @@ class Wire(Protocol):
         """
         ...
 
-    def reader(self, settings: LLMSettings) -> Reader:
-        """Read an answer that comes as a stream of events; `Reader.read` gets the JSON of each one's data."""
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
+        """Read an answer that comes as a stream of events; `StreamDecoder.read` gets the JSON of each one's data."""
         ...
 
 

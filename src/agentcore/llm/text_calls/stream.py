@@ -69,7 +69,7 @@ _HALF_A_TAG: Final = 4
 """So many characters of a tag at the end of a reply are one that was cut off; fewer may be anything."""
 
 
-class WordsReader:
+class TextDecoder:
     """Reads one reply. It shows what is certain, and keeps back what may be half a tag or a call."""
 
     def __init__(self, tools: Mapping[str, ToolSchema]) -> None:
