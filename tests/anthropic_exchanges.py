@@ -43,7 +43,7 @@ def own(data: Json) -> ProviderBlock:
 
 
 def exchange(name: str, answer: Json, *blocks: Block, **more: Any) -> Exchange:
-    return Exchange(name, "anthropic/m", answer, blocks, **({"settings": {"prompt_caching": False}} | more))
+    return Exchange(name, "anthropic/m", answer, blocks, settings={"prompt_caching": False}, **more)
 
 
 def stopped(reason: str | None, ours: str) -> Exchange:

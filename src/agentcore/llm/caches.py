@@ -25,7 +25,7 @@ class IdentityCache(Generic[T, R]):
         self._found: dict[int, tuple[ref[T], R]] = {}
 
     def __call__(self, value: T) -> R:
-        """Give what the value makes."""
+        """Return the result for a value, computed once."""
         key = id(value)
         found = self._found.get(key)
         if found is not None and found[0]() is value:
@@ -54,7 +54,7 @@ class PrefixCache(Generic[T]):
         self._found: dict[tuple[int, ...], _Prefix[T]] = {}
 
     def __call__(self, values: Sequence[T]) -> bytearray:
-        """Give what the values are written as; only those that were not there the last time are written."""
+        """Return the encoded values; only those that are new since the last time are encoded."""
         if not values:
             return bytearray()
         # Two: many conversations may begin with the same words of the system.
@@ -85,7 +85,7 @@ class _Prefix(Generic[T]):
         self.data = bytearray()
 
     def begins(self, values: Sequence[T]) -> bool:
-        """Whether what is written is how these begin."""
+        """Return whether these values begin with those that are encoded."""
         written = self.written
         return len(written) <= len(values) and all(map(is_, map(call, written), values))
 
@@ -97,7 +97,7 @@ class IdentityTupleCache:
         self._found: dict[int, tuple[tuple[ref[Any], ...], Message]] = {}
 
     def __call__(self, made_of: tuple[object, ...], make: Callable[[], Message]) -> Message:
-        """Give what was made of these objects, or make it."""
+        """Return the message for these objects, or make it."""
         key = id(made_of[0])
         found = self._found.get(key)
         if found is not None and _are(found[0], made_of):

@@ -13,7 +13,7 @@ from agentcore.llm.text_calls import TextToolCalls
 
 
 def choose_route(settings: LLMSettings) -> Model:
-    """Give the model that makes one attempt of a call.
+    """Return the model that makes one attempt of a call.
 
     Raises:
         BadRequest: The native route is asked for, and the provider speaks nothing that it speaks.
@@ -35,7 +35,7 @@ def _route(settings: LLMSettings) -> Model:
 
 
 async def supports_response_schema(settings: LLMSettings) -> bool:
-    """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
+    """Return whether the provider is known to enforce a JSON Schema for this model, on the route that is taken."""
     if not goes_native(settings) or settings.provider not in HOSTS or HOSTS[settings.provider].wire == "anthropic":
         return False
     return settings.native_tool_calling and (await model_info(settings)).features.response_schema is True

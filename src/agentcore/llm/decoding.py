@@ -1,4 +1,4 @@
-"""What both routes make of a reply before it has a price, and how they read one that comes in pieces."""
+"""Replies of both routes before they have a price, and the decoders of streams."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DecodedReply:
     reported_cost: float | None = None
     surcharges: Surcharges = field(default_factory=Surcharges)
     reported_usage: dict[str, Any] | None = None
-    """What the provider counted, in its own words."""
+    """The provider's own counts."""
     service_tier: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
 
@@ -38,7 +38,7 @@ class StreamDecoder(Protocol):
         ...
 
     def answer(self) -> DecodedReply:
-        """Give the whole.
+        """Return the whole reply.
 
         Raises:
             ModelConnectionError: The stream ended too early for there to be one.
@@ -47,7 +47,7 @@ class StreamDecoder(Protocol):
 
 
 def stream_truncated(model: str) -> ModelConnectionError:
-    """Say that a stream ended without its last word."""
+    """Return the error for a stream that ended without its last event."""
     return ModelConnectionError(
         f"{model}: the reply broke off: the stream ended before the model said that it was done.", model=model
     )

@@ -35,7 +35,7 @@ _MESSAGE_TOKENS: Final = 4
 
 
 def estimate_tokens(messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> int:
-    """Say about how many tokens a model will read: four characters are one, a picture is 1,500, a page of a PDF 2,000.
+    """Estimate how many tokens a model will read: four characters are one, a picture is 1,500, a page of a PDF 2,000.
 
     Good to a third or so for English and for code; other scripts take more. The pages of a PDF are guessed by its size.
     What was really read is in `Reply.usage`.
@@ -51,7 +51,7 @@ def estimate_tokens(messages: Sequence[Message], tools: Sequence[ToolSchema] = (
 
 
 def _size(block: Block) -> tuple[int, int]:
-    """Give a block's characters, and the tokens of its pictures and documents."""
+    """Return a block's characters, and the tokens of its pictures and documents."""
     match block:
         case TextBlock() | ThinkingBlock() | RefusalBlock():
             return len(block.text), 0

@@ -1,6 +1,6 @@
-"""What goes wrong at a provider, as our errors: told apart by status and words, and said with what to do.
+"""Errors of providers as errors of this library: classified by status and text, with advice in the message.
 
-Both routes bring what they were told in the form of `ProviderError`. Providers use the same status for different things, and
+Both routes pass the provider's answer as a `ProviderError`. Providers use the same status for different things, and
 different ones for the same, so the words count more.
 """
 
@@ -47,7 +47,7 @@ _NO_CREDIT = re.compile(
     re.IGNORECASE,
 )
 _MAYBE_NO_CREDIT = re.compile(r"exceeded your current quota|billing", re.IGNORECASE)
-"""What Google says of limits per minute as well; then it names a time, or its own word for a limit."""
+"""Also in Google's errors about limits per minute, which name a delay or the code of a limit as well."""
 _A_LIMIT = re.compile(r"RESOURCE_EXHAUSTED")
 _OF_THE_DAY = re.compile(r"PerDay")
 _NO_KEY = re.compile(
@@ -79,7 +79,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class ProviderError:
-    """What a provider said instead of a reply."""
+    """An error as a provider reports it."""
 
     status: int | None
     """The status of HTTP, where there was an answer."""
@@ -90,12 +90,12 @@ class ProviderError:
     retry_after: float | None = None
     request_id: str | None = None
     timed_out: bool = False
-    """Whether somebody's patience ended."""
+    """True if a time limit ended it."""
     lacks_package: bool = False
-    """Whether a package is missing here that this provider needs."""
+    """True if a package is missing that this provider needs."""
 
     def matches(self, pattern: re.Pattern[str]) -> bool:
-        """Whether it is this that the provider means."""
+        """Return whether the message or the codes match."""
         return bool(pattern.search(self.message) or pattern.search(self.codes))
 
 
@@ -183,7 +183,7 @@ _RULES: tuple[tuple[Callable[[ProviderError], bool], type[ModelError], str], ...
 
 
 def model_error(error: ProviderError, settings: LLMSettings) -> ModelError:
-    """Say what a refusal means. Whatever was told goes through here, so that no key that it repeats does."""
+    """Return the error that a provider's answer means. All answers pass here, so that keys in them are hidden."""
     message = cut(hide(error.message, settings))
     request_id = None if error.request_id is None else hide(error.request_id, settings)
     kind, template = next((kind, template) for holds, kind, template in _RULES if holds(error))
@@ -202,7 +202,7 @@ def model_error(error: ProviderError, settings: LLMSettings) -> ModelError:
 
 
 def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
-    """Say what an error in the middle of a stream, or in a body that came with status 200, means."""
+    """Return the error for one that came inside a stream, or in a body with status 200."""
     message, codes = extract_message(error)
     if isinstance(error, list) and error:
         error = error[0]
@@ -224,7 +224,7 @@ def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
 
 
 def no_reply(settings: LLMSettings, body: dict[str, Any]) -> ModelError:
-    """Say what a body means that came with status 200 and is no reply: an error in some shape, or something else."""
+    """Return the error for a body with status 200 that is not a reply: an error in some shape, or something else."""
     if error := find_error(body):
         return refused_in_stream(settings, error)
     if not body:
@@ -238,7 +238,7 @@ def no_reply(settings: LLMSettings, body: dict[str, Any]) -> ModelError:
 
 
 def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None) -> ModelConnectionError:
-    """Say that no answer came at all, or that the connection broke."""
+    """Return the error for a connection that failed or broke."""
     failure = ModelConnectionError(
         f"{settings.model}: {_no_connection(settings, hide(cause, settings), host)}", model=settings.model
     )
@@ -266,7 +266,7 @@ def _no_connection(settings: LLMSettings, cause: str, host: str | None) -> str:
 
 
 def which_key(settings: LLMSettings, message: str = "") -> str:
-    """Say which key was not accepted and why, or where one is looked for, and what to do."""
+    """Describe which key was not accepted, or where a key is looked for, and what to do."""
     variables = key_variables(settings)
     reason = f" ({message})" if message else ""
     if settings.api_key is not None:

@@ -15,12 +15,12 @@ _SHORTEST = 6
 
 
 def key_variables(settings: LLMSettings) -> tuple[str, ...]:
-    """Give the environment variables that may hold the key."""
+    """Return the environment variables that may hold the key."""
     return KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",))
 
 
 def find_key(settings: LLMSettings) -> str | None:
-    """Give the key that the settings or the environment have.
+    """Return the key that the settings or the environment have.
 
     Raises:
         AuthenticationError: It can't be one.

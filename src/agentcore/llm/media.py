@@ -35,7 +35,7 @@ class _Limits:
 
 _USUAL = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 _ANYWHERE = _USUAL | {"application/pdf", "image/bmp", "image/heic", "image/heif", "image/tiff"}
-"""What at least one provider takes."""
+"""Media types that at least one provider accepts."""
 _OPENAI = _Limits(picture=int(20 * _MIB * _BASE64), all=int(50 * _MIB * _BASE64), kinds=_USUAL)
 _LIMITS = {
     # It measures the text itself, and the whole request.
@@ -169,14 +169,14 @@ _NOTHING = "has neither `data` nor `url`. Give one of them."
 
 
 def _speaks_chat(settings: LLMSettings, features: Features) -> bool:
-    """Say whether OpenAI is certainly asked by its older interface."""
+    """Return whether OpenAI is certainly asked by its older interface."""
     if settings.api_mode == "auto":
         return features.mode != "responses" and not features.reasoning
     return settings.api_mode == "chat"
 
 
 def _media(messages: Sequence[Message]) -> Iterator[tuple[int, ImageBlock | DocumentBlock]]:
-    """Give the pictures and documents, each with the number of its message, from 1."""
+    """Return the pictures and documents, each with the number of its message, from 1."""
     for number, message in enumerate(messages, 1):
         if message.role == "user":
             for block in message.content:

@@ -109,7 +109,7 @@ def _example(name: str) -> str:
 
 
 def full_name(name: str, *, compatible: bool) -> str:
-    """Give `provider/model` for a name as a person writes it.
+    """Return `provider/model` for a name as a person writes it.
 
     Args:
         name: The name.
@@ -136,5 +136,5 @@ def full_name(name: str, *, compatible: bool) -> str:
 
 
 def provider_of(name: str) -> str:
-    """Give the provider of a full name."""
+    """Return the provider of a full name."""
     return name.partition("/")[0]

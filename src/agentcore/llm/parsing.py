@@ -110,7 +110,7 @@ def _description(answer: type[BaseModel]) -> str:
 
 
 def _with_words(messages: list[Message], words: str) -> list[Message]:
-    """Say it at the end of what the person said last; two messages of one role in a row are refused by some."""
+    """Append the text to the last user message; some providers refuse two messages of one role in a row."""
     if not messages or messages[-1].role != "user":
         return [*messages, Message.user(words)]
     last = messages[-1]
@@ -118,7 +118,7 @@ def _with_words(messages: list[Message], words: str) -> list[Message]:
 
 
 def _read(reply: Reply, answer: type[ValueT]) -> ValueT | str:
-    """Give the value, or what is wrong with it."""
+    """Return the value, or a description of what is wrong with it."""
     calls = reply.message.tool_calls
     call = next((call for call in calls if call.name == _TOOL), calls[0] if calls else None)
     if call is not None and not isinstance(call.arguments, str):
@@ -160,7 +160,7 @@ def _told(reply: Reply, problems: str) -> list[Message]:
 
 
 def _written(reply: Reply) -> str:
-    """Give what the model wrote, for a person to read."""
+    """Return the text of the model, for a person to read."""
     pieces = [
         block.text if isinstance(block, TextBlock) else _arguments(block)
         for block in reply.message.content

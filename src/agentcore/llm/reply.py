@@ -61,7 +61,7 @@ class ResetDelta(Value):
 
     type: Annotated[Literal["reset"], VERBATIM] = "reset"
     reason: str
-    """What went wrong, for a person to read."""
+    """The failure, for a person to read."""
 
 
 Delta = Annotated[TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | ResetDelta, Field(discriminator="type")]
@@ -69,7 +69,7 @@ Delta = Annotated[TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | Re
 
 
 def deltas_of(message: Message) -> Iterator[Delta]:
-    """Say a message that is there already in deltas, one for each of its blocks that can be watched."""
+    """Yield the deltas of a complete message, one for each block that can be shown."""
     calls = 0
     for block in message.content:
         if isinstance(block, TextBlock):
@@ -117,7 +117,7 @@ class Reply(Value):
     time_to_first_token: float | None = None
     """Seconds from the request to the first delta; None where the reply came at once, or the model does not say."""
     reported_usage: Annotated[dict[str, JsonValue], VERBATIM] = {}
-    """What the provider counted, in its own words: searches and other tools of its own among it."""
+    """The provider's own counts, with those of searches and other tools of its own."""
     service_tier: Verbatim | None = None
     """The service tier that the provider used, where it says so."""
     logprobs: tuple[TokenLogprob, ...] | None = None

@@ -48,7 +48,7 @@ class RetryPolicy(Value):
     """Seconds before each of these."""
 
     def delay(self, attempt: int, error: ModelError, draw: float, *, first: bool = False) -> float | None:
-        """Say how many seconds to wait before another attempt, or None to give up.
+        """Return the seconds to wait before another attempt, or None to give up.
 
         Args:
             attempt: The number of the attempt that failed.

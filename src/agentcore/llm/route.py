@@ -56,7 +56,7 @@ class RoutedModel(RequestModel):
 
 
 async def supports_response_schema(settings: LLMSettings) -> bool:
-    """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
+    """Return whether the provider is known to enforce a JSON Schema for this model, on the route that is taken."""
     await _load()
     assert _supports is not None
     return await _supports(settings)

@@ -17,7 +17,7 @@ from agentcore.llm.reply import Reply
 from agentcore.llm.wrapper import ModelRequest, RequestModel
 
 Selector: TypeAlias = Callable[[ModelRequest], str | Awaitable[str]]
-"""Gives the key of the model to ask; may be async."""
+"""Returns the key of the model to ask; may be async."""
 
 
 class KnownSelector(Value):

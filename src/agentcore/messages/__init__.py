@@ -1,4 +1,4 @@
-"""What a model reads and writes: messages, their blocks, and the schemas of tools."""
+"""Messages, their blocks, and the schemas of tools."""
 
 from agentcore.messages.blocks import AudioBlock as AudioBlock
 from agentcore.messages.blocks import Block as Block

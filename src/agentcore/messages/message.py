@@ -151,7 +151,7 @@ def _digest(fields: dict[str, Any]) -> str:
 
 
 class ToolSchema(Recorded):
-    """What a model is told of a tool."""
+    """The description of a tool for a model."""
 
     name: Verbatim
     description: str

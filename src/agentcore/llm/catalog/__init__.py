@@ -1,4 +1,4 @@
-"""What is known of each model: what it can do and what it costs."""
+"""Features and prices of models."""
 
 from agentcore.llm.catalog.cost import Surcharges as Surcharges
 from agentcore.llm.catalog.cost import priced as priced

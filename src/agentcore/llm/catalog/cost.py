@@ -1,4 +1,4 @@
-"""What a call cost: by the user's prices, by the provider's own word, or by the table. Unknown stays unknown."""
+"""The cost of a call: by the user's prices, by what the provider reports, or by the table. Unknown stays unknown."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SEARCH = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surcharges:
-    """What a reply costs besides its tokens at their usual price."""
+    """Costs of a reply besides its tokens at their usual price."""
 
     hour_cache_tokens: int = 0
     """Of the tokens that are written to the cache, those that are kept for an hour."""
     searches: int = 0
     """Searches of the provider that are paid one by one."""
     other_models: Sequence[tuple[str, Usage]] = ()
-    """What other models used that the provider asked for this reply, by name."""
+    """Usage of other models that the provider called for this reply, by name."""
 
 
 _NONE = Surcharges()

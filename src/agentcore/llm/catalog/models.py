@@ -36,7 +36,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What the tokens of a request cost, by how many it has read."""
+    """Prices of the tokens of a request, by how many it has read."""
 
     base: Rates
     above: tuple[tuple[int, Rates], ...] = ()
@@ -49,7 +49,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of one model."""
+    """Features and prices of one model."""
 
     features: Features
     prices: Prices | None
@@ -77,18 +77,18 @@ class Table:
     """By litellm's name of the model."""
 
     def provider(self, name: str) -> str | None:
-        """Say who sells what has that name, in litellm's words; None where nobody does."""
+        """Return the provider of the model with that name, as litellm names it; None if the table has none."""
         row = self.rows.get(name)
         return None if row is None else row["by"]
 
     def info(self, name: str) -> ModelInfo:
-        """Give what is known of a model of the table."""
+        """Return the features and prices of a model in the table."""
         row = self.rows[name]
         return ModelInfo(_features(row), _prices(row))
 
 
 async def table() -> Table:
-    """Give the table; from the second time on without waiting."""
+    """Return the table; it is read once, in a thread."""
     if _read is not None:
         return _read
     # One thread reads; a thousand conversations that start at once wait for it here and not in threads.
@@ -170,14 +170,14 @@ _FAMILIES = {
 
 _FINE_TUNED = re.compile(r"^(ft:[^:]+):.*$")
 _ROUTES = ("converse/", "invoke/", "responses/")
-"""What litellm's names may say between the provider and the model: an interface."""
+"""Interfaces that a name of litellm may have between the provider and the model."""
 
 _UNKNOWN = ModelInfo(Features.model_construct(), None)
 _found: dict[str, ModelInfo] = {}
 
 
 async def model_info(settings: LLMSettings) -> ModelInfo:
-    """Give what is known of a model; what `settings.features` says goes before it.
+    """Return the features and prices of a model; `settings.features` overrides the table.
 
     The first call of a process reads the table, in a thread; after that nothing is waited for.
     """
@@ -206,7 +206,7 @@ def _look_up(known: Table, model: str) -> ModelInfo:
 
 
 def _names(known: Table, model: str) -> Iterator[str]:
-    """Give the names under which a model is in the table, the most exact one first."""
+    """Return the names under which a model is in the table, the most exact one first."""
     provider, _, bare = model.partition("/")
     family = _family(provider)
     spelled = [bare, *(bare.removeprefix(route) for route in _ROUTES if bare.startswith(route))]
@@ -226,7 +226,7 @@ def _family(provider: str) -> str:
 
 
 def _sold_by_another(settings: LLMSettings) -> bool:
-    """Whether a server that only speaks as OpenAI's does may use one of its names for anything, at any price."""
+    """Return whether this is a compatible server, which may use a name of OpenAI's for any model at any price."""
     if settings.base_url is None or settings.provider != "openai":
         return False
     host = urlsplit(settings.base_url).hostname or ""

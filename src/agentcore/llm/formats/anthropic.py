@@ -51,7 +51,7 @@ class Written(Generic[T]):
 
     role: Literal["system", "user", "assistant"]
     blocks: tuple[T, ...]
-    """What the message says, but for answers to calls."""
+    """The content of the message, except for results of calls."""
     results: tuple[tuple[str, T], ...] = ()
     """The answers to calls, each with the id of its call."""
     calls: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Written(Generic[T]):
 
 @dataclass(slots=True)
 class Turn(Generic[T]):
-    """What one side says before the other does."""
+    """The content of one role, up to the next turn."""
 
     role: Literal["user", "assistant"]
     blocks: list[T]

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages interface answers, read: whole, or put together from the events of a stream.
+"""Answers of Anthropic's Messages interface, whole or as the events of a stream.
 
 The way there is in `anthropic`. A stream is put together into the answer that would have come at once, and read as that.
 """
@@ -78,7 +78,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
 
 
 def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
-    """Give what is said beside the content: why it refuses, and in which container code ran."""
+    """Return the blocks for fields beside the content: the reason of a refusal, and the container that ran code."""
     if words := _explanation(response):
         yield RefusalBlock(text=words)
     container = response.get("container")
@@ -96,7 +96,7 @@ def _explanation(said: dict[str, Any]) -> str:
 
 
 def stop_reason(reason: str, message: Message) -> str:
-    """Say why a reply stopped, in our words."""
+    """Translate the reason why a reply stopped."""
     ours = _STOP_REASONS.get(reason, reason)
     # Compatible servers say "end_turn" all the same.
     return "tool_calls" if ours == "end" and message.tool_calls else ours
@@ -232,7 +232,7 @@ _WORDS = {
 }
 """The field of a block that a piece continues, and of the piece itself."""
 _BEGUN = {"text_delta": {"type": "text", "text": ""}, "thinking_delta": {"type": "thinking", "thinking": ""}}
-"""What a piece of a block is of that nobody said the beginning of."""
+"""The types of blocks by the deltas that continue them, for blocks whose start did not come."""
 
 
 def _add_delta(
@@ -311,7 +311,7 @@ class MessagesDecoder:
             yield ToolCallDelta(index=self._calls[index], arguments=clean(arguments))
 
     def answer(self) -> DecodedReply:
-        """Give the whole.
+        """Return the whole reply.
 
         Raises:
             ModelConnectionError: The stream ended before its last word.

@@ -29,7 +29,7 @@ from agentcore.messages import (
 ChatMessage = dict[str, JsonValue]
 
 EXTRA = "extra_content"
-"""What Google's OpenAI-compatible interface says of a call or a message besides: the thought signature, which it wants back."""
+"""The field with the thought signature of Google's OpenAI-compatible interface, which has to be sent back."""
 _WANTS_SIGNED_THINKING = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "databricks", "litellm_proxy"})
 """Providers of models that sign their thinking and want it back."""
 WANTS_REASONING = {
@@ -148,7 +148,7 @@ def arguments_json(call: ToolCallBlock) -> str:
 
 
 def arguments_object(call: ToolCallBlock) -> dict[str, JsonValue]:
-    """Give a call's arguments. Text that was no JSON object is wrapped in one: many providers read what comes back."""
+    """Return a call's arguments. Text that is not a JSON object is wrapped in one, because many providers parse it."""
     return {"malformed": call.arguments} if isinstance(call.arguments, str) else call.arguments
 
 

@@ -1,4 +1,4 @@
-"""What a provider answers in the Chat Completions format, read: whole, or put together from the pieces of a stream.
+"""Answers in the Chat Completions format, whole or assembled from the pieces of a stream.
 
 The way there is in `chat`. Everything here is a function of plain JSON; nothing knows where it came from.
 """
@@ -56,7 +56,7 @@ _SAID_ELSEWHERE = frozenset(
 
 
 def stop_reason(finish_reason: str, message: Message) -> str:
-    """Say why a reply stopped, in our words."""
+    """Translate the reason why a reply stopped."""
     reason = str(finish_reason).lower()
     reason = _STOP_REASONS.get(reason, reason)
     # Many compatible servers say "stop" all the same.
@@ -87,7 +87,7 @@ def _number(digits: str) -> float:
 
 
 def arguments_text(arguments: object) -> str:
-    """Give the arguments of a call as text; a few servers send the object that they are."""
+    """Return the arguments of a call as text; a few servers send an object."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
 
 
@@ -96,7 +96,7 @@ def written_arguments(function: dict[str, Any]) -> str:
 
 
 def call_id(call: dict[str, Any]) -> str | None:
-    """Give the id of a call, which has to be text that can be stored."""
+    """Return the id of a call, which has to be text that can be stored."""
     given = call.get("id")
     return clean(str(given)) if given is not None and given != "" else None
 
@@ -203,7 +203,7 @@ def reasoning_in(message: dict[str, Any]) -> str:
 
 
 def _runs_at_the_provider(call: dict[str, Any]) -> bool:
-    """Whether a call is one of the provider's own tools: it was answered already, in the same reply."""
+    """Return whether a call is one of the provider's own tools: it was answered already, in the same reply."""
     return (call.get("id") or "").startswith("srvtoolu_")
 
 
@@ -258,7 +258,7 @@ def _reported(usages: list[dict[str, Any]], envelope: dict[str, Any]) -> dict[st
 
 
 def logprobs_in(choice: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give what a choice, or a piece of one, says of how likely its tokens were."""
+    """Return the token probabilities of a choice, or of a piece of one."""
     said: dict[str, Any] = choice.get("logprobs") or {}
     return said.get("content") or []
 
@@ -294,7 +294,7 @@ def decode_usage(usages: Iterable[dict[str, Any]]) -> Usage:
 
 
 _CACHED = ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
-"""What those call it who do not count it among the details."""
+"""Names of the count at providers that keep it outside of the details."""
 _KEPT = ("cache_creation_tokens", "cache_write_tokens")
 
 

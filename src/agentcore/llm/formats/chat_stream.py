@@ -27,7 +27,7 @@ class _CallNumbers:
         self._arguments: list[list[str]] = []
 
     def position(self, fragment: dict[str, Any]) -> int:
-        """Say the position of the call that a fragment continues or begins."""
+        """Return the position of the call that a fragment continues or begins."""
         index, named = fragment.get("index") or 0, call_id(fragment)
         function: dict[str, Any] = fragment.get("function") or {}
         more = written_arguments(function)
@@ -161,7 +161,7 @@ def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, An
 
 
 _LISTS = ("annotations", "executed_tools", "images")
-"""What a stream may give in several pieces, each a list."""
+"""Fields that a stream may send in several pieces, each a list."""
 _WORDS = frozenset({"text", "thinking"})
 
 

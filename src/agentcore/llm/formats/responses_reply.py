@@ -1,4 +1,4 @@
-"""What a provider answers in the Responses format, whole or as a stream.
+"""Answers in the Responses format, whole or as a stream.
 
 The way there, and its items, are in `responses`.
 """
@@ -108,7 +108,7 @@ class ResponsesDecoder:
             raise refused_in_stream(self._settings, event.get("error") or event)
 
     def answer(self) -> DecodedReply:
-        """Give the whole."""
+        """Return the whole reply."""
         if self._last is None:
             raise stream_truncated(self._settings.model)
         # Some servers leave the items out of the last event because they sent each of them before.

@@ -84,7 +84,7 @@ _OPEN, _CLOSE = "<think>", "</think>"
 
 
 def split_thinking(text: str) -> tuple[str, str]:
-    """Give what was thought and what was said."""
+    """Return the thinking and the text."""
     thought: list[str] = []
     said: list[str] = []
     tags = ThinkTags()
@@ -98,7 +98,7 @@ class ThinkTags:
 
     def __init__(self) -> None:
         self._held = ""
-        """What may be the beginning of a mark."""
+        """Text that may be the beginning of a tag."""
         self._mark: str | None = _OPEN
         """The mark that comes next; None where none can come any more."""
 
@@ -128,7 +128,7 @@ class ThinkTags:
             yield False, text
 
     def finish(self) -> Iterator[tuple[bool, str]]:
-        """Give what was held back, when nothing more comes."""
+        """Yield the text that was held back."""
         held, self._held = self._held, ""
         if held:
             yield self._mark == _CLOSE, held

@@ -1,4 +1,4 @@
-"""What litellm raises, as our errors.
+"""Errors of litellm as errors of this library.
 
 It wraps what providers say in classes and prefixes of its own, not always the same for the same thing.
 """
@@ -34,7 +34,7 @@ _CONNECTION = frozenset(
 
 
 def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
-    """Say what a failed call means. An error that is one of ours already is given back."""
+    """Return the error that a failed call means. A `ModelError` is returned as it is."""
     if isinstance(error, ModelError):
         return error
     error = getattr(error, "original_exception", None) or error
@@ -72,7 +72,7 @@ def _message(error: BaseException, settings: LLMSettings) -> str:
 
 
 def _passed_on(error: BaseException) -> str:
-    """Give the provider's words, without what litellm says around them: often the body as it came."""
+    """Return the provider's message without litellm's text around it: often the body as it came."""
     words = _PREFIXES.sub("", _MORE.sub("", str(error))).strip()
     if _BYTES.fullmatch(words):
         # Of streams it shows the bytes as Python writes them.
@@ -97,7 +97,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _broken_connection(error: BaseException) -> str | None:
-    """Give the innermost reason, where no answer came at all or the connection broke."""
+    """Return the innermost reason of a failed or broken connection; None if there was an answer."""
     broken = [link for link in _chain(error) if type(link).__name__ in _CONNECTION or isinstance(link, ConnectionError)]
     if not broken:
         return None

@@ -40,7 +40,7 @@ _turn: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("age
 
 
 async def litellm() -> Any:
-    """Give the module, imported and quiet, and see to it that what it opens is closed with the event loop.
+    """Return the imported module, silenced; what it opens is closed with the event loop.
 
     Raises:
         MissingExtra: It is not installed.
@@ -135,7 +135,7 @@ async def _keep(module: Any) -> AsyncGenerator[None]:
 
 
 def _shared_session(module: Any, loop: asyncio.AbstractEventLoop) -> list[Any]:
-    """Give what one client opened in this loop that litellm has for all loops; it opens another one when it needs it."""
+    """Detach what a client that litellm shares between loops opened in this one; it opens another when needed."""
     made: dict[str, Any] = module.__dict__  # where it is only once it was needed
     client = made.get("module_level_aclient")
     session = getattr(getattr(getattr(client, "client", None), "_transport", None), "client", None)
@@ -194,7 +194,7 @@ async def end(task: Call[Any]) -> None:
 
 
 def _prepares_in_thread(task: Call[Any]) -> bool:
-    """Whether litellm still makes the request, which it does in a thread, awaited by the function we called."""
+    """Return whether litellm still makes the request, in a thread that the called function awaits."""
     inner: Any = task.get_coro()
     while hasattr(getattr(inner, "cr_await", None), "cr_code"):
         inner = inner.cr_await

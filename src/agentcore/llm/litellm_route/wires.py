@@ -39,7 +39,7 @@ class Wire(Protocol):
         ...
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Give litellm's function for it."""
+        """Return litellm's function for it."""
         ...
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
@@ -123,7 +123,7 @@ class ChatWire:
         return options
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Give litellm's function."""
+        """Return litellm's function."""
 
         def complete(*, stream: bool = False, **options: Any) -> Awaitable[Any]:
             if stream:
@@ -180,7 +180,7 @@ class ChatWire:
 
 
 class _GoogleEnd:
-    """Whether a stream of Google's said that it ended: litellm takes each of its pieces for the last one."""
+    """True if a stream of Google's reported its end: litellm takes each of its pieces for the last one."""
 
     def __init__(self, stream: Any) -> None:
         self.came = True
@@ -234,7 +234,7 @@ class _ChatDecoder:
                 yield from self._deltas.read(choice)
 
     def answer(self) -> DecodedReply:
-        """Give the whole."""
+        """Return the whole reply."""
         reason = self._end.get("finish_reason")
         if not reason or not self._choices:
             raise stream_truncated(self._settings.model)
@@ -274,7 +274,7 @@ class ResponsesWire:
         return options
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Give litellm's function."""
+        """Return litellm's function."""
         return litellm.aresponses
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
@@ -305,7 +305,7 @@ class ResponsesWire:
 
 class _ResponsesDecoder(ResponsesDecoder):
     def answer(self) -> DecodedReply:
-        """Give the whole."""
+        """Return the whole reply."""
         return _unpacked(super().answer())
 
 

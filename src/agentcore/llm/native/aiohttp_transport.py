@@ -95,7 +95,7 @@ class _Stream(httpx.AsyncByteStream):
 
 
 def _as_httpx(error: Exception) -> Exception:
-    """Give an error of aiohttp as httpx would have said it."""
+    """Translate an error of aiohttp to one of httpx."""
     # What aiohttp says of a connection that was not made has its own settings in it; the cause has the reason alone.
     cause = error.__cause__ or error
     reason = getattr(cause, "message", None) or str(cause) or type(error).__name__

@@ -32,7 +32,7 @@ _BEGINNINGS = {
 """How a turn begins, and how the one before it ends."""
 
 _messages: dict[str, IdentityCache[Message, Written[bytes]]] = {}
-"""What messages were written as, by provider."""
+"""The encoded messages, by provider."""
 
 
 def _encode_tool(tool: ToolSchema) -> bytes:
@@ -56,13 +56,13 @@ class AnthropicWire:
     settings: LLMSettings
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         if base_url.endswith("/messages"):
             return base_url
         return f"{base_url}/messages" if base_url.endswith("/v1") else f"{base_url}/v1/messages"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers of a request."""
+        """Return the headers of a request."""
         headers = {"content-type": "application/json", "anthropic-version": _VERSION}
         if drops_stale_thinking(self.settings):
             headers["anthropic-beta"] = BINDING_BETA
@@ -127,7 +127,7 @@ def _options(call: Call) -> dict[str, Any]:
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> tuple[list[bytes], list[Turn[bytes]]]:
-    """Give what the system says, block by block, and the turns."""
+    """Return the blocks of the system prompt, and the turns."""
     kept = _messages.get(provider)
     if kept is None:
         kept = _messages[provider] = IdentityCache(partial(_encode_message, provider=provider))

@@ -39,11 +39,11 @@ class ChatWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         return base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers of a request."""
+        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
@@ -127,7 +127,7 @@ class ChatWire:
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iterator[bytes | bytearray]:
-    """Give what the messages are written as: the marked first one, what was there before, and the end.
+    """Return the encoded messages: the marked first one, those of the last request, and the new ones.
 
     The end is written anew each time: what belongs to the last answers may still come.
     """
@@ -149,7 +149,7 @@ def _encode(messages: Sequence[Message], provider: str) -> bytes:
 
 @cache
 def _beginnings(provider: str) -> PrefixCache[Message]:
-    """What the messages of conversations were written as for a provider."""
+    """The encoded messages of conversations, for one provider."""
     return PrefixCache(partial(_encode, provider=provider))
 
 
@@ -165,12 +165,12 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
 
 
 def _refusal(said: dict[str, Any]) -> Any:
-    """Give what refuses, which a few servers say without the word: as it is, in place of an answer."""
+    """Return the error in an event, which a few servers send as it is in place of an answer."""
     return said.get("error") if "choices" in said else find_error(said)
 
 
 _ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usage_breakdown")
-"""What is said around the message, in any piece of a stream."""
+"""Fields around the message, which any piece of a stream may have."""
 
 
 class _ChatDecoder:
@@ -213,7 +213,7 @@ class _ChatDecoder:
             yield from self._deltas.read(piece)
 
     def answer(self) -> DecodedReply:
-        """Give the whole."""
+        """Return the whole reply."""
         # The last word is a reason to stop; a few servers leave it out and say only that they are done.
         reason = self._reason or ("stop" if self._done and self._choices else None)
         if reason is None:

@@ -1,4 +1,4 @@
-"""What each Claude takes: how it is told to think, and which settings it refuses. A table, and what follows from it.
+"""Capabilities of each Claude: how its thinking is set, and which settings it refuses. A table, and its consequences.
 
 From the provider's public documentation and its models' own refusals, as of autumn 2026. Who is no Claude, and speaks the
 same interface, is told to think as the first of them were.
@@ -16,25 +16,25 @@ from agentcore.llm.features import Features
 from agentcore.llm.settings import LLMSettings
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-"""What a request has to say for `block_binding` to be known."""
+"""The beta header that a request needs for `block_binding`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaudeCapabilities:
-    """What a model takes."""
+    """The settings that a model accepts."""
 
     thinking: Literal["never", "budget", "adaptive"]
     """How it is told to think: not at all, by a number of tokens, or by an effort."""
     efforts: tuple[str, ...] = ()
     """The efforts it knows, the smallest first."""
     always: bool = False
-    """Whether it can't be kept from thinking."""
+    """True if its thinking cannot be turned off."""
     omits_thinking: bool = False
-    """Whether it leaves the words of its thinking out unless it is asked for them."""
+    """True if it omits the text of its thinking unless asked for it."""
     binds_thinking: bool = False
-    """Whether it refuses thinking from before which anything has changed."""
+    """True if it refuses thinking blocks when anything before them has changed."""
     sampling: Literal["both", "one", "none"] = "one"
-    """Whether it takes `temperature` and `top_p`, and both at once."""
+    """Which of `temperature` and `top_p` it accepts."""
 
 
 _UP_TO_MAX = ("low", "medium", "high", "max")
@@ -80,7 +80,7 @@ _REPLY_AT_ONCE = 21_000
 
 @lru_cache(maxsize=256)
 def capabilities_for(model: str) -> ClaudeCapabilities:
-    """Say what a model takes, by its name."""
+    """Return the capabilities of a model, by its name."""
     name = model.lower().replace(".", "-")
     if found := _NAME.search(name):
         family, version = found[1], (int(found[2] or _NEWEST), int(found[3] or 0))
@@ -92,7 +92,7 @@ def capabilities_for(model: str) -> ClaudeCapabilities:
 
 
 def drops_stale_thinking(settings: LLMSettings) -> bool:
-    """Whether to have the provider leave out thinking from before which something has changed, instead of refusing it.
+    """Return whether to have the provider drop thinking when something before it has changed, instead of refusing it.
 
     Summaries take the place of what was said, and prompts change: that is no reason to end a conversation.
     """
@@ -102,7 +102,7 @@ def drops_stale_thinking(settings: LLMSettings) -> bool:
 
 
 def longest_reply(settings: LLMSettings, features: Features, *, streamed: bool) -> int:
-    """Say how many tokens a reply may have, which every request has to say."""
+    """Return the output limit in tokens, which every request has to have."""
     if settings.max_output_tokens is not None:
         return settings.max_output_tokens
     known = features.max_output_tokens
@@ -140,7 +140,7 @@ def thinking(settings: LLMSettings, features: Features, longest: int) -> dict[st
 
 
 def _effort(effort: str, ways: ClaudeCapabilities) -> str:
-    """Give the largest effort that the model knows and that is none too large, or the smallest."""
+    """Return the model's largest effort up to the wanted one, or its smallest."""
     asked = _ALL.index(effort) if effort in _ALL else 0
     return max((word for word in ways.efforts if _ALL.index(word) <= asked), key=_ALL.index)
 

@@ -37,7 +37,7 @@ from agentcore.messages import Message
 _NO_CONTEXT = CallContext()
 
 DECODE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading raises where an event has not the shape that the interface says."""
+"""Errors that decoding raises where an event does not have the documented shape."""
 
 _COMPATIBLE = ("/openai", "/chat/completions")
 """How the addresses end at which Google speaks as OpenAI does."""
@@ -74,7 +74,7 @@ async def prepare(
 
 
 _checked: dict[tuple[str, str | None, str, Features], PrefixCache[Message]] = {}
-"""What was looked at already of conversations, by all that it is looked at for; no key is kept here."""
+"""The messages that were checked already, by everything the check depends on; without keys."""
 
 
 def _check(messages: Sequence[Message], settings: LLMSettings, features: Features) -> None:
@@ -93,7 +93,7 @@ def _check(messages: Sequence[Message], settings: LLMSettings, features: Feature
 
 
 def _reach(settings: LLMSettings, info: ModelInfo, *, streamed: bool) -> tuple[Wire, str, str | None]:
-    """Say how the provider is spoken to, where, and with which key."""
+    """Return the interface, the address and the key."""
     host = HOSTS[settings.provider]
     base_url = where(settings, host)
     if base_url is None:
@@ -209,14 +209,14 @@ class Exchange:
         )
 
     def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:
-        """Say that somebody's patience ended."""
+        """Return the error for a time limit that has passed."""
         return ModelTimeout(
             f"{self.settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
             model=self.settings.model,
         )
 
     def unreadable(self, response: httpx.Response, body: bytes) -> ModelUnavailable:
-        """Say that an answer is none: a page of a proxy, half a file."""
+        """Return the error for an answer that cannot be parsed: a page of a proxy, half a file."""
         kind = hide(response.headers.get("content-type", "no content type")[:_MOST_SHOWN], self.settings)
         return ModelUnavailable(
             f"{self.settings.model}: what {response.url.host} answered can't be read ({kind}): {self._shown(body)}. "

@@ -1,4 +1,4 @@
-"""What goes wrong over plain HTTP, as our errors."""
+"""Failures of plain HTTP as errors of this library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TAGS = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL
 
 
 def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> ModelError:
-    """Say what an answer that is no reply means."""
+    """Return the error for an answer that is not a reply."""
     status, headers = response.status_code, response.headers
     if response.has_redirect_location:
         # Not followed: a key goes only where the user said.
@@ -47,7 +47,7 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
 
 
 def broken_connection(settings: LLMSettings, error: Exception, url: str) -> ModelError:
-    """Say what a connection that was not made, or that broke, means."""
+    """Return the error for a connection that failed or broke."""
     host = httpx.URL(url).netloc.decode()
     if isinstance(error, httpx.TimeoutException):
         return no_connection(settings, "it took too long to connect", host=host)

@@ -52,7 +52,7 @@ class _Pieces:
 
 @lru_cache(maxsize=256)
 def _address(url: str) -> tuple[httpx.URL, dict[str, str]]:
-    """Give an address, and the headers that belong to it. A name and a password in it are a header, as ever."""
+    """Return an address and its headers. A name and a password in it become a header."""
     try:
         address = httpx.URL(url)
         address.host.encode("idna")

@@ -32,14 +32,14 @@ _LONGEST_PING = 256
 _NO_EVENTS = (b"{", b"[", b"<")
 """How JSON and pages begin, which are no stream of events whatever they are said to be."""
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
-"""What may stand before that, the mark of UTF-8 among it."""
+"""Bytes that may come before that: white space and the byte order mark of UTF-8."""
 _SHOWN = 4_000
 _END_SECONDS = 0.5
 """How long after its last word a stream may take to end. One that has ended leaves its connection for the next call."""
 
 
 def _no_comment(body: bytearray) -> bytes:
-    """Give what a body says besides the comments that keep a connection alive."""
+    """Return a body without the comments that keep a connection alive."""
     return b"\n".join(line for line in bytes(body).splitlines() if line and not line.startswith(b":"))
 
 
@@ -60,7 +60,7 @@ class NativeStream(BufferedStream):
         self._begun = False
         self._any_event = False
         self._looked = False
-        """Whether it was looked at what the body begins with."""
+        """True once the beginning of the body was examined."""
         self._began: float | None = None
         self._last = False
         self._beginning = bytearray()

@@ -33,11 +33,11 @@ class ResponsesWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         return base_url if base_url.endswith("/responses") else f"{base_url}/responses"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers of a request."""
+        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
@@ -91,7 +91,7 @@ def _options(call: Call, instructions: str | None) -> dict[str, Any]:
 
 
 def _written(messages: Sequence[Message], provider: str) -> tuple[str | None, list[bytes | bytearray]]:
-    """Give the instructions, which are the system messages at the beginning, and what the others are written as."""
+    """Return the instructions (the system messages at the beginning) and the encoded other messages."""
     first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
     written = [_beginnings(provider)(messages[first:])] if first < len(messages) else []
     return "\n\n".join(message.text for message in messages[:first]) or None, [data for data in written if data]
@@ -112,5 +112,5 @@ def _said_later(message: Message) -> JsonValue:
 
 @cache
 def _beginnings(provider: str) -> PrefixCache[Message]:
-    """What the messages of conversations were written as for a provider."""
+    """The encoded messages of conversations, for one provider."""
     return PrefixCache(partial(_encode, provider=provider))

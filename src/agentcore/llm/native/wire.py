@@ -1,4 +1,4 @@
-"""What an interface of providers is to the native route: what to send, and how to read what comes. No input, no output."""
+"""The interfaces of providers in the native route: requests to send and answers to decode, without any I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
 DONE: dict[str, Any] = {"type": "[DONE]"}
-"""What a reader gets for the last event of those who end their streams with a word that is no JSON."""
+"""The event that a decoder receives for `[DONE]`, which is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Wire(Protocol):
     """One interface of a provider."""
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         ...
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers that go with every request, the key among them."""
+        """Return the headers that go with every request, the key among them."""
         ...
 
     def body(self, call: Call) -> bytes:
@@ -68,7 +68,7 @@ def to_json(value: Any) -> bytes:
 
 
 def bearer_headers(key: str | None) -> dict[str, str]:
-    """Give the headers of a request to a provider that takes its key as a bearer's."""
+    """Return the headers of a request to a provider that takes its key as a bearer's."""
     headers = {"content-type": "application/json"}
     if key is not None:
         headers["authorization"] = f"Bearer {key}"
@@ -76,7 +76,7 @@ def bearer_headers(key: str | None) -> dict[str, str]:
 
 
 def own_fields(settings: LLMSettings) -> tuple[dict[str, Any], list[bytes]]:
-    """Give the user's own fields of a request, and apart from them the tools, which stand beside those of the agent."""
+    """Return the user's own fields of a request and, separately, the user's own tools."""
     more = dict(settings.extra_body)
     tools = more.get("tools")
     if not isinstance(tools, list):

@@ -48,7 +48,7 @@ class TextToolCalls(WrapperModel):
 
     model: Model
     stop: bool = True
-    """Whether to ask that the reply ends where a call does (`CallContext.stop`), so that the model can't make up its result.
+    """Ask that the reply ends where a call does (`CallContext.stop`), so that the model cannot make up its result.
     Then a reply holds one call."""
 
     async def _complete(self, request: ModelRequest) -> Reply:
@@ -96,7 +96,7 @@ class _Call:
         self.messages = write_messages(messages, self._tools, tools_prompt(tools) if tools else "")
 
     def decoder(self) -> TextDecoder | None:
-        """Give a new reader; None where there is nothing to call."""
+        """Return a new reader; None where there is nothing to call."""
         return TextDecoder(self._tools) if self._tools else None
 
     def call_id(self, number: int) -> str:
@@ -134,7 +134,7 @@ class _Reading:
         self._calls = 0
         self.content: list[Block] = []
         self.words = ""
-        """What was shown as words."""
+        """The text that was shown."""
 
     def add(self, block: Block) -> None:
         self._calls += isinstance(block, ToolCallBlock)

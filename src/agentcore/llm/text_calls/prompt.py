@@ -21,7 +21,7 @@ Properties = Mapping[str, Mapping[str, Any]]
 
 
 def properties_of(tool: ToolSchema | None) -> Properties:
-    """Give the schemas of a tool's parameters; of an unknown tool none."""
+    """Return the schemas of a tool's parameters; of an unknown tool none."""
     properties = cast("dict[str, Any]", tool.parameters.get("properties", {})) if tool is not None else {}
     # JSON Schema has `true` for anything goes.
     return {name: cast("dict[str, Any]", one) if isinstance(one, dict) else {} for name, one in properties.items()}
@@ -140,7 +140,7 @@ _PLAIN_TOOLS: Final = frozenset({"finish", "think"})
 
 
 def tools_prompt(tools: Sequence[ToolSchema]) -> str:
-    """Tell of the tools, how they are called, and show it."""
+    """Describe the tools and how to call them, with an example."""
     blocks = "\n\n".join(_tool(number, tool) for number, tool in enumerate(tools, 1))
     return f"# Tools\n\nYou can use these tools:\n\n{blocks}\n\n# Calls\n\n{_RULES}\n\n{_example(tools)}"
 

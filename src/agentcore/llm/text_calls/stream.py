@@ -54,7 +54,7 @@ class CallEnded:
 Piece = Words | Thinking | WasThinking | CallBegan | CallEnded
 
 _Step = Generator[Piece, None, bool]
-"""Gives what is certain now, and then whether there may be more in what is held."""
+"""Yields what is certain now, and returns whether the held text may hold more."""
 
 _THINK: Final = "<think>"
 _THOUGHT: Final = "</think>"
@@ -96,13 +96,13 @@ class TextDecoder:
             yield from self._advance()
 
     def _only_goes_on(self, text: str) -> bool:
-        """Whether the present call can't end yet. Reading it for each word would take the square of its length."""
+        """Return whether the call cannot end yet. Parsing it for each piece would take quadratic time."""
         seen = self._tail + text
         self._tail = seen[-_LONGEST_END:]
         return _ENDS_A_CALL.search(seen) is None
 
     def finish(self, *, cut_off: bool = False) -> Iterator[Piece]:
-        """Give the rest. `cut_off` says that the model was stopped at the longest output that is allowed."""
+        """Return the rest. `cut_off` means that the model was stopped at its output limit."""
         self._whole, self._cut_off = True, cut_off
         yield from self._advance()
         if self._spaces and not (self._after_call or self._thinking):
@@ -153,7 +153,7 @@ class TextDecoder:
             yield Thinking(shown) if self._thinking else Words(shown)
 
     def _rest(self, tags: tuple[str, ...]) -> _Step:
-        """Say what is held, but for what may be the beginning of a tag."""
+        """Yield the held text, except for what may be the beginning of a tag."""
         begin = self._held.rfind("<")
         half = self._held[begin:] if begin >= 0 else ""
         if half and any(tag.startswith(half) for tag in tags):

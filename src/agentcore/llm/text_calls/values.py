@@ -24,7 +24,7 @@ _WORDS: Final[dict[str, tuple[str, JsonValue]]] = {
     "none": ("null", None),
     "null": ("null", None),
 }
-"""What JSON spells in one way only, and models in others."""
+"""Spellings of literals by models that JSON spells in one way only."""
 
 
 def write_value(value: JsonValue, schema: Mapping[str, Any]) -> str:
@@ -91,7 +91,7 @@ def _type_of(value: JsonValue) -> frozenset[str]:
 
 
 def schema_types(schema: Mapping[str, Any]) -> frozenset[str] | None:
-    """Give the types of JSON that a schema allows; None where it says nothing of them."""
+    """Return the types of JSON that a schema allows; None where it says nothing of them."""
     kinds: Any = schema.get("type")
     if isinstance(kinds, str):
         return frozenset({kinds})
