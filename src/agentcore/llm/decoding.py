@@ -34,7 +34,7 @@ class StreamDecoder(Protocol):
     """Reads one stream."""
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         ...
 
     def answer(self) -> DecodedReply:

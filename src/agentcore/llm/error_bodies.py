@@ -112,7 +112,7 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
 
 
 _TEXTS = (
-    # OpenAI, vLLM, Fireworks, Cerebras, LM Studio, and who speaks as they do
+    # OpenAI, vLLM, Fireworks, Cerebras, LM Studio, and compatible servers
     r"context.?length",
     r"context.?window",
     r"maximum context",

@@ -248,7 +248,7 @@ def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None)
 
 
 def cut(words: str) -> str:
-    """Leave out what nobody would read."""
+    """Shorten a message that is too long to read."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 

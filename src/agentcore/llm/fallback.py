@@ -38,16 +38,16 @@ FALLBACK_ERRORS: Final[tuple[type[ModelError], ...]] = (
     ModelUnavailable,
     ModelConnectionError,
 )
-"""The errors that are about a provider, and that another one need not have. What is about the messages stays with whoever
-sent them: a conversation is condensed when it has grown too long, and a model that refuses it is told so."""
+"""Errors that concern one provider, so that another may answer. Errors that concern the messages are raised: the
+conversation handles them."""
 
 
 class FallbackLLM(RequestModel):
     """A model, and others that are asked the same, one after the other, when it can't answer.
 
     Each model's own retries come first; give those with successors few. A model that failed is asked again in the next
-    call. `CallContext.on_retry` is told of each step on (`RetryReport.next_model`); when deltas were shown already, the
-    next one is a `ResetDelta`. `Reply.model` says who answered. Where nobody did, the last error is raised, with the
+    call. `CallContext.on_retry` is called at each change of the model (`RetryReport.next_model`); when deltas were shown already, the
+    next one is a `ResetDelta`. `Reply.model` is the model that answered. If none did, the last error is raised, with the
     ones before it as its notes.
     """
 

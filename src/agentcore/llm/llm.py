@@ -37,7 +37,7 @@ class LLM(LLMSettings):
         """Answer, all at once; failures that pass are tried again.
 
         Raises:
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
             MissingExtra: The model is reached through litellm, which is not installed.
         """
         return await self._retried().complete(messages, tools, context=context)
@@ -48,7 +48,7 @@ class LLM(LLMSettings):
         """Answer, piece by piece; after a failure in the middle the reply starts over, and a `ResetDelta` says so.
 
         Raises:
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
             MissingExtra: The model is reached through litellm, which is not installed.
         """
         return self._retried().stream(messages, tools, context=context)
@@ -63,7 +63,7 @@ class LLM(LLMSettings):
 
         Raises:
             StructuredOutputError: The answer does not fit, and neither did the corrected one.
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
             SchemaError: The type can't be described to a language model.
         """
         how = "response_schema" if await supports_response_schema(self) else "tool"

@@ -59,7 +59,7 @@ class CallContext:
     response_schema: ResponseSchema | None = None
     """The schema that the reply has to follow. A model without support ignores it, so the caller checks the reply."""
     stop: tuple[str, ...] = ()
-    """Words before which the reply is to end. A model that can't be told ignores them: whoever asks looks for them."""
+    """Words before which the reply is to end. A model without support ignores them, so the caller looks for them."""
 
 
 class DeltaStream(Protocol):
@@ -98,7 +98,7 @@ class Model(Protocol):
         """Answer, all at once.
 
         Raises:
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
         """
         ...
 

@@ -2,7 +2,7 @@
 
 The model is given one tool whose arguments are the type's fields (`how="tool"`, which every model that calls tools can do),
 or is held to the type's schema by its provider (`how="response_schema"`, see `CallContext.response_schema`). Either way
-what comes is checked, and what does not fit is told to the model once, which may then correct it.
+what comes is checked, and an answer that does not fit is returned to the model once, to be corrected.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ async def parse(
     Args:
         model: Any model.
         messages: What it is asked.
-        answer: A pydantic model; descriptions of its fields are told to the language model.
+        answer: A pydantic model; descriptions of its fields are sent to the language model.
         context: Goes to the model.
         how: "response_schema" for a model whose provider holds it to a schema; others ignore that and may answer in prose.
 
@@ -155,8 +155,8 @@ def _told(reply: Reply, problems: str) -> list[Message]:
             for call in calls
         )
         return [reply.message, Message(role="tool", content=results)]
-    said = [reply.message] if reply.message.text.strip() else [Message.assistant("(no words)")]
-    return [*said, Message.user(words)]
+    exchange = [reply.message] if reply.message.text.strip() else [Message.assistant("(no words)")]
+    return [*exchange, Message.user(words)]
 
 
 def _written(reply: Reply) -> str:

@@ -72,7 +72,7 @@ class RetryPolicy(Value):
 
 @dataclass(frozen=True, slots=True)
 class RetryingModel(WrapperModel):
-    """A model that tries again when the error says that it may help, and tells `CallContext.on_retry` each time.
+    """A model that tries again when the error says that it may help, and calls `CallContext.on_retry` each time.
 
     When deltas were shown already, the next one is a `ResetDelta`.
     """

@@ -186,12 +186,12 @@ async def model_info(settings: LLMSettings) -> ModelInfo:
         info = _found[settings.model] = _look_up(await table(), settings.model)
     if info.prices is not None and _sold_by_another(settings):
         info = ModelInfo(info.features, None)
-    if said := {
+    if own_features := {
         name: value
         for name in settings.features.model_fields_set
         if (value := getattr(settings.features, name)) is not None
     }:
-        info = ModelInfo(info.features.model_copy(update=said), info.prices)
+        info = ModelInfo(info.features.model_copy(update=own_features), info.prices)
     return info
 
 

@@ -67,7 +67,7 @@ class Turn(Generic[T]):
 
 
 def encode_tool(tool: ToolSchema) -> dict[str, JsonValue]:
-    """Write what a model is told of a tool."""
+    """Encode a tool."""
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
@@ -88,7 +88,7 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
     A turn of the user begins with the answers to the calls before it, in their order: the provider insists.
     """
     system: list[T] = []
-    said: list[Turn[T]] = []
+    conversation_turns: list[Turn[T]] = []
     last: Turn[T] | None = None
     results: list[tuple[str, T]] = []
     calls: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
                 last.blocks[:0] = _in_order(results, calls)
                 results = []
             last = Turn(role, [*message.blocks])
-            said.append(last)
+            conversation_turns.append(last)
             if role == "assistant":
                 calls = message.calls
         else:
@@ -117,7 +117,7 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
             results += message.results
     if last is not None and results:
         last.blocks[:0] = _in_order(results, calls)
-    return system, said
+    return system, conversation_turns
 
 
 def _in_order(results: list[tuple[str, T]], calls: tuple[str, ...]) -> list[T]:

@@ -87,10 +87,10 @@ def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
         yield ProviderBlock(provider=provider, data=clean_json(cast("JsonValue", data)))
 
 
-def _explanation(said: dict[str, Any]) -> str:
-    if said.get("stop_reason") != "refusal":
+def _explanation(reported: dict[str, Any]) -> str:
+    if reported.get("stop_reason") != "refusal":
         return ""
-    details = said.get("stop_details")
+    details = reported.get("stop_details")
     words = cast("dict[str, Any]", details).get("explanation") if isinstance(details, dict) else None
     return clean(words) if isinstance(words, str) else ""
 
@@ -112,16 +112,16 @@ def decode_content(content: Iterable[dict[str, Any]], provider: str) -> Message:
 
 
 def _decode_texts(texts: list[dict[str, Any]], provider: str) -> Iterator[Block]:
-    said = [clean(text.get("text") or "") for text in texts]
+    reported = [clean(text.get("text") or "") for text in texts]
     if not any(text.get("citations") for text in texts):
-        yield from (TextBlock(text=text) for text in said if text)
+        yield from (TextBlock(text=text) for text in reported if text)
         return
     # Sentences are cut wherever something is cited; who reads them wants them whole.
-    whole = "".join(said)
+    whole = "".join(reported)
     if not whole:
         return
     parts: list[JsonValue] = []
-    for text, words in zip(texts, said, strict=True):
+    for text, words in zip(texts, reported, strict=True):
         part: dict[str, JsonValue] = {"length": len(words)}
         if citations := text.get("citations"):
             part["citations"] = clean_json(citations)
@@ -259,10 +259,10 @@ def _put(block: dict[str, Any], name: str, words: str) -> None:
             block[_UNREAD] = arguments
 
 
-def _latest(known: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+def _latest(known: dict[str, Any], reported: dict[str, Any]) -> dict[str, Any]:
     """Join what was counted: a count only grows, and what a later event does not say was said before."""
     joined = dict(known)
-    for name, value in said.items():
+    for name, value in reported.items():
         before = known.get(name)
         if value is not None:
             joined[name] = max(before, value) if isinstance(before, int) and isinstance(value, int) else value
@@ -278,7 +278,7 @@ class MessagesDecoder:
         self._calls: dict[int, int] = {}
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says.
+        """Decode one event and yield its deltas.
 
         Raises:
             ModelError: The provider gives the reply up.

@@ -54,7 +54,7 @@ _TAKES_MEDIA_IN_RESULTS = frozenset({"anthropic", "bedrock", "gemini", "vertex_a
 
 
 def encode_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
-    """Write what a model is told of its tools."""
+    """Encode the tools."""
     return [
         {
             "type": "function",

@@ -213,7 +213,7 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
 
 def answered(
     settings: LLMSettings,
-    said: dict[str, Any],
+    received: dict[str, Any],
     finish_reason: str,
     usages: list[dict[str, Any]],
     envelope: dict[str, Any],
@@ -230,10 +230,13 @@ def answered(
             f"{settings.model}: the provider gave the reply up in the middle, and says why in a word: {finish_reason!r}.",
             model=settings.model,
         )
-    if not said.get("annotations") and (found := envelope.get("search_results") or envelope.get("citations")):
+    if not received.get("annotations") and (found := envelope.get("search_results") or envelope.get("citations")):
         # Perplexity and xAI name all their sources in one list.
-        said = {**said, "annotations": [{"url": source} if isinstance(source, str) else source for source in found]}
-    message = decode_message(said, settings.provider)
+        received = {
+            **received,
+            "annotations": [{"url": source} if isinstance(source, str) else source for source in found],
+        }
+    message = decode_message(received, settings.provider)
     # OpenRouter says what it charged; others who say "cost" mean other things.
     costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
     return DecodedReply(
@@ -259,8 +262,8 @@ def _reported(usages: list[dict[str, Any]], envelope: dict[str, Any]) -> dict[st
 
 def logprobs_in(choice: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the token probabilities of a choice, or of a piece of one."""
-    said: dict[str, Any] = choice.get("logprobs") or {}
-    return said.get("content") or []
+    received: dict[str, Any] = choice.get("logprobs") or {}
+    return received.get("content") or []
 
 
 def read_logprobs(content: list[dict[str, Any]] | None) -> tuple[TokenLogprob, ...] | None:
@@ -269,11 +272,11 @@ def read_logprobs(content: list[dict[str, Any]] | None) -> tuple[TokenLogprob, .
         return None
     return tuple(
         TokenLogprob(
-            token=clean(said["token"]),
-            logprob=said["logprob"],
-            top=tuple((clean(other["token"]), other["logprob"]) for other in said.get("top_logprobs") or ()),
+            token=clean(received["token"]),
+            logprob=received["logprob"],
+            top=tuple((clean(other["token"]), other["logprob"]) for other in received.get("top_logprobs") or ()),
         )
-        for said in content
+        for received in content
     )
 
 
@@ -305,11 +308,11 @@ def _first(counts: dict[str, Any], names: Iterable[str]) -> int:
 def _counts(usage: dict[str, Any]) -> tuple[int, int, int, int, int]:
     usage = counted(usage)
     asked: dict[str, Any] = usage.get("prompt_tokens_details") or {}
-    said: dict[str, Any] = usage.get("completion_tokens_details") or {}
+    received: dict[str, Any] = usage.get("completion_tokens_details") or {}
     return (
         usage.get("prompt_tokens") or 0,
         usage.get("completion_tokens") or 0,
         asked.get("cached_tokens") or _first(usage, _CACHED),
         _first(asked, _KEPT) or usage.get("cache_creation_input_tokens") or 0,
-        said.get("reasoning_tokens") or 0,
+        received.get("reasoning_tokens") or 0,
     )

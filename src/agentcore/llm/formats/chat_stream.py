@@ -48,14 +48,14 @@ class _CallNumbers:
 
 
 class ChatDecoder:
-    """Shows what a stream says, piece by piece."""
+    """A decoder of the pieces of a stream."""
 
     def __init__(self) -> None:
         self._numbers = _CallNumbers()
         self._tags: ThinkTags | None = ThinkTags()
 
     def read(self, choice: dict[str, Any]) -> Iterator[Delta]:
-        """Show what one piece says."""
+        """Yield the deltas of one piece."""
         delta: dict[str, Any] = choice.get("delta") or {}
         if words := reasoning_in(delta):
             yield from self._end_of_tags()

@@ -39,7 +39,7 @@ _OTHER = "content_part"
 
 
 def encode_function_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
-    """Write what a model is told of its tools."""
+    """Encode the tools."""
     return [
         {
             "type": "function",
@@ -234,12 +234,12 @@ def decode_response_usage(usage: dict[str, Any]) -> Usage:
     """Read what a reply used."""
     usage = counted(usage)
     read: dict[str, Any] = usage.get("input_tokens_details") or {}
-    said: dict[str, Any] = usage.get("output_tokens_details") or {}
+    written_details: dict[str, Any] = usage.get("output_tokens_details") or {}
     return Usage(
         requests=1,
         input_tokens=usage.get("input_tokens") or 0,
         output_tokens=usage.get("output_tokens") or 0,
         cache_read_tokens=read.get("cached_tokens") or 0,
         cache_write_tokens=read.get("cache_write_tokens") or 0,
-        reasoning_tokens=said.get("reasoning_tokens") or 0,
+        reasoning_tokens=written_details.get("reasoning_tokens") or 0,
     )

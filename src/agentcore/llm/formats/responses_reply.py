@@ -64,11 +64,11 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> DecodedRep
 
 def _logprobs(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        said
+        entry
         for item in items
         if item.get("type") == "message"
         for part in item.get("content") or ()
-        for said in part.get("logprobs") or ()
+        for entry in part.get("logprobs") or ()
     ]
 
 
@@ -82,7 +82,7 @@ class ResponsesDecoder:
         self._last: dict[str, Any] | None = None
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         kind = event.get("type")
         if kind == "response.output_text.delta":
             yield TextDelta(text=clean(event.get("delta") or ""))

@@ -86,11 +86,11 @@ _OPEN, _CLOSE = "<think>", "</think>"
 def split_thinking(text: str) -> tuple[str, str]:
     """Return the thinking and the text."""
     thought: list[str] = []
-    said: list[str] = []
+    spoken: list[str] = []
     tags = ThinkTags()
     for is_thought, words in (*tags.feed(text), *tags.finish()):
-        (thought if is_thought else said).append(words)
-    return "".join(thought), "".join(said)
+        (thought if is_thought else spoken).append(words)
+    return "".join(thought), "".join(spoken)
 
 
 class ThinkTags:

@@ -184,13 +184,13 @@ def start(work: Callable[[], Coroutine[Any, Any, T]]) -> Call[T]:
 
 async def end(task: Call[Any]) -> None:
     """Cancel a call, if it is not done, and wait until it is; to be shielded, for `END_SECONDS`."""
-    while not task.done() and _prepares_in_thread(task):  # noqa: ASYNC110 - litellm tells nobody when it is done
+    while not task.done() and _prepares_in_thread(task):  # noqa: ASYNC110 - litellm gives no signal when it is done
         # The thread's result would be a coroutine that nobody awaits. It is there in milliseconds.
         await anyio.sleep(0.005)
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled():
-        task.exception()  # somebody looked: asyncio need not complain
+        task.exception()  # retrieved, so that asyncio does not complain
 
 
 def _prepares_in_thread(task: Call[Any]) -> bool:
@@ -205,7 +205,7 @@ async def result(task: Call[T]) -> T:
     """Wait for a call that is about to be done; the caller's cancellation does not reach it (see `end`)."""
     await asyncio.wait([task])
     if task.cancelled():
-        # Not by us, who cancel in `end` alone: something inside was closed by somebody else.
+        # Not by us, who cancel in `end` alone: something inside was closed from outside.
         raise ModelConnectionError("The connection was closed while the model was being waited for.")
     return task.result()
 

@@ -67,7 +67,7 @@ def common_options(settings: LLMSettings) -> dict[str, Any]:
         "extra_headers": settings.revealed_headers or None,
         "service_tier": settings.service_tier,
         "extra_body": settings.extra_body or None,
-        # Ours are told to the caller, and bounded by what he allows.
+        # Retries of this library are reported to the caller and bounded by its settings.
         "max_retries": 0,
         "num_retries": 0,
         "timeout": max(settings.timeout, settings.stream_idle_timeout),
@@ -223,7 +223,7 @@ class _ChatDecoder:
         self._end: dict[str, Any] = {}
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         if "usages" in event:
             self._end = event
             return

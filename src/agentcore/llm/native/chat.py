@@ -185,7 +185,7 @@ class _ChatDecoder:
         self._done = False
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         if event is DONE:
             self._done = True
             return

@@ -41,9 +41,9 @@ _ENDED: Final = frozenset({"end", "stop_sequence", "tool_calls"})
 class TextToolCalls(WrapperModel):
     """A model that calls tools in its words, made one that calls them as any does.
 
-    The tools and how to call them are told in the system prompt, earlier calls and results are written as words, and the
+    The system prompt describes the tools and how to call them, earlier calls and results are written as words, and the
     calls in a reply's words become `ToolCallBlock`s, while they stream as well. A call that can't be read has its text as
-    its arguments, so that the model is told as it is of any arguments that can't be read.
+    its arguments, so that the model learns of it as of any arguments that cannot be parsed.
     """
 
     model: Model
@@ -88,7 +88,7 @@ class TextToolCalls(WrapperModel):
 
 
 class _Call:
-    """One call of the model: what it is told, and how its words are read."""
+    """One call of the model: the messages it is sent, and the decoder of its text."""
 
     def __init__(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> None:
         self._tools: Mapping[str, ToolSchema] = {tool.name: tool for tool in tools}
@@ -166,7 +166,7 @@ class _Reading:
 
 
 class _TextStream(BufferedStream):
-    """Deltas of words, told apart while they come."""
+    """Deltas of text, thinking and calls, separated while they come."""
 
     def __init__(self, call: _Call, inner: DeltaStream) -> None:
         super().__init__()

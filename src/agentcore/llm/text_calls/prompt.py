@@ -161,18 +161,18 @@ def _tool(number: int, tool: ToolSchema) -> str:
 
 
 def _parameter(name: str, schema: Mapping[str, Any], *, required: bool) -> str:
-    said = f"{name} ({_kind(schema)}, {'required' if required else 'optional'})"
+    sentence = f"{name} ({_kind(schema)}, {'required' if required else 'optional'})"
     if description := str(schema.get("description", "")).strip():
-        said += f": {' '.join(description.split())}"
+        sentence += f": {' '.join(description.split())}"
     if (allowed := _allowed(schema)) is not None:
-        said += f" Allowed values: {', '.join(json.dumps(value, ensure_ascii=False) for value in allowed)}."
+        sentence += f" Allowed values: {', '.join(json.dumps(value, ensure_ascii=False) for value in allowed)}."
     if schema.get("default") is not None:
-        said += f" Default: {json.dumps(schema['default'], ensure_ascii=False)}."
+        sentence += f" Default: {json.dumps(schema['default'], ensure_ascii=False)}."
     if "properties" in schema or isinstance(schema.get("items"), Mapping) or _is_composed(schema):
         # A list or an object is written as JSON: what it is made of is said best in the words of JSON.
         shape = {key: value for key, value in schema.items() if key not in {"description", "default"}}
-        said += f" JSON Schema: {json.dumps(shape, ensure_ascii=False)}"
-    return said
+        sentence += f" JSON Schema: {json.dumps(shape, ensure_ascii=False)}"
+    return sentence
 
 
 def _is_composed(schema: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""A reply of a model that calls tools in words, read as it comes: words, thinking and calls, told apart.
+"""A reply of a model that calls tools in words, read as it comes: text, thinking and calls, separated.
 
 The same reader reads a reply that is whole: fed in one piece or in many, it gives the same.
 """

@@ -1,4 +1,4 @@
-"""One argument as text: written so that what it is can be told from it and its schema, and read back.
+"""One argument as text: written so that it can be parsed back with its schema.
 
 A string is written as it is where the schema wants a string, anything else as JSON. Where both may come, a string that would
 be taken for something else is written as JSON too, in quotes.
