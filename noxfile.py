@@ -101,17 +101,6 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session
-def recordings(session: nox.Session) -> None:
-    """Hold what both routes make of recorded traffic of providers, the file after `--`, against what it says."""
-    if len(session.posargs) != 1:
-        session.error("Name the file of recordings: nox -s recordings -- FILE")
-    install(session, "all,test")
-    file = str(Path(session.posargs[0]).resolve())
-    session.run("pytest", "-n0", "tests/llm/recordings", env={"AGENTCORE_RECORDINGS": file})
-    session.run("python", "-W", "ignore", "tests/recorded_judgement.py", file)
-
-
-@nox.session
 def soak(session: nox.Session) -> None:
     """Run the terminal's tests over and over, on as many rounds as stand behind `--` (1000), mixed in another order each time."""
     install(session, "all,test")
@@ -172,7 +161,7 @@ def constraints(session: nox.Session) -> None:
 def prices(session: nox.Session) -> None:
     """Renew the table of models and prices from the list of the litellm that is pinned."""
     install(session, "litellm")
-    session.run("python", "-m", "agentcore.llm.catalog.snapshot")
+    session.run("python", "scripts/update_prices.py")
 
 
 def pins_of(lines: list[str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from agentcore.errors import (
     StoreError,
 )
 from agentcore.llm import LLM
-from agentcore.llm.failures import Refusal, model_error, no_connection
+from agentcore.llm.failures import ProviderError, model_error, no_connection
 from agentcore.llm.names import full_name
 from agentcore.record import EventLog, FileStore
 
@@ -105,10 +105,10 @@ def test_what_is_wrong_with_a_model_is_said_in_flags_and_variables(monkeypatch: 
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     plain, own = LLM(model="openai/x"), LLM(model="x", base_url="http://127.0.0.1:1")
     keyed = LLM(model="openai/x", api_key="sk-1")
-    said = explain(model_error(Refusal(status=401, said="no"), plain))[0]
+    said = explain(model_error(ProviderError(status=401, message="no"), plain))[0]
     assert "Set OPENAI_API_KEY, or AGENTCORE_API_KEY" in said
-    assert "the key in AGENTCORE_API_KEY" in explain(model_error(Refusal(status=401, said="no"), keyed))[0]
-    assert "Check --model and --base-url." in explain(model_error(Refusal(status=404, said="no"), plain))[0]
+    assert "the key in AGENTCORE_API_KEY" in explain(model_error(ProviderError(status=401, message="no"), keyed))[0]
+    assert "Check --model and --base-url." in explain(model_error(ProviderError(status=404, message="no"), plain))[0]
     assert explain(no_connection(own, "refused"))[0].endswith("Is the server running, is --base-url right?")
     with pytest.raises(ValueError, match="LLM") as raised:
         full_name("claude", compatible=False)

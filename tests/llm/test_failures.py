@@ -18,8 +18,8 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.llm import LLM
-from agentcore.llm.error_bodies import delay_in_body, said_in_body, seconds_to_wait
-from agentcore.llm.failures import Refusal, model_error, refused_in_stream
+from agentcore.llm.error_bodies import delay_in_body, extract_message, seconds_to_wait
+from agentcore.llm.failures import ProviderError, model_error, refused_in_stream
 
 GROQ = LLM(model="groq/m")
 
@@ -52,7 +52,7 @@ def test_a_call_that_the_provider_does_not_pass_on_may_be_made_better_when_asked
         "code": "tool_use_failed",
         "status_code": 400,
     }
-    whole = model_error(Refusal(status=400, said=said, codes="tool_use_failed invalid_request_error"), GROQ)
+    whole = model_error(ProviderError(status=400, message=said, codes="tool_use_failed invalid_request_error"), GROQ)
     for refused in (whole, refused_in_stream(GROQ, error)):
         assert isinstance(refused, ModelUnavailable)
         assert refused.retryable
@@ -104,8 +104,8 @@ DAY = json.loads(json.dumps(MINUTE).replace("PerMinute", "PerDay"))
 
 @pytest.mark.parametrize("body", [MINUTE, [MINUTE]])
 def test_a_limit_of_a_minute_passes_after_the_time_that_google_names(body: Any) -> None:
-    said, codes = said_in_body(body)
-    refused = model_error(Refusal(status=429, said=said, codes=codes, retry_after=delay_in_body(body)), GEMINI)
+    said, codes = extract_message(body)
+    refused = model_error(ProviderError(status=429, message=said, codes=codes, retry_after=delay_in_body(body)), GEMINI)
     assert isinstance(refused, RateLimited)
     assert (refused.retryable, refused.retry_after) == (True, 26.0)
     assert "rate limit is reached" in str(refused)
@@ -215,7 +215,9 @@ def test_the_time_to_try_again_is_read_from_a_body_where_it_says_one(body: Any, 
 def test_a_refusal_is_told_for_what_it_is_and_not_for_its_status(
     status: int, said: str, codes: str, kind: type[ModelError], words: str
 ) -> None:
-    refused = model_error(Refusal(status=status, said=said, codes=codes), LLM(model="xai/m", api_key="sk-any-key"))
+    refused = model_error(
+        ProviderError(status=status, message=said, codes=codes), LLM(model="xai/m", api_key="sk-any-key")
+    )
     assert type(refused) is kind
     assert words in str(refused)
     assert said in str(refused)
@@ -243,7 +245,7 @@ def test_a_refusal_is_told_for_what_it_is_and_not_for_its_status(
     ],
 )
 def test_a_request_that_is_too_long_is_known_by_the_words_of_each_server(status: int, said: str) -> None:
-    refused = model_error(Refusal(status=status, said=said), GROQ)
+    refused = model_error(ProviderError(status=status, message=said), GROQ)
     assert type(refused) is ContextWindowExceeded
     assert not refused.retryable
     assert "Condense or shorten it" in str(refused)
@@ -251,5 +253,5 @@ def test_a_request_that_is_too_long_is_known_by_the_words_of_each_server(status:
 
 def test_a_key_that_is_not_accepted_says_where_it_is_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "gsk-of-the-test")
-    refused = model_error(Refusal(status=401, said="Invalid API Key"), GROQ)
+    refused = model_error(ProviderError(status=401, message="Invalid API Key"), GROQ)
     assert "the key in GROQ_API_KEY (Invalid API Key). Check that it is complete" in str(refused)

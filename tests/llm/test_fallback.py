@@ -18,7 +18,7 @@ from agentcore.errors import (
 )
 from agentcore.events import RetryEvent
 from agentcore.llm import (
-    MOVES_ON,
+    FALLBACK_ERRORS,
     CallContext,
     Delta,
     FallbackLLM,
@@ -38,7 +38,7 @@ TOOL = ToolSchema(name="look", description="Looks.", parameters={"type": "object
 class Three:
     """Three scripted models in a row, and what was reported of their calls."""
 
-    def __init__(self, *scripts: list[ScriptLine], on: tuple[type[ModelError], ...] = MOVES_ON) -> None:
+    def __init__(self, *scripts: list[ScriptLine], on: tuple[type[ModelError], ...] = FALLBACK_ERRORS) -> None:
         self.models = [ScriptedLLM(lines, name=f"model-{number}") for number, lines in enumerate(scripts, 1)]
         self.fallback = FallbackLLM(*self.models, on=on)
         self.reports: list[RetryReport] = []
@@ -96,7 +96,7 @@ async def test_what_is_the_matter_with_the_messages_is_raised_at_once(error: typ
 
 
 async def test_the_errors_that_move_on_can_be_chosen() -> None:
-    more = Three([ContentPolicy("no")], ["Hi."], on=(*MOVES_ON, ContentPolicy))
+    more = Three([ContentPolicy("no")], ["Hi."], on=(*FALLBACK_ERRORS, ContentPolicy))
     assert (await more.fallback.complete(ASK)).message.text == "Hi."
     fewer = Three([RateLimited("no")], ["Never."], on=())
     with pytest.raises(RateLimited):

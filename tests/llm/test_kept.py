@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.llm.kept import Beginnings, Kept
+from agentcore.llm.caches import IdentityCache, PrefixCache
 from agentcore.messages import Message
 
 
@@ -32,7 +32,7 @@ def test_a_value_is_made_once_as_long_as_it_lives() -> None:
         made.append(message.text)
         return message.text
 
-    kept = Kept(make)
+    kept = IdentityCache(make)
     one, same = numbered(1, 1)
     assert [kept(one), kept(one), kept(same)] == ["1", "1", "1"]
     assert made == ["1", "1"]
@@ -45,7 +45,7 @@ def test_a_value_is_made_once_as_long_as_it_lives() -> None:
 
 
 def test_many_values_that_come_and_go_leave_nothing() -> None:
-    kept = Kept[Message, str](lambda message: message.text)
+    kept = IdentityCache[Message, str](lambda message: message.text)
     for number in range(1000):
         assert kept(Message.user(f"{number}")) == f"{number}"
     gc.collect()
@@ -54,7 +54,7 @@ def test_many_values_that_come_and_go_leave_nothing() -> None:
 
 def test_a_list_that_grows_is_written_once() -> None:
     write = Writer()
-    beginnings = Beginnings(write)
+    beginnings = PrefixCache(write)
     messages = numbered(1, 2)
     for number in range(3, 8):
         assert bytes(beginnings(messages)) == b",".join(message.text.encode() for message in messages)
@@ -65,7 +65,7 @@ def test_a_list_that_grows_is_written_once() -> None:
 
 def test_after_a_rewind_it_is_written_anew() -> None:
     write = Writer()
-    beginnings = Beginnings(write)
+    beginnings = PrefixCache(write)
     messages = numbered(1, 2, 3, 4)
     beginnings(messages)
     assert bytes(beginnings(messages[:2])) == b"1,2"
@@ -75,7 +75,7 @@ def test_after_a_rewind_it_is_written_anew() -> None:
 
 
 def test_two_conversations_that_begin_with_the_same_words_do_not_mix() -> None:
-    beginnings = Beginnings(Writer())
+    beginnings = PrefixCache(Writer())
     (system,) = numbered(0)
     one, other = [system, *numbered(1)], [system, *numbered(2)]
     for number in range(3, 6):
@@ -91,7 +91,7 @@ def test_two_conversations_that_begin_with_the_same_words_do_not_mix() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 6)), max_size=30))
 def test_whatever_a_list_becomes_it_is_written_as_it_is(changes: list[tuple[int, int]]) -> None:
-    beginnings = Beginnings(Writer())
+    beginnings = PrefixCache(Writer())
     messages: list[Message] = []
     for number, (kind, amount) in enumerate(changes):
         if kind == 0:

@@ -14,8 +14,8 @@ from agentcore.agent import Agent, record_agent
 from agentcore.conversation import Conversation
 from agentcore.errors import ContentPolicy
 from agentcore.llm import (
+    FALLBACK_ERRORS,
     LLM,
-    MOVES_ON,
     AdaptiveLimiter,
     FallbackLLM,
     Features,
@@ -51,7 +51,7 @@ def test_a_model_comes_back_without_its_key() -> None:
 
 
 def test_models_that_stand_in_for_each_other_come_back_in_their_order() -> None:
-    recorded = record_model(FallbackLLM(CLAUDE, FallbackLLM(OWN, CLAUDE), on=(*MOVES_ON, ContentPolicy)))
+    recorded = record_model(FallbackLLM(CLAUDE, FallbackLLM(OWN, CLAUDE), on=(*FALLBACK_ERRORS, ContentPolicy)))
     assert recorded is not None
     assert "sk-secret" not in str(recorded)
     restored = restore_model(recorded)
@@ -60,8 +60,8 @@ def test_models_that_stand_in_for_each_other_come_back_in_their_order() -> None:
     assert first.name == CLAUDE.name
     assert isinstance(second, FallbackLLM)
     assert [model.name for model in second.models] == [OWN.name, CLAUDE.name]
-    assert restored.on == (*MOVES_ON, ContentPolicy)
-    assert second.on == MOVES_ON
+    assert restored.on == (*FALLBACK_ERRORS, ContentPolicy)
+    assert second.on == FALLBACK_ERRORS
 
 
 class OwnError(ContentPolicy):
@@ -75,7 +75,7 @@ def test_what_a_program_made_itself_is_not_written_down() -> None:
 
 
 WRAPPED: list[Model] = [
-    FallbackLLM(CLAUDE, OWN, on=(*MOVES_ON, ContentPolicy)),
+    FallbackLLM(CLAUDE, OWN, on=(*FALLBACK_ERRORS, ContentPolicy)),
     RetryingModel(OWN, RetryPolicy(retries=2, jitter=0)),
     LimitedModel(OWN, AdaptiveLimiter(start=3, lowest=2, highest=7, shrink=0.25)),
     RateLimitedModel(OWN, TokenBucket(60), TokenBucket(1_000, burst=50)),

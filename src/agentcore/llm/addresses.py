@@ -19,8 +19,6 @@ from agentcore.llm.native.hosts import HOSTS
 if TYPE_CHECKING:
     from agentcore.llm.llm import LLM
 
-__all__ = ["allow_base_url", "check_recorded_address"]
-
 _PORTS: Final = {"http": 80, "https": 443}
 _ADDRESSES: Final = ("base", "url", "uri", "endpoint", "host", "proxy", "domain")
 """Parts of the names of options that say where something is."""

@@ -11,11 +11,9 @@ from agentcore.llm.native.model import NativeModel
 from agentcore.llm.settings import LLMSettings
 from agentcore.llm.text_calls import TextToolCalls
 
-__all__ = ["choose_route", "holds_to_schemas"]
-
 
 def choose_route(settings: LLMSettings) -> Model:
-    """Give the model that makes one attempt of a call.
+    """Return the model that makes one attempt of a call.
 
     Raises:
         BadRequest: The native route is asked for, and the provider speaks nothing that it speaks.
@@ -36,8 +34,8 @@ def _route(settings: LLMSettings) -> Model:
     return NativeModel(settings)
 
 
-async def holds_to_schemas(settings: LLMSettings) -> bool:
-    """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
+async def supports_response_schema(settings: LLMSettings) -> bool:
+    """Return whether the provider is known to enforce a JSON Schema for this model, on the route that is taken."""
     if not goes_native(settings) or settings.provider not in HOSTS or HOSTS[settings.provider].wire == "anthropic":
         return False
     return settings.native_tool_calling and (await model_info(settings)).features.response_schema is True

@@ -1,8 +1,9 @@
-"""As many calls at once as a provider bears, found out by asking it."""
+"""Adapt the number of concurrent calls to what a provider accepts."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, Self
@@ -11,22 +12,41 @@ import anyio
 from pydantic import JsonValue
 
 from agentcore.errors import ModelError, RateLimited
-from agentcore.llm.features import Features
 from agentcore.llm.model import (
     CallContext,
     DeltaStream,
     Model,
     RetryReport,
-    describe_unrecorded,
-    model_features,
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.turns import Turns
-from agentcore.llm.watched import WatchedStream
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.streams import ObservedStream
+from agentcore.llm.wrapper import ModelRequest, WrapperModel
 
-__all__ = ["AdaptiveLimiter", "LimitedModel"]
+
+class FifoLock:
+    """A line in which one stands in front. Who gives up leaves it, and the one behind moves up."""
+
+    def __init__(self) -> None:
+        self._line: deque[anyio.Event] = deque()
+
+    def __len__(self) -> int:
+        return len(self._line)
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncGenerator[None]:
+        """Wait until one stands in front, and stay there for the block."""
+        mine = anyio.Event()
+        self._line.append(mine)
+        try:
+            if self._line[0] is not mine:
+                await mine.wait()
+            yield
+        finally:
+            self._line.remove(mine)
+            if self._line:
+                self._line[0].set()
+
 
 _OVERLOADED: Final = 529
 
@@ -62,7 +82,7 @@ class AdaptiveLimiter:
         self._limit = float(start)
         self._round = 0
         self._taken = 0
-        self._turns = Turns()
+        self._turns = FifoLock()
         self._room: anyio.Event | None = None
 
     def __repr__(self) -> str:
@@ -90,7 +110,7 @@ class AdaptiveLimiter:
     @asynccontextmanager
     async def place(self) -> AsyncGenerator[_Place]:
         """Wait for a place and hold it for the block."""
-        async with self._turns.front():
+        async with self._turns.acquire():
             while self._taken >= self.limit:
                 self._room = anyio.Event()
                 await self._room.wait()
@@ -137,17 +157,17 @@ class _Place:
             self._refused = True
             self._round = self._limiter.shrink(self._round)
 
-    def watched(self, context: CallContext | None) -> CallContext:
-        """Give a context that sees what the model's own retries hide."""
-        context = context or CallContext()
-        told = context.on_retry
+    def watched(self, request: ModelRequest) -> ModelRequest:
+        """Return the request with a context that also sees what the model's own retries hide."""
+        context = request.context or CallContext()
+        outer = context.on_retry
 
         async def on_retry(report: RetryReport) -> None:
             self.failed(report.error)
-            if told is not None:
-                await told(report)
+            if outer is not None:
+                await outer(report)
 
-        return replace(context, on_retry=on_retry)
+        return request._replace(context=replace(context, on_retry=on_retry))
 
 
 def _is_overload(error: Exception) -> bool:
@@ -157,7 +177,7 @@ def _is_overload(error: Exception) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitedModel:
+class LimitedModel(WrapperModel):
     """A model whose calls wait for a place at a limiter. A stream holds its place until it is left.
 
     Made again from a log, it has a limiter of its own with the same numbers: to share one, pass the agent again.
@@ -166,18 +186,10 @@ class LimitedModel:
     model: Model
     limiter: AdaptiveLimiter
 
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
+    async def _complete(self, request: ModelRequest) -> Reply:
         async with self.limiter.place() as place:
             try:
-                reply = await self.model.complete(messages, tools, context=place.watched(context))
+                reply = await place.watched(request).complete(self.model)
             except ModelError as error:
                 place.failed(error)
                 raise
@@ -185,32 +197,20 @@ class LimitedModel:
             return reply
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         async with self.limiter.place() as place, AsyncExitStack() as opened:
             try:
-                stream = self.model.stream(messages, tools, context=place.watched(context))
-                deltas = await opened.enter_async_context(stream)
+                deltas = await opened.enter_async_context(place.watched(request).stream(self.model))
             except ModelError as error:
                 place.failed(error)
                 raise
             # Outside: what the caller raises in the meantime says nothing of this model.
-            yield WatchedStream(deltas, ended=lambda _: place.went_well(), failed=place.failed)
-
-    async def get_features(self) -> Features | None:
-        """Return what the model inside can do."""
-        return await model_features(self.model)
+            yield ObservedStream(deltas, ended=lambda _: place.went_well(), failed=place.failed)
 
     def record(self) -> dict[str, JsonValue] | None:
         """Write down the model inside and the limiter's numbers."""
         inner = record_model(self.model)
         return inner and {"kind": "limited", "model": inner, "limiter": self.limiter.record()}
-
-    def describe_unrecorded(self) -> str:
-        """Name what of the model inside can't be written down."""
-        return describe_unrecorded(self.model)
 
     @classmethod
     def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:

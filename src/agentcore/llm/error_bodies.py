@@ -1,4 +1,4 @@
-"""Errors of providers, read: the sentence, the codes, and when to try again, wherever a body says them."""
+"""Error bodies of providers: the message, the codes, the delay, and whether the request was too long."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-__all__ = ["delay_in_body", "find_error", "said_in_body", "said_in_json", "seconds_to_wait"]
-
 _DELAY = re.compile(r"(?:retry|try again) in (\d{1,6}(?:\.\d+)?) ?(ms|s)\b", re.IGNORECASE)
 _DURATION = re.compile(r"(\d{1,6}(?:\.\d+)?)s")
 
 
-def said_in_body(body: JsonValue) -> tuple[str, str]:
+def extract_message(body: JsonValue) -> tuple[str, str]:
     """Find the sentence and the codes, in the shapes that providers give them."""
     if isinstance(body, list) and body:
-        return said_in_body(body[0])
+        return extract_message(body[0])
     if not isinstance(body, dict):
         return ("" if body is None else str(body)), ""
     if not body:
@@ -31,16 +29,16 @@ def said_in_body(body: JsonValue) -> tuple[str, str]:
         fields = inside
     elif isinstance(inside, str):
         fields = {**fields, "message": inside}
-    said = next((value for name in ("message", "detail", "msg") if isinstance(value := fields.get(name), str)), None)
+    message = next((value for name in ("message", "detail", "msg") if isinstance(value := fields.get(name), str)), None)
     metadata = fields.get("metadata")
     if isinstance(metadata, dict) and isinstance(raw := metadata.get("raw"), str):
         # A gateway's own sentence says only that the provider behind it refused.
-        behind = said_in_json(raw)
-        said = f"{said}: {behind}" if said else behind
+        behind = extract_embedded_message(raw)
+        message = f"{message}: {behind}" if message else behind
     given = (fields.get(name) for name in ("code", "type", "status"))
     codes = [value for value in given if isinstance(value, str)]
     codes += _codes_of_details(fields.get("details"))
-    return said if said is not None else json.dumps(body, ensure_ascii=False), " ".join(codes)
+    return message if message is not None else json.dumps(body, ensure_ascii=False), " ".join(codes)
 
 
 def _codes_of_details(details: JsonValue) -> Iterator[str]:
@@ -57,7 +55,7 @@ def _dicts(value: JsonValue) -> list[dict[str, Any]]:
     return [cast("dict[str, Any]", item) for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def said_in_json(words: str) -> str:
+def extract_embedded_message(words: str) -> str:
     """Return the message of an error body that was passed on as it came."""
     try:
         body = json.loads(words)
@@ -74,8 +72,8 @@ def find_error(body: dict[str, Any]) -> JsonValue:
     """
     if error := body.get("error"):
         return error
-    told = any(isinstance(body.get(name), str) for name in ("message", "detail", "msg"))
-    return body if told or body.get("object") == "error" or body.get("success") is False else None
+    has_message = any(isinstance(body.get(name), str) for name in ("message", "detail", "msg"))
+    return body if has_message or body.get("object") == "error" or body.get("success") is False else None
 
 
 def delay_in_body(body: JsonValue) -> float | None:
@@ -111,3 +109,46 @@ def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
         return max(0.0, (when.astimezone(UTC) - datetime.now(UTC)).total_seconds())
     except (ValueError, OverflowError):
         return None
+
+
+_TEXTS = (
+    # OpenAI, vLLM, Fireworks, Cerebras, LM Studio, and compatible servers
+    r"context.?length",
+    r"context.?window",
+    r"maximum context",
+    r"reduce the length of the messages",
+    # Anthropic
+    r"prompt is too long",
+    r"exceed context limit",
+    r"request_too_large",
+    # Bedrock
+    r"input is too long",
+    r"too many (?:input )?tokens",
+    # Google, at both of its addresses
+    r"exceed\w* the maximum number of tokens",
+    r"input token count is \d+ but (?:the )?model only supports",
+    # llama.cpp: ggml-org/llama.cpp#19774, and with status 500 in the middle of a reply
+    r"exceeds the available context size",
+    r"context size has been exceeded",
+    # xAI: cline/cline#3120
+    r"maximum prompt length is",
+    # Moonshot: MoonshotAI/kimi-cli#2011
+    r"exceeded model token limit",
+    # DashScope: QwenLM/qwen-code#98
+    r"range of input length should be",
+    # SGLang and Volcengine Ark: sgl-project/sglang#4048, langgenius/dify#32221
+    r"input length \S+ exceeds the maximum (?:allowed )?length",
+    # Groq, whose limit of a minute is below what the model reads: RooCodeInc/Roo-Code#5729
+    r"reduce your message size",
+    # Z.ai, code 1261
+    r"prompt exceeds max(?:imum)? length",
+    # Together and Text Generation Inference
+    r"`inputs` tokens \+",
+)
+
+_TOO_LONG = re.compile("|".join(_TEXTS), re.IGNORECASE)
+
+
+def says_too_long(message: str, codes: str) -> bool:
+    """Return whether an error says that the request is too long."""
+    return bool(_TOO_LONG.search(message) or _TOO_LONG.search(codes))

@@ -21,8 +21,6 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = ["estimate_tokens"]
-
 _CHARACTERS_PER_TOKEN: Final = 4
 _IMAGE_TOKENS: Final = 1_500
 """About what a picture of a screen costs; its bytes say nothing of it."""
@@ -37,7 +35,7 @@ _MESSAGE_TOKENS: Final = 4
 
 
 def estimate_tokens(messages: Sequence[Message], tools: Sequence[ToolSchema] = ()) -> int:
-    """Say about how many tokens a model will read: four characters are one, a picture is 1,500, a page of a PDF 2,000.
+    """Estimate how many tokens a model will read: four characters are one, a picture is 1,500, a page of a PDF 2,000.
 
     Good to a third or so for English and for code; other scripts take more. The pages of a PDF are guessed by its size.
     What was really read is in `Reply.usage`.
@@ -53,7 +51,7 @@ def estimate_tokens(messages: Sequence[Message], tools: Sequence[ToolSchema] = (
 
 
 def _size(block: Block) -> tuple[int, int]:
-    """Give a block's characters, and the tokens of its pictures and documents."""
+    """Return a block's characters, and the tokens of its pictures and documents."""
     match block:
         case TextBlock() | ThinkingBlock() | RefusalBlock():
             return len(block.text), 0

@@ -1,6 +1,6 @@
-"""What goes wrong at a provider, as our errors: told apart by status and words, and said with what to do.
+"""Errors of providers as errors of this library: classified by status and text, with advice in the message.
 
-Both routes bring what they were told in the form of `Refusal`. Providers use the same status for different things, and
+Both routes pass the provider's answer as a `ProviderError`. Providers use the same status for different things, and
 different ones for the same, so the words count more.
 """
 
@@ -27,20 +27,9 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.error_bodies import delay_in_body, find_error, said_in_body
+from agentcore.llm.error_bodies import delay_in_body, extract_message, find_error, says_too_long
 from agentcore.llm.keys import hide, key_variables
-from agentcore.llm.overflow import says_too_long
 from agentcore.llm.settings import LLMSettings
-
-__all__ = [
-    "Refusal",
-    "cut",
-    "model_error",
-    "no_connection",
-    "no_reply",
-    "refused_in_stream",
-    "which_key",
-]
 
 _OUT_OF_ORDER = re.compile(
     r"tool_use.{0,80}tool_result|tool_result.{0,80}tool_use|tool_calls?.{0,80}must be followed|must be a response to a "
@@ -58,7 +47,7 @@ _NO_CREDIT = re.compile(
     re.IGNORECASE,
 )
 _MAYBE_NO_CREDIT = re.compile(r"exceeded your current quota|billing", re.IGNORECASE)
-"""What Google says of limits per minute as well; then it names a time, or its own word for a limit."""
+"""Also in Google's errors about limits per minute, which name a delay or the code of a limit as well."""
 _A_LIMIT = re.compile(r"RESOURCE_EXHAUSTED")
 _OF_THE_DAY = re.compile(r"PerDay")
 _NO_KEY = re.compile(
@@ -89,128 +78,132 @@ _SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """What a provider said instead of a reply."""
+class ProviderError:
+    """An error as a provider reports it."""
 
     status: int | None
     """The status of HTTP, where there was an answer."""
-    said: str
-    """Its words, without what others say around them."""
+    message: str
+    """The provider's own sentence, without what wrappers put around it."""
     codes: str = ""
     """The codes it gave besides, by which some say what they mean."""
     retry_after: float | None = None
     request_id: str | None = None
     timed_out: bool = False
-    """Whether somebody's patience ended."""
+    """True if a time limit ended it."""
     lacks_package: bool = False
-    """Whether a package is missing here that this provider needs."""
+    """True if a package is missing that this provider needs."""
 
-    def tells(self, pattern: re.Pattern[str]) -> bool:
-        """Whether it is this that the provider means."""
-        return bool(pattern.search(self.said) or pattern.search(self.codes))
+    def matches(self, pattern: re.Pattern[str]) -> bool:
+        """Return whether the message or the codes match."""
+        return bool(pattern.search(self.message) or pattern.search(self.codes))
 
 
-def _has_no_credit(told: Refusal) -> bool:
-    if told.status == 402 or (told.status in {400, 403, 429} and told.tells(_NO_CREDIT)):
+def _has_no_credit(error: ProviderError) -> bool:
+    if error.status == 402 or (error.status in {400, 403, 429} and error.matches(_NO_CREDIT)):
         return True
-    passes = told.retry_after is not None or told.tells(_A_LIMIT)
-    return told.status == 429 and told.tells(_MAYBE_NO_CREDIT) and not passes
+    passes = error.retry_after is not None or error.matches(_A_LIMIT)
+    return error.status == 429 and error.matches(_MAYBE_NO_CREDIT) and not passes
 
 
-def _is_of_the_day(told: Refusal) -> bool:
-    return told.status == 429 and told.tells(_OF_THE_DAY)
+def _is_of_the_day(error: ProviderError) -> bool:
+    return error.status == 429 and error.matches(_OF_THE_DAY)
 
 
-_RULES: tuple[tuple[Callable[[Refusal], bool], type[ModelError], str], ...] = (
+_RULES: tuple[tuple[Callable[[ProviderError], bool], type[ModelError], str], ...] = (
     # The first that holds decides. Words before status: what is too long comes as 400, 413 and 500.
     (
-        lambda told: told.status in {400, 413, 422, 500, None} and says_too_long(told.said, told.codes),
+        lambda error: error.status in {400, 413, 422, 500, None} and says_too_long(error.message, error.codes),
         ContextWindowExceeded,
-        "the conversation is longer than the model can read ({said}). Condense or shorten it, or choose one that reads more.",
+        "the conversation is longer than the model can read ({message}). Condense or shorten it, or choose one that reads more.",
     ),
-    (lambda told: "before any terminal event" in told.said, ModelConnectionError, "the reply broke off ({said})"),
     (
-        lambda told: told.status == 400 and told.tells(_OUT_OF_ORDER),
+        lambda error: "before any terminal event" in error.message,
+        ModelConnectionError,
+        "the reply broke off ({message})",
+    ),
+    (
+        lambda error: error.status == 400 and error.matches(_OUT_OF_ORDER),
         MalformedHistory,
-        "the provider refused the order of the messages ({said})",
+        "the provider refused the order of the messages ({message})",
     ),
     (
         # It may well write a better one when asked again.
-        lambda told: told.tells(_NOT_A_CALL),
+        lambda error: error.matches(_NOT_A_CALL),
         ModelUnavailable,
-        "the model made a call that its provider does not pass on ({said})",
+        "the model made a call that its provider does not pass on ({message})",
     ),
     (
         _has_no_credit,
         RateLimited,
-        "the account has no credit left ({said})",
+        "the account has no credit left ({message})",
     ),
     (
-        lambda told: told.status in {400, 403, 422} and told.tells(_REFUSED),
+        lambda error: error.status in {400, 403, 422} and error.matches(_REFUSED),
         ContentPolicy,
-        "the provider refused the content ({said})",
+        "the provider refused the content ({message})",
     ),
     (
-        lambda told: told.status in {400, 403} and told.tells(_NOT_SERVED),
+        lambda error: error.status in {400, 403} and error.matches(_NOT_SERVED),
         AuthenticationError,
-        "the provider does not serve the place that this request comes from ({said}). Choose another provider.",
+        "the provider does not serve the place that this request comes from ({message}). Choose another provider.",
     ),
     (
-        lambda told: (
-            told.status in {401, 403} or told.tells(_NO_KEY) or (told.status == 400 and told.tells(_WRONG_KEY))
+        lambda error: (
+            error.status in {401, 403} or error.matches(_NO_KEY) or (error.status == 400 and error.matches(_WRONG_KEY))
         ),
         AuthenticationError,
         "{key}",
     ),
-    (_is_of_the_day, RateLimited, "the provider's limit of a day is reached ({said})"),
-    (lambda told: told.status == 429, RateLimited, "the provider's rate limit is reached ({said})"),
+    (_is_of_the_day, RateLimited, "the provider's limit of a day is reached ({message})"),
+    (lambda error: error.status == 429, RateLimited, "the provider's rate limit is reached ({message})"),
     (
-        lambda told: told.status in {408, 504} or told.timed_out,
+        lambda error: error.status in {408, 504} or error.timed_out,
         ModelTimeout,
-        "the provider took too long ({said})",
+        "the provider took too long ({message})",
     ),
     (
-        lambda told: told.status == 404,
+        lambda error: error.status == 404,
         BadRequest,
-        "there is no such model, or nothing at this address ({said}). Check model and base_url.",
+        "there is no such model, or nothing at this address ({message}). Check model and base_url.",
     ),
     (
-        lambda told: told.status == 407,
+        lambda error: error.status == 407,
         BadRequest,
-        "the proxy between here and the provider wants a name and a password ({said}). Write them into HTTPS_PROXY.",
+        "the proxy between here and the provider wants a name and a password ({message}). Write them into HTTPS_PROXY.",
     ),
-    (lambda told: told.lacks_package, BadRequest, "this provider needs another package ({said})"),
+    (lambda error: error.lacks_package, BadRequest, "this provider needs another package ({message})"),
     (
-        lambda told: told.status is None or told.status >= 500 or told.status in {409, 425},
+        lambda error: error.status is None or error.status >= 500 or error.status in {409, 425},
         ModelUnavailable,
-        "the provider can't answer now ({said})",
+        "the provider can't answer now ({message})",
     ),
-    (lambda _: True, BadRequest, "the provider did not accept the request ({said})"),
+    (lambda _: True, BadRequest, "the provider did not accept the request ({message})"),
 )
 
 
-def model_error(told: Refusal, settings: LLMSettings) -> ModelError:
-    """Say what a refusal means. Whatever was told goes through here, so that no key that it repeats does."""
-    said = cut(hide(told.said, settings))
-    request_id = None if told.request_id is None else hide(told.request_id, settings)
-    kind, template = next((kind, template) for holds, kind, template in _RULES if holds(told))
-    sentence = template.replace("{key}", which_key(settings, "{said}")).replace("{said}", said)
+def model_error(error: ProviderError, settings: LLMSettings) -> ModelError:
+    """Return the error that a provider's answer means. All answers pass here, so that keys in them are hidden."""
+    message = cut(hide(error.message, settings))
+    request_id = None if error.request_id is None else hide(error.request_id, settings)
+    kind, template = next((kind, template) for holds, kind, template in _RULES if holds(error))
+    sentence = template.replace("{key}", which_key(settings, "{message}")).replace("{message}", message)
     request = "" if request_id is None else f" [request {request_id}]"
     failure = kind(
         f"{settings.model}: {sentence}{request}",
         model=settings.model,
-        status=told.status,
-        retry_after=told.retry_after,
+        status=error.status,
+        retry_after=error.retry_after,
         request_id=request_id,
     )
-    if kind is RateLimited and (_has_no_credit(told) or _is_of_the_day(told)):
+    if kind is RateLimited and (_has_no_credit(error) or _is_of_the_day(error)):
         failure.retryable = False
     return failure
 
 
 def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
-    """Say what an error in the middle of a stream, or in a body that came with status 200, means."""
-    said, codes = said_in_body(error)
+    """Return the error for one that came inside a stream, or in a body with status 200."""
+    message, codes = extract_message(error)
     if isinstance(error, list) and error:
         error = error[0]
     if isinstance(error, dict) and isinstance(inside := error.get("error"), dict):
@@ -222,12 +215,16 @@ def refused_in_stream(settings: LLMSettings, error: JsonValue) -> ModelError:
     if status is None:
         # A provider that gives up in the middle mostly says no more than that: it may pass.
         status = next((_STATUS_OF_TYPE[word] for word in codes.split() if word in _STATUS_OF_TYPE), 500)
-    told = Refusal(status=status, said=said or "without a reason", codes=codes, retry_after=delay_in_body(error))
-    return model_error(told, settings)
+    return model_error(
+        ProviderError(
+            status=status, message=message or "without a reason", codes=codes, retry_after=delay_in_body(error)
+        ),
+        settings,
+    )
 
 
 def no_reply(settings: LLMSettings, body: dict[str, Any]) -> ModelError:
-    """Say what a body means that came with status 200 and is no reply: an error in some shape, or something else."""
+    """Return the error for a body with status 200 that is not a reply: an error in some shape, or something else."""
     if error := find_error(body):
         return refused_in_stream(settings, error)
     if not body:
@@ -241,7 +238,7 @@ def no_reply(settings: LLMSettings, body: dict[str, Any]) -> ModelError:
 
 
 def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None) -> ModelConnectionError:
-    """Say that no answer came at all, or that the connection broke."""
+    """Return the error for a connection that failed or broke."""
     failure = ModelConnectionError(
         f"{settings.model}: {_no_connection(settings, hide(cause, settings), host)}", model=settings.model
     )
@@ -251,7 +248,7 @@ def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None)
 
 
 def cut(words: str) -> str:
-    """Leave out what nobody would read."""
+    """Shorten a message that is too long to read."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
 
 
@@ -268,16 +265,16 @@ def _no_connection(settings: LLMSettings, cause: str, host: str | None) -> str:
     return f"no connection to {where}, or it broke ({cause}). Check the network and the proxy settings."
 
 
-def which_key(settings: LLMSettings, said: str = "") -> str:
-    """Say which key was not accepted and why, or where one is looked for, and what to do."""
+def which_key(settings: LLMSettings, message: str = "") -> str:
+    """Describe which key was not accepted, or where a key is looked for, and what to do."""
     variables = key_variables(settings)
-    told = f" ({said})" if said else ""
+    reason = f" ({message})" if message else ""
     if settings.api_key is not None:
-        return f"the provider did not accept the key in LLM(api_key=...){told}. {_CHECK_KEY}"
+        return f"the provider did not accept the key in LLM(api_key=...){reason}. {_CHECK_KEY}"
     for variable in variables:
         if all(os.environ.get(name) for name in variable.split(" and ")):
-            return f"the provider did not accept the key in {variable}{told}. {_CHECK_KEY}"
-    return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...){told}"
+            return f"the provider did not accept the key in {variable}{reason}. {_CHECK_KEY}"
+    return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...){reason}"
 
 
 _CHECK_KEY = "Check that it is complete, still valid, and of this provider, or put another one there."

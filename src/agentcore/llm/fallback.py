@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Self, cast
 
@@ -17,7 +17,6 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.attempts import Attempts
 from agentcore.llm.features import Features, common_features
 from agentcore.llm.model import (
     CallContext,
@@ -29,37 +28,36 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.streams import FailoverStream
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
-__all__ = ["MOVES_ON", "FallbackLLM"]
-
-MOVES_ON: Final[tuple[type[ModelError], ...]] = (
+FALLBACK_ERRORS: Final[tuple[type[ModelError], ...]] = (
     AuthenticationError,
     RateLimited,
     ModelTimeout,
     ModelUnavailable,
     ModelConnectionError,
 )
-"""The errors that are about a provider, and that another one need not have. What is about the messages stays with whoever
-sent them: a conversation is condensed when it has grown too long, and a model that refuses it is told so."""
+"""Errors that concern one provider, so that another may answer. Errors that concern the messages are raised: the
+conversation handles them."""
 
 
-class FallbackLLM:
+class FallbackLLM(RequestModel):
     """A model, and others that are asked the same, one after the other, when it can't answer.
 
     Each model's own retries come first; give those with successors few. A model that failed is asked again in the next
-    call. `CallContext.on_retry` is told of each step on (`RetryReport.next_model`); when deltas were shown already, the
-    next one is a `ResetDelta`. `Reply.model` says who answered. Where nobody did, the last error is raised, with the
+    call. `CallContext.on_retry` is called at each change of the model (`RetryReport.next_model`); when deltas were shown already, the
+    next one is a `ResetDelta`. `Reply.model` is the model that answered. If none did, the last error is raised, with the
     ones before it as its notes.
     """
 
-    def __init__(self, primary: Model, *others: Model, on: Iterable[type[ModelError]] = MOVES_ON) -> None:
+    def __init__(self, primary: Model, *others: Model, on: Iterable[type[ModelError]] = FALLBACK_ERRORS) -> None:
         """Put models in the order in which they are asked.
 
         Args:
             primary: Asked first.
             others: Asked when those before have failed.
-            on: The errors after which the next one is asked; `(*MOVES_ON, ContentPolicy)` adds one.
+            on: The errors after which the next one is asked; `(*FALLBACK_ERRORS, ContentPolicy)` adds one.
         """
         self.models: tuple[Model, ...] = (primary, *others)
         """All of them, in order."""
@@ -74,28 +72,22 @@ class FallbackLLM:
         """The name of the first model."""
         return self.models[0].name
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
-        turns = _Turns(self, context)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        progress = _Fallback(self, request.context)
         while True:
             try:
-                return await turns.model.complete(messages, tools, context=context)
+                return await request.complete(progress.model)
             except ModelError as error:
-                await turns.move_on(error)
+                await progress.advance(error)
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
-        turns = _Turns(self, context)
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
+        progress = _Fallback(self, request.context)
 
         async def open_next() -> AbstractAsyncContextManager[DeltaStream]:
-            return turns.model.stream(messages, tools, context=context)
+            return request.stream(progress.model)
 
-        async with Attempts(open_next, turns.move_on) as stream:
+        async with FailoverStream(open_next, progress.advance) as stream:
             yield stream
 
     async def get_features(self) -> Features | None:
@@ -131,8 +123,8 @@ class FallbackLLM:
         return cls(*map(restore, recorded["models"]), on=cast("list[type[ModelError]]", on))
 
 
-class _Turns:
-    """Whose turn it is in one call, and what those before said."""
+class _Fallback:
+    """Which model one call has come to, and the errors of those before."""
 
     def __init__(self, outer: FallbackLLM, context: CallContext | None) -> None:
         self._outer = outer
@@ -143,8 +135,8 @@ class _Turns:
     def model(self) -> Model:
         return self._outer.models[len(self._failed)]
 
-    async def move_on(self, error: ModelError) -> None:
-        """Give the turn to the next model, or raise the error where it is the last word."""
+    async def advance(self, error: ModelError) -> None:
+        """Move on to the next model, or raise the error where it is final."""
         last = len(self._failed) + 1 == len(self._outer.models)
         if last or not isinstance(error, self._outer.on):
             for model, earlier in self._failed:

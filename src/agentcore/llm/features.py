@@ -1,4 +1,4 @@
-"""What a model can do."""
+"""Features of models."""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -9,30 +9,28 @@ from pydantic import Field
 
 from agentcore._value import Value
 
-__all__ = ["Features", "common_features"]
-
 _Tokens = Annotated[int, Field(gt=0)] | None
 
 
 class Features(Value):
-    """What a model can do; None is what nobody has said."""
+    """Features of a model; None is unknown."""
 
     context_window: _Tokens = None
     """The most tokens it reads in one request."""
     max_output_tokens: _Tokens = None
     """The most tokens it writes in one reply."""
     vision: bool | None = None
-    """Whether it takes images."""
+    """True if it takes images."""
     pdf: bool | None = None
-    """Whether it takes PDF files."""
+    """True if it takes PDF files."""
     tool_calls: bool | None = None
-    """Whether it asks for tools."""
+    """True if it asks for tools."""
     reasoning: bool | None = None
-    """Whether it thinks before it answers."""
+    """True if it thinks before it answers."""
     prompt_caching: bool | None = None
-    """Whether its provider keeps prompts, and asks less for what it has kept."""
+    """True if its provider keeps prompts, and asks less for what it has kept."""
     response_schema: bool | None = None
-    """Whether it can be held to a JSON Schema."""
+    """True if it can be held to a JSON Schema."""
     mode: Literal["chat", "responses"] | None = None
     """The interface that it is listed with: with "responses" it has no other."""
 

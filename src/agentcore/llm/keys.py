@@ -10,19 +10,17 @@ from agentcore.llm.names import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 from agentcore.secrets import Masker
 
-__all__ = ["find_key", "hide", "key_variables"]
-
 _SHORTEST = 6
 """Shorter ones are no secrets, and may be a part of any word."""
 
 
 def key_variables(settings: LLMSettings) -> tuple[str, ...]:
-    """Give the environment variables that may hold the key."""
+    """Return the environment variables that may hold the key."""
     return KEY_VARIABLES.get(settings.provider, (f"{settings.provider.upper()}_API_KEY",))
 
 
 def find_key(settings: LLMSettings) -> str | None:
-    """Give the key that the settings or the environment have.
+    """Return the key that the settings or the environment have.
 
     Raises:
         AuthenticationError: It can't be one.

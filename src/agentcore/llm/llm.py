@@ -13,11 +13,9 @@ from agentcore.llm.model import CallContext, DeltaStream
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel
-from agentcore.llm.route import RoutedModel, held_to_schemas, look_up_features
+from agentcore.llm.route import RoutedModel, look_up_features, supports_response_schema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["LLM"]
 
 ValueT = TypeVar("ValueT", bound=BaseModel)
 
@@ -39,7 +37,7 @@ class LLM(LLMSettings):
         """Answer, all at once; failures that pass are tried again.
 
         Raises:
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
             MissingExtra: The model is reached through litellm, which is not installed.
         """
         return await self._retried().complete(messages, tools, context=context)
@@ -50,7 +48,7 @@ class LLM(LLMSettings):
         """Answer, piece by piece; after a failure in the middle the reply starts over, and a `ResetDelta` says so.
 
         Raises:
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
             MissingExtra: The model is reached through litellm, which is not installed.
         """
         return self._retried().stream(messages, tools, context=context)
@@ -65,10 +63,10 @@ class LLM(LLMSettings):
 
         Raises:
             StructuredOutputError: The answer does not fit, and neither did the corrected one.
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
             SchemaError: The type can't be described to a language model.
         """
-        how = "response_schema" if await held_to_schemas(self) else "tool"
+        how = "response_schema" if await supports_response_schema(self) else "tool"
         return await parse(self, messages, answer, context=context, how=how)
 
     def _retried(self) -> RetryingModel:

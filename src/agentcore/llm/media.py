@@ -13,12 +13,10 @@ from operator import is_
 from typing import Any
 
 from agentcore.errors import BadRequest
+from agentcore.llm.caches import IdentityCache
 from agentcore.llm.features import Features
-from agentcore.llm.kept import Kept
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolResultBlock
-
-__all__ = ["check_media", "without_unseen"]
 
 _MIB = 1024 * 1024
 _BASE64 = 4 / 3
@@ -37,7 +35,7 @@ class _Limits:
 
 _USUAL = frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"})
 _ANYWHERE = _USUAL | {"application/pdf", "image/bmp", "image/heic", "image/heif", "image/tiff"}
-"""What at least one provider takes."""
+"""Media types that at least one provider accepts."""
 _OPENAI = _Limits(picture=int(20 * _MIB * _BASE64), all=int(50 * _MIB * _BASE64), kinds=_USUAL)
 _LIMITS = {
     # It measures the text itself, and the whole request.
@@ -139,7 +137,7 @@ def without_unseen(messages: Sequence[Message], features: Features) -> Sequence[
     kept = _in_words.get((features.vision is False, features.pdf is False))
     if kept is None:
         blind, paperless = features.vision is False, features.pdf is False
-        kept = Kept[Message, Message](partial(_say, pictures=blind, documents=paperless))
+        kept = IdentityCache[Message, Message](partial(_say, pictures=blind, documents=paperless))
         _in_words[blind, paperless] = kept
     last = len(messages) - 1
     return [
@@ -148,7 +146,7 @@ def without_unseen(messages: Sequence[Message], features: Features) -> Sequence[
     ]
 
 
-_in_words: dict[tuple[bool, bool], Kept[Message, Message]] = {}
+_in_words: dict[tuple[bool, bool], IdentityCache[Message, Message]] = {}
 """Messages without their media, as long as those with them live: the same message always gives the same one."""
 
 
@@ -171,14 +169,14 @@ _NOTHING = "has neither `data` nor `url`. Give one of them."
 
 
 def _speaks_chat(settings: LLMSettings, features: Features) -> bool:
-    """Say whether OpenAI is certainly asked by its older interface."""
+    """Return whether OpenAI is certainly asked by its older interface."""
     if settings.api_mode == "auto":
         return features.mode != "responses" and not features.reasoning
     return settings.api_mode == "chat"
 
 
 def _media(messages: Sequence[Message]) -> Iterator[tuple[int, ImageBlock | DocumentBlock]]:
-    """Give the pictures and documents, each with the number of its message, from 1."""
+    """Return the pictures and documents, each with the number of its message, from 1."""
     for number, message in enumerate(messages, 1):
         if message.role == "user":
             for block in message.content:

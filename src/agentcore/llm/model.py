@@ -14,25 +14,12 @@ from typing import NamedTuple, Protocol, Self
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
-from agentcore.llm.deltas import Delta
 from agentcore.llm.features import Features
-from agentcore.llm.reply import Reply
+from agentcore.llm.reply import Delta, Reply
 from agentcore.messages import Message, ToolSchema
 
-__all__ = [
-    "UNFINISHED",
-    "CallContext",
-    "DeltaStream",
-    "Model",
-    "ResponseSchema",
-    "RetryReport",
-    "describe_unrecorded",
-    "model_features",
-    "record_model",
-]
-
 UNFINISHED = "The stream has not ended yet: read all of its deltas before asking for the reply."
-"""What `DeltaStream.reply` says when it is asked too early."""
+"""The message of the error that `DeltaStream.reply` raises before the stream has ended."""
 
 
 class RetryReport(NamedTuple):
@@ -58,7 +45,7 @@ class ResponseSchema(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallContext:
-    """What a model may know of the call besides the messages. How long it may take is the caller's cancel scope."""
+    """Facts about the call besides the messages. Its time limit is the caller's cancel scope."""
 
     conversation_id: str | None = None
     """The conversation the call belongs to: a model may keep what it encoded for the next call of the same one."""
@@ -67,12 +54,12 @@ class CallContext:
     on_retry: Callable[[RetryReport], Awaitable[None]] | None = None
     """Awaited before each wait for another attempt."""
     first: bool = False
-    """Whether no call was answered since the conversation was opened: where a connection is refused then, the address may
+    """True if no call was answered since the conversation was opened: where a connection is refused then, the address may
     be wrong, or have been another one's when the log was written."""
     response_schema: ResponseSchema | None = None
-    """What to hold the model to. One that can't be held to anything ignores it: whoever asks checks what comes."""
+    """The schema that the reply has to follow. A model without support ignores it, so the caller checks the reply."""
     stop: tuple[str, ...] = ()
-    """Words before which the reply is to end. A model that can't be told ignores them: whoever asks looks for them."""
+    """Words before which the reply is to end. A model without support ignores them, so the caller looks for them."""
 
 
 class DeltaStream(Protocol):
@@ -111,7 +98,7 @@ class Model(Protocol):
         """Answer, all at once.
 
         Raises:
-            ModelError: There is no reply; its class says why.
+            ModelError: The call failed; the class says why.
         """
         ...
 

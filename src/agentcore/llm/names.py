@@ -5,8 +5,6 @@ A model's name is `provider/model`, or `provider:model`; what follows the provid
 
 from __future__ import annotations
 
-__all__ = ["KEY_VARIABLES", "PROVIDERS", "full_name", "provider_of"]
-
 # One line per letter. A test compares it with what litellm knows.
 _KNOWN = """
     a2a a2a_agent ai21 ai21_chat aiml aiohttp_openai amazon_nova anthropic anthropic_text apertis assemblyai auto_router
@@ -111,7 +109,7 @@ def _example(name: str) -> str:
 
 
 def full_name(name: str, *, compatible: bool) -> str:
-    """Give `provider/model` for a name as a person writes it.
+    """Return `provider/model` for a name as a person writes it.
 
     Args:
         name: The name.
@@ -138,5 +136,5 @@ def full_name(name: str, *, compatible: bool) -> str:
 
 
 def provider_of(name: str) -> str:
-    """Give the provider of a full name."""
+    """Return the provider of a full name."""
     return name.partition("/")[0]

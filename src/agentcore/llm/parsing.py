@@ -2,7 +2,7 @@
 
 The model is given one tool whose arguments are the type's fields (`how="tool"`, which every model that calls tools can do),
 or is held to the type's schema by its provider (`how="response_schema"`, see `CallContext.response_schema`). Either way
-what comes is checked, and what does not fit is told to the model once, which may then correct it.
+what comes is checked, and an answer that does not fit is returned to the model once, to be corrected.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from agentcore.llm.reply import Reply
 from agentcore.messages import Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.schema import schema_of
 from agentcore.usage import Usage
-
-__all__ = ["Parsed", "parse", "parse_reply"]
 
 ValueT = TypeVar("ValueT", bound=BaseModel)
 
@@ -58,7 +56,7 @@ async def parse(
     Args:
         model: Any model.
         messages: What it is asked.
-        answer: A pydantic model; descriptions of its fields are told to the language model.
+        answer: A pydantic model; descriptions of its fields are sent to the language model.
         context: Goes to the model.
         how: "response_schema" for a model whose provider holds it to a schema; others ignore that and may answer in prose.
 
@@ -112,7 +110,7 @@ def _description(answer: type[BaseModel]) -> str:
 
 
 def _with_words(messages: list[Message], words: str) -> list[Message]:
-    """Say it at the end of what the person said last; two messages of one role in a row are refused by some."""
+    """Append the text to the last user message; some providers refuse two messages of one role in a row."""
     if not messages or messages[-1].role != "user":
         return [*messages, Message.user(words)]
     last = messages[-1]
@@ -120,7 +118,7 @@ def _with_words(messages: list[Message], words: str) -> list[Message]:
 
 
 def _read(reply: Reply, answer: type[ValueT]) -> ValueT | str:
-    """Give the value, or what is wrong with it."""
+    """Return the value, or a description of what is wrong with it."""
     calls = reply.message.tool_calls
     call = next((call for call in calls if call.name == _TOOL), calls[0] if calls else None)
     if call is not None and not isinstance(call.arguments, str):
@@ -157,12 +155,12 @@ def _told(reply: Reply, problems: str) -> list[Message]:
             for call in calls
         )
         return [reply.message, Message(role="tool", content=results)]
-    said = [reply.message] if reply.message.text.strip() else [Message.assistant("(no words)")]
-    return [*said, Message.user(words)]
+    exchange = [reply.message] if reply.message.text.strip() else [Message.assistant("(no words)")]
+    return [*exchange, Message.user(words)]
 
 
 def _written(reply: Reply) -> str:
-    """Give what the model wrote, for a person to read."""
+    """Return the text of the model, for a person to read."""
     pieces = [
         block.text if isinstance(block, TextBlock) else _arguments(block)
         for block in reply.message.content

@@ -10,23 +10,20 @@ from typing import Any, Self
 import anyio
 from pydantic import JsonValue
 
+from agentcore.llm.concurrency import FifoLock
 from agentcore.llm.estimate import estimate_tokens
-from agentcore.llm.features import Features
 from agentcore.llm.model import (
     CallContext,
     DeltaStream,
     Model,
     RetryReport,
     describe_unrecorded,
-    model_features,
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.turns import Turns
-from agentcore.llm.watched import WatchedStream
+from agentcore.llm.streams import ObservedStream
+from agentcore.llm.wrapper import ModelRequest, WrapperModel
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["RateLimitedModel", "TokenBucket"]
 
 _MINUTE = 60.0
 
@@ -65,7 +62,7 @@ class TokenBucket:
         self._sleep = sleep
         self._level = float(burst)
         self._seen: float | None = None
-        self._turns = Turns()
+        self._turns = FifoLock()
 
     def __repr__(self) -> str:
         rate = self._per_second * _MINUTE
@@ -80,7 +77,7 @@ class TokenBucket:
 
         More than the bucket holds is given when it is full, and owed: those after wait until it has flowed in.
         """
-        async with self._turns.front():
+        async with self._turns.acquire():
             wanted = min(amount, self._burst)
             while (missing := wanted - self._flowed()) > 0:
                 # A hair more: time is added up in floats, and a wait of 1e-17 s would not move the clock.
@@ -102,7 +99,7 @@ class TokenBucket:
 
 
 @dataclass(frozen=True, slots=True)
-class RateLimitedModel:
+class RateLimitedModel(WrapperModel):
     """A model whose calls wait until a bucket of requests and one of tokens have what they need.
 
     How many tokens a call uses is estimated before it and corrected by `Reply.usage` after it. A call that fails keeps
@@ -118,35 +115,20 @@ class RateLimitedModel:
     estimate: Callable[[Sequence[Message], Sequence[ToolSchema]], float] = estimate_tokens
     """Says about how many tokens a call will use."""
 
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
-        estimated = self._estimated(messages, tools)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        estimated = self._estimated(request)
         await self._take(estimated)
-        reply = await self.model.complete(messages, tools, context=self._watched(context, estimated))
+        reply = await self._watched(request, estimated).complete(self.model)
         self.correct(reply, estimated)
         return reply
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
-        estimated = self._estimated(messages, tools)
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
+        estimated = self._estimated(request)
         await self._take(estimated)
-        async with self.model.stream(messages, tools, context=self._watched(context, estimated)) as deltas:
+        async with self._watched(request, estimated).stream(self.model) as deltas:
             # One that is left early keeps its estimate: nobody says what it used.
-            yield WatchedStream(deltas, ended=lambda reply: self.correct(reply, estimated))
-
-    async def get_features(self) -> Features | None:
-        """Return what the model inside can do."""
-        return await model_features(self.model)
+            yield ObservedStream(deltas, ended=lambda reply: self.correct(reply, estimated))
 
     def record(self) -> dict[str, JsonValue] | None:
         """Write down the model inside and the numbers of the buckets."""
@@ -178,8 +160,8 @@ class RateLimitedModel:
         if self.tokens is not None and reply.usage.total_tokens:
             self.tokens.correct(reply.usage.total_tokens - estimated)
 
-    def _estimated(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> float:
-        return 0.0 if self.tokens is None else self.estimate(messages, tools)
+    def _estimated(self, request: ModelRequest) -> float:
+        return 0.0 if self.tokens is None else self.estimate(request.messages, request.tools)
 
     async def _take(self, estimated: float) -> None:
         if self.requests is not None:
@@ -192,13 +174,13 @@ class RateLimitedModel:
                     self.requests.correct(-1)
                 raise
 
-    def _watched(self, context: CallContext | None, estimated: float) -> CallContext:
-        context = context or CallContext()
-        told = context.on_retry
+    def _watched(self, request: ModelRequest, estimated: float) -> ModelRequest:
+        context = request.context or CallContext()
+        outer = context.on_retry
 
         async def on_retry(report: RetryReport) -> None:
-            if told is not None:
-                await told(report)
+            if outer is not None:
+                await outer(report)
             await self._take(estimated)
 
-        return replace(context, on_retry=on_retry)
+        return request._replace(context=replace(context, on_retry=on_retry))

@@ -23,8 +23,6 @@ from agentcore.llm.router import RouterLLM
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["MODEL_ENTRY_POINTS", "ModelFactory", "Restore", "register_model", "restore_model"]
-
 MODEL_ENTRY_POINTS: Final = "agentcore.models"
 """The entry point group in which an installed distribution declares its kinds of models."""
 

@@ -1,16 +1,94 @@
-"""What a model call ends in."""
+"""A reply of a model: the whole, and the deltas that show it while it comes.
+
+Deltas are for display. The `Reply` at the end is assembled separately and is complete.
+"""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated
+import json
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
 from agentcore._value import VERBATIM, Value, Verbatim
-from agentcore.messages import Message
+from agentcore.messages import (
+    AudioBlock,
+    Message,
+    ReasoningBlock,
+    RefusalBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 from agentcore.usage import Usage
 
-__all__ = ["Reply", "TokenLogprob"]
+
+class TextDelta(Value):
+    """More words."""
+
+    type: Annotated[Literal["text"], VERBATIM] = "text"
+    text: str
+
+
+class ReasoningDelta(Value):
+    """More thinking, in words."""
+
+    type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
+    text: str
+
+
+class RefusalDelta(Value):
+    """More of the words in which the model refuses."""
+
+    type: Annotated[Literal["refusal"], VERBATIM] = "refusal"
+    text: str
+
+
+class ToolCallDelta(Value):
+    """More of a tool call: its name comes once, its arguments in fragments of JSON text."""
+
+    type: Annotated[Literal["tool_call"], VERBATIM] = "tool_call"
+    index: int
+    """Which call of the reply this belongs to, from 0."""
+    id: Verbatim | None = None
+    name: str | None = None
+    arguments: str = ""
+
+
+class ResetDelta(Value):
+    """The call starts over: everything said so far is void."""
+
+    type: Annotated[Literal["reset"], VERBATIM] = "reset"
+    reason: str
+    """The failure, for a person to read."""
+
+
+Delta = Annotated[TextDelta | ReasoningDelta | RefusalDelta | ToolCallDelta | ResetDelta, Field(discriminator="type")]
+"""One piece of a reply that is being said."""
+
+
+def deltas_of(message: Message) -> Iterator[Delta]:
+    """Yield the deltas of a complete message, one for each block that can be shown."""
+    calls = 0
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            yield TextDelta(text=block.text)
+        elif isinstance(block, AudioBlock):
+            if block.transcript:
+                yield TextDelta(text=block.transcript)
+        elif isinstance(block, RefusalBlock):
+            yield RefusalDelta(text=block.text)
+        elif isinstance(block, ThinkingBlock):
+            if block.text:
+                yield ReasoningDelta(text=block.text)
+        elif isinstance(block, ReasoningBlock):
+            if block.summary:
+                yield ReasoningDelta(text=block.words)
+        elif isinstance(block, ToolCallBlock):
+            written = block.arguments if isinstance(block.arguments, str) else json.dumps(block.arguments)
+            yield ToolCallDelta(index=calls, id=block.id, name=block.name, arguments=written)
+            calls += 1
 
 
 class TokenLogprob(Value):
@@ -39,7 +117,7 @@ class Reply(Value):
     time_to_first_token: float | None = None
     """Seconds from the request to the first delta; None where the reply came at once, or the model does not say."""
     reported_usage: Annotated[dict[str, JsonValue], VERBATIM] = {}
-    """What the provider counted, in its own words: searches and other tools of its own among it."""
+    """The provider's own counts, with those of searches and other tools of its own."""
     service_tier: Verbatim | None = None
     """The service tier that the provider used, where it says so."""
     logprobs: tuple[TokenLogprob, ...] | None = None

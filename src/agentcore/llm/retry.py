@@ -3,7 +3,7 @@
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Self
@@ -13,21 +13,16 @@ from pydantic import Field, JsonValue
 
 from agentcore._value import Value
 from agentcore.errors import ModelConnectionError, ModelError
-from agentcore.llm.attempts import Attempts
-from agentcore.llm.features import Features
 from agentcore.llm.model import (
     CallContext,
     DeltaStream,
     Model,
     RetryReport,
-    describe_unrecorded,
-    model_features,
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.messages import Message, ToolSchema
-
-__all__ = ["RetryPolicy", "RetryingModel"]
+from agentcore.llm.streams import FailoverStream
+from agentcore.llm.wrapper import ModelRequest, WrapperModel
 
 _Seconds = Annotated[float, Field(ge=0)]
 
@@ -53,7 +48,7 @@ class RetryPolicy(Value):
     """Seconds before each of these."""
 
     def delay(self, attempt: int, error: ModelError, draw: float, *, first: bool = False) -> float | None:
-        """Say how many seconds to wait before another attempt, or None to give up.
+        """Return the seconds to wait before another attempt, or None to give up.
 
         Args:
             attempt: The number of the attempt that failed.
@@ -76,8 +71,8 @@ class RetryPolicy(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class RetryingModel:
-    """A model that tries again when the error says that it may help, and tells `CallContext.on_retry` each time.
+class RetryingModel(WrapperModel):
+    """A model that tries again when the error says that it may help, and calls `CallContext.on_retry` each time.
 
     When deltas were shown already, the next one is a `ResetDelta`.
     """
@@ -85,56 +80,37 @@ class RetryingModel:
     model: Model
     policy: RetryPolicy = field(default_factory=RetryPolicy)
 
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
+    async def _complete(self, request: ModelRequest) -> Reply:
         attempt = 1
         while True:
             try:
-                return await self.model.complete(messages, tools, context=context)
+                return await request.complete(self.model)
             except ModelError as error:
-                delay = await _next_delay(self.policy, attempt, error, context)
+                delay = await _next_delay(self.policy, attempt, error, request.context)
             await anyio.sleep(delay)
             attempt += 1
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         attempt, delay = 1, 0.0
 
         async def open_next() -> AbstractAsyncContextManager[DeltaStream]:
             if delay:
                 await anyio.sleep(delay)
-            return self.model.stream(messages, tools, context=context)
+            return request.stream(self.model)
 
         async def failed(error: ModelError) -> None:
             nonlocal attempt, delay
-            delay = await _next_delay(self.policy, attempt, error, context)
+            delay = await _next_delay(self.policy, attempt, error, request.context)
             attempt += 1
 
-        async with Attempts(open_next, failed) as stream:
+        async with FailoverStream(open_next, failed) as stream:
             yield stream
-
-    async def get_features(self) -> Features | None:
-        """Return what the model inside can do."""
-        return await model_features(self.model)
 
     def record(self) -> dict[str, JsonValue] | None:
         """Write down the model inside and the policy."""
         inner = record_model(self.model)
         return inner and {"kind": "retrying", "model": inner, "policy": self.policy.model_dump(mode="json")}
-
-    def describe_unrecorded(self) -> str:
-        """Name what of the model inside can't be written down."""
-        return describe_unrecorded(self.model)
 
     @classmethod
     def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:

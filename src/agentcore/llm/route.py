@@ -6,7 +6,7 @@ the event loop goes on, here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -16,20 +16,18 @@ import anyio
 import anyio.to_thread
 
 from agentcore.llm.features import Features
-from agentcore.llm.model import CallContext, DeltaStream, Model
+from agentcore.llm.model import DeltaStream, Model
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
-
-__all__ = ["RoutedModel", "held_to_schemas", "look_up_features"]
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
 _choose: Callable[[LLMSettings], Model] | None = None
-_holds: Callable[[LLMSettings], Awaitable[bool]] | None = None
+_supports: Callable[[LLMSettings], Awaitable[bool]] | None = None
 _look_up: Callable[[LLMSettings], Awaitable[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class RoutedModel:
+class RoutedModel(RequestModel):
     """A model at a provider, asked once per call, by whichever route it is reached."""
 
     settings: LLMSettings
@@ -39,20 +37,14 @@ class RoutedModel:
         """The provider and the model."""
         return self.settings.model
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
+    async def _complete(self, request: ModelRequest) -> Reply:
         choose = _choose or await _load()
-        return await choose(self.settings).complete(messages, tools, context=context)
+        return await request.complete(choose(self.settings))
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         choose = _choose or await _load()
-        async with choose(self.settings).stream(messages, tools, context=context) as deltas:
+        async with request.stream(choose(self.settings)) as deltas:
             yield deltas
 
     async def get_features(self) -> Features:
@@ -63,11 +55,11 @@ class RoutedModel:
         """Return None: an `LLM` is what is written down."""
 
 
-async def held_to_schemas(settings: LLMSettings) -> bool:
-    """Say whether a model's provider is known to hold it to a JSON Schema, by the route that is taken."""
+async def supports_response_schema(settings: LLMSettings) -> bool:
+    """Return whether the provider is known to enforce a JSON Schema for this model, on the route that is taken."""
     await _load()
-    assert _holds is not None
-    return await _holds(settings)
+    assert _supports is not None
+    return await _supports(settings)
 
 
 async def look_up_features(settings: LLMSettings) -> Features:
@@ -77,9 +69,9 @@ async def look_up_features(settings: LLMSettings) -> Features:
 
 
 async def _load() -> Callable[[LLMSettings], Model]:
-    global _choose, _holds
+    global _choose, _supports
     module = await _import("agentcore.llm.choose")
-    _choose, _holds = module.choose_route, module.holds_to_schemas
+    _choose, _supports = module.choose_route, module.supports_response_schema
     return module.choose_route
 
 

@@ -1,25 +1,122 @@
-"""Choosing a model for each call."""
+"""Choose a model for each call."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+import random
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Self, cast
+from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
+from agentcore._value import Value
 from agentcore.llm.features import Features, common_features
-from agentcore.llm.model import CallContext, DeltaStream, Model, describe_unrecorded, model_features, record_model
+from agentcore.llm.model import DeltaStream, Model, describe_unrecorded, model_features, record_model
 from agentcore.llm.reply import Reply
-from agentcore.llm.selectors import KnownSelector, ModelRequest, Selector, restore_selector
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
-__all__ = ["RouterLLM"]
+Selector: TypeAlias = Callable[[ModelRequest], str | Awaitable[str]]
+"""Returns the key of the model to ask; may be async."""
 
 
-class RouterLLM:
-    """Models by key, and a function that chooses one for each call.
+class KnownSelector(Value):
+    """A selector that a log can hold, so that a router with it is made again."""
+
+    def __call__(self, request: ModelRequest) -> str:
+        """Choose the key of a model."""
+        raise NotImplementedError
+
+    def improve(self, common: Features | None, features: Mapping[str, Features | None]) -> Features | None:  # noqa: ARG002 others choose by them
+        """Return what the router can do, of what all models can and what each can."""
+        return common
+
+
+class _ByMedia(KnownSelector):
+    by: Literal["media"] = "media"
+    text: str
+    multimodal: str
+
+    def __call__(self, request: ModelRequest) -> str:
+        return self.multimodal if request.has_images or request.has_documents else self.text
+
+    def improve(self, common: Features | None, features: Mapping[str, Features | None]) -> Features | None:
+        looks = features.get(self.multimodal)
+        if looks is None:
+            return common
+        return (common or Features()).model_copy(update={"vision": looks.vision, "pdf": looks.pdf})
+
+
+class _ByLength(KnownSelector):
+    by: Literal["length"] = "length"
+    short: str
+    long: str
+    tokens: int
+
+    def __call__(self, request: ModelRequest) -> str:
+        return self.short if request.estimated_tokens <= self.tokens else self.long
+
+    def improve(self, common: Features | None, features: Mapping[str, Features | None]) -> Features | None:
+        reads = features.get(self.long)
+        if reads is None:
+            return common
+        return (common or Features()).model_copy(update={"context_window": reads.context_window})
+
+
+class _AtRandom(KnownSelector):
+    by: Literal["random"] = "random"
+    keys: Annotated[tuple[str, ...], Field(min_length=1)]
+    seed: str = ""
+
+    def __call__(self, request: ModelRequest) -> str:
+        conversation = None if request.context is None else request.context.conversation_id
+        # A text seeds by its digest, which is the same in every process.
+        draw = random.random() if conversation is None else random.Random(f"{self.seed}/{conversation}").random()  # noqa: S311 - deals out load; nothing depends on it
+        return self.keys[int(draw * len(self.keys))]
+
+
+_KINDS: dict[str, type[KnownSelector]] = {"media": _ByMedia, "length": _ByLength, "random": _AtRandom}
+
+
+def restore_selector(recorded: Mapping[str, Any]) -> KnownSelector:
+    """Make a selector again of what was recorded.
+
+    Raises:
+        ValueError: it describes none.
+    """
+    kind = _KINDS.get(recorded["by"])
+    if kind is None:
+        raise ValueError(f"A router's selector of the kind {recorded['by']!r} is not known here.")
+    return kind.model_validate(recorded)
+
+
+def by_media(*, text: str, multimodal: str) -> Selector:
+    """Choose `multimodal` where there is a picture or a document in the request, else `text`."""
+    return _ByMedia(text=text, multimodal=multimodal)
+
+
+def by_length(*, short: str, long: str, tokens: int) -> Selector:
+    """Choose `short` while the request is estimated at no more than so many tokens, then `long`."""
+    return _ByLength(short=short, long=long, tokens=tokens)
+
+
+def at_random(*keys: str, seed: str = "") -> Selector:
+    """Choose one of the keys by lot: the same one throughout a conversation, and again when it is resumed.
+
+    Args:
+        keys: A key that is given twice is chosen twice as often.
+        seed: Another one deals the conversations out otherwise.
+
+    Raises:
+        ValueError: there is no key.
+    """
+    if not keys:
+        raise ValueError("at_random() has nothing to choose from: give it keys.")
+    return _AtRandom(keys=keys, seed=seed)
+
+
+class RouterLLM(RequestModel):
+    """Models by key, and a function that chooses one for each call. A key without a model raises `LookupError`.
 
     Providers keep what they read of a conversation for its next call: a selector that goes back and forth within one
     pays for reading it again.
@@ -49,28 +146,12 @@ class RouterLLM:
         """The names of the models, in order. `Reply.model` says which of them answered."""
         return " | ".join(model.name for model in self.models.values())
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once.
-
-        Raises:
-            LookupError: the selector gave a key that there is no model for.
-        """
-        model = await self._chosen(messages, tools, context)
-        return await model.complete(messages, tools, context=context)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        return await request.complete(await self._choose(request))
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece.
-
-        Raises:
-            LookupError: the selector gave a key that there is no model for.
-        """
-        model = await self._chosen(messages, tools, context)
-        async with model.stream(messages, tools, context=context) as deltas:
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
+        async with request.stream(await self._choose(request)) as deltas:
             yield deltas
 
     async def get_features(self) -> Features | None:
@@ -102,10 +183,8 @@ class RouterLLM:
         models = {key: restore(model) for key, model in recorded["models"].items()}
         return cls(models, restore_selector(recorded["select"]))
 
-    async def _chosen(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
-    ) -> Model:
-        key = self.select(ModelRequest(messages, tools, context))
+    async def _choose(self, request: ModelRequest) -> Model:
+        key = self.select(request)
         if inspect.isawaitable(key):
             key = await key
         if key not in self.models:

@@ -1,4 +1,4 @@
-"""What an `LLM` is told about a model: everything but the talking."""
+"""The settings of an `LLM`."""
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -14,8 +14,6 @@ from agentcore._value import Value
 from agentcore.llm.features import Features
 from agentcore.llm.names import full_name, provider_of
 from agentcore.llm.retry import RetryPolicy
-
-__all__ = ["LLMSettings"]
 
 _Seconds = Annotated[float, Field(gt=0)]
 _Wait = Annotated[float, Field(ge=0)]
@@ -79,7 +77,7 @@ class LLMSettings(Value):
     service_tier: str | None = None
     """Which service to ask for, in the provider's word, as in "flex" or "priority"."""
     prompt_caching: bool = True
-    """Whether to mark what providers that want marks may keep of a prompt: tools, system prompt, and the last turn."""
+    """Mark the parts of a prompt to cache for providers that want marks: tools, system prompt, and the last turn."""
 
     timeout: _Seconds = 300.0
     """Seconds for one attempt: until the reply is there or, streamed, until it begins. The whole call with its retries
@@ -104,14 +102,14 @@ class LLMSettings(Value):
     cache_write_cost_per_token: _Price = None
     """US dollars, of input tokens that the provider keeps from now on; without it, what other input costs."""
     features: Features = Field(default_factory=Features)
-    """What you know of the model better than the list of models does; what is None is left to the list."""
+    """Features that override the list of models; None leaves a feature to the list."""
 
     native_tool_calling: bool = True
-    """Whether the model was made to call tools. Without, it is told in its prompt how to call them in its words."""
+    """True if the model can call tools. If not, its prompt explains how to call them in text."""
     streaming: bool = True
-    """Whether to ask for a stream at all; some servers can't. Then the deltas of a reply come together at its end."""
+    """Ask for streams. If not, as for servers that cannot stream, the deltas of a reply come together at its end."""
     drop_params: bool = True
-    """Whether to leave out settings that a model does not take, instead of failing."""
+    """Leave out settings that the model does not accept, instead of failing."""
     extra_headers: dict[str, str] = {}
     """Headers to send besides. Shown and recorded: what is secret belongs in `secret_headers`."""
     secret_headers: dict[str, _Secret] = Field(default={}, exclude=True, repr=False)

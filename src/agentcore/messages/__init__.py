@@ -1,4 +1,4 @@
-"""What a model reads and writes: messages, their blocks, and the schemas of tools."""
+"""Messages, their blocks, and the schemas of tools."""
 
 from agentcore.messages.blocks import AudioBlock as AudioBlock
 from agentcore.messages.blocks import Block as Block
@@ -15,8 +15,8 @@ from agentcore.messages.blocks import ThinkingBlock as ThinkingBlock
 from agentcore.messages.blocks import ToolCallBlock as ToolCallBlock
 from agentcore.messages.blocks import ToolResultBlock as ToolResultBlock
 from agentcore.messages.blocks import UnknownBlock as UnknownBlock
-from agentcore.messages.citations import Citation as Citation
 from agentcore.messages.media import read_media as read_media
+from agentcore.messages.message import Citation as Citation
 from agentcore.messages.message import Message as Message
 from agentcore.messages.message import Role as Role
 from agentcore.messages.message import ToolSchema as ToolSchema

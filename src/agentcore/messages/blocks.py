@@ -8,24 +8,6 @@ from pydantic import Field, JsonValue, field_validator
 
 from agentcore._value import VERBATIM, Recorded, Verbatim
 
-__all__ = [
-    "AudioBlock",
-    "Block",
-    "DocumentBlock",
-    "ImageBlock",
-    "ProviderBlock",
-    "ReasoningBlock",
-    "RedactedThinkingBlock",
-    "RefusalBlock",
-    "ResultBlock",
-    "StoredResultBlock",
-    "TextBlock",
-    "ThinkingBlock",
-    "ToolCallBlock",
-    "ToolResultBlock",
-    "UnknownBlock",
-]
-
 
 class TextBlock(Recorded):
     """Words."""
@@ -52,7 +34,7 @@ class DocumentBlock(Recorded):
     data: Verbatim | None = None
     """Base64 text, without a `data:` prefix."""
     media_type: Verbatim = "application/pdf"
-    """What it is. PDF is what all take who take documents."""
+    """The media type. Every provider that accepts documents accepts PDF."""
     url: str | None = None
     name: str | None = None
     """The name of the file, which the model may be shown."""
@@ -82,7 +64,7 @@ class RefusalBlock(Recorded):
 
 
 class ThinkingBlock(Recorded):
-    """What the model thought, in words; signed where the provider wants it back untouched."""
+    """Thinking of the model as text; signed where the provider wants it back unchanged."""
 
     type: Annotated[Literal["thinking"], VERBATIM] = "thinking"
     text: str
@@ -108,7 +90,7 @@ class ReasoningBlock(Recorded):
     summary: tuple[str, ...] = ()
     """The words, part by part: a summary of the reasoning, or the reasoning itself where `in_words` is set."""
     in_words: bool = False
-    """Whether the words are the reasoning itself, as open models give it, and not a summary."""
+    """True if the text is the reasoning itself, as of open models, and not a summary."""
     encrypted_content: Verbatim | None = None
     provider: Verbatim | None = None
     """Whose it is: nobody else can read it. None is of a log from before that was noted."""
@@ -153,12 +135,12 @@ class UnknownBlock(Recorded):
 
 
 ResultBlock = TextBlock | ImageBlock | DocumentBlock
-"""What a tool may show to a model."""
+"""Blocks that a tool may show to a model."""
 
 StoredResultBlock = Annotated[
     Annotated[ResultBlock, Field(discriminator="type")] | UnknownBlock, Field(union_mode="left_to_right")
 ]
-"""What a log may hold of that: one of a type that only a newer version knows as well."""
+"""The same as a log may hold them: with blocks of types that only a newer version knows."""
 
 
 class ToolResultBlock(Recorded):

@@ -15,8 +15,6 @@ from agentcore._threads import Threads
 from agentcore.errors import MediaError
 from agentcore.messages.blocks import DocumentBlock, ImageBlock
 
-__all__ = ["read_media"]
-
 _LARGEST: Final = 50 * 1024 * 1024
 """Bytes; nobody takes more in one request."""
 _THREADS: Final = Threads("media", 4)
@@ -42,7 +40,7 @@ _OTHERS: Final = (
     (b"\x7fELF", "a program"),
     (b"MZ", "a program"),
 )
-"""What files begin with that models are not shown. The shorter ones begin texts as well, which are told apart first."""
+"""First bytes of files that models cannot read. The shorter ones also begin texts, which are detected first."""
 _BRANDS: Final = {
     b"heic": "a HEIC picture",
     b"heix": "a HEIC picture",
@@ -101,7 +99,7 @@ def _open(path: str, flags: int) -> int:
 
 
 def _kind(head: bytes) -> str | None:
-    """Say what kind of media begins so; None where it is something else."""
+    """Return the media type that begins with these bytes; None if it is another."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -117,7 +115,7 @@ def _kind(head: bytes) -> str | None:
 
 
 def _named(head: bytes) -> tuple[str, str]:
-    """Say what it is instead, as far as its beginning tells, and what to do."""
+    """Describe what the file is instead, as far as its first bytes show, and what to do."""
     if not head:
         return "empty", "write one of these first"
     if b"<svg" in head:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 
 import pytest
@@ -27,9 +26,9 @@ def used(input_tokens: int = 0, output_tokens: int = 0, *, kept: int = 0, keepin
     )
 
 
-async def cost(model: str, usage: Usage, at: datetime | None = None) -> Decimal | None:
+async def cost(model: str, usage: Usage) -> Decimal | None:
     llm = LLM(model=model)
-    return priced(await model_info(llm), llm, usage, at=at).cost
+    return priced(await model_info(llm), llm, usage).cost
 
 
 async def test_each_token_is_paid_once_for_what_it_was() -> None:
@@ -69,36 +68,6 @@ async def test_thinking_has_its_own_price_where_the_table_has_one() -> None:
 async def test_what_was_kept_costs_as_much_as_the_rest_where_no_price_says_otherwise() -> None:
     plain = await cost("openai/o3-pro", used(1000, 10))
     assert plain == await cost("openai/o3-pro", used(1000, 10, kept=500, keeping=500)) == Decimal("0.0208")
-
-
-@pytest.mark.parametrize(
-    ("moment", "quiet"),
-    [
-        ("2026-11-18T00:59:59+00:00", True),  # a Wednesday
-        ("2026-11-18T01:00:00+00:00", False),
-        ("2026-11-18T23:59:59+00:00", True),
-        ("2026-11-18T12:00:00+10:00", False),
-        ("2026-11-21T02:00:00+00:00", True),  # a Saturday
-    ],
-)
-async def test_quiet_hours_cost_less(moment: str, quiet: bool) -> None:
-    found = await cost("deepseek/deepseek-v4-pro", used(1_000_000, kept=500_000), datetime.fromisoformat(moment))
-    assert found == (Decimal("0.341") if quiet else Decimal("0.682"))
-
-
-async def test_a_day_is_the_providers_own() -> None:
-    info = await model_info(LLM(model="deepseek/deepseek-v4-pro"))
-    assert info.prices is not None
-    assert info.prices.quiet is not None
-    in_asia = type(info.prices.quiet)(
-        rates=info.prices.quiet.rates, windows=info.prices.quiet.windows, days_ahead=timedelta(hours=8)
-    )
-    friday_evening = datetime(2026, 11, 20, 22, tzinfo=timezone(timedelta(hours=5)))  # Saturday in China, 17:00 UTC
-    assert in_asia.include(friday_evening)
-    assert in_asia.include(datetime(2026, 11, 20, 17, tzinfo=UTC))
-    monday_there = datetime(2026, 11, 22, 17, tzinfo=UTC)
-    assert in_asia.include(monday_there)  # by the hour, not by the day
-    assert not in_asia.include(datetime(2026, 11, 23, 2, tzinfo=UTC))
 
 
 async def test_an_unknown_price_is_never_zero() -> None:

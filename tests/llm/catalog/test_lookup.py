@@ -9,7 +9,7 @@ import pytest
 
 from agentcore.llm import LLM
 from agentcore.llm.catalog import Features, ModelInfo, Prices, model_info
-from agentcore.llm.catalog.table import table
+from agentcore.llm.catalog.models import table
 
 
 async def dollars_per_million(model: str, **settings: Any) -> tuple[float, float] | None:
@@ -150,7 +150,7 @@ def test_neither_importing_agentcore_nor_making_a_model_loads_the_table() -> Non
     program = (
         "import sys, agentcore; agentcore.LLM(model='openai/gpt-4o').record()\n"
         "assert not [name for name in sys.modules if name.startswith('agentcore.llm.catalog')]\n"
-        "import agentcore.llm.catalog.table as table\n"
+        "import agentcore.llm.catalog.models as table\n"
         "assert table._read is None and 'litellm' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

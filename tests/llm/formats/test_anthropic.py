@@ -18,7 +18,7 @@ from agentcore.messages import (
     ToolSchema,
     UnknownBlock,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 
 CALLS = Message.assistant(
     "Look.", ToolCallBlock(id="a", name="read", arguments={}), ToolCallBlock(id="b", name="stop", arguments={})

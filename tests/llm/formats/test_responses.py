@@ -6,11 +6,11 @@ import pytest
 from pydantic import JsonValue
 
 from agentcore.errors import BadRequest, ModelConnectionError, ModelUnavailable
-from agentcore.llm import LLM, CallContext, Delta, ReasoningDelta, TextDelta, ToolCallDelta
+from agentcore.llm import LLM, CallContext, Delta
 from agentcore.llm.features import Features
-from agentcore.llm.formats.responses import decode_items, decode_response_usage, encode_function_tools, encode_items
+from agentcore.llm.formats.responses import decode_items, encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import read_response
-from agentcore.llm.litellm_route.responses import ResponsesWire
+from agentcore.llm.litellm_route.wires import ResponsesWire
 from agentcore.messages import (
     DocumentBlock,
     ImageBlock,
@@ -37,10 +37,6 @@ BLOCKS = (
     TextBlock(text="Looking."),
     ToolCallBlock(id="a", name="read", arguments={"path": "x"}),
 )
-
-
-def test_items_become_blocks_in_their_order() -> None:
-    assert decode_items(SAID, "openai").content == BLOCKS
 
 
 def test_what_was_said_goes_back_in_its_order_and_only_what_the_provider_can_use() -> None:
@@ -117,34 +113,8 @@ def test_nothing_is_left_at_the_provider_and_reasoning_comes_encrypted_from_mode
     assert asked["max_output_tokens"] == 9
 
 
-@pytest.mark.parametrize(
-    ("response", "reason"),
-    [
-        ({"output": SAID}, "tool_calls"),
-        ({"output": SAID[:3]}, "end"),
-        ({"output": SAID[:3], "incomplete_details": {"reason": "max_output_tokens"}}, "length"),
-        ({"output": [], "incomplete_details": {"reason": "content_filter"}}, "content_filter"),
-    ],
-)
-def test_why_it_stopped_is_read_from_what_there_is(response: dict[str, Any], reason: str) -> None:
-    assert ResponsesWire().answer(SETTINGS, response).stop_reason == reason
-
-
-def test_usage_is_read_with_its_parts() -> None:
-    usage = decode_response_usage(
-        {
-            "input_tokens": 100,
-            "input_tokens_details": {"cached_tokens": 40},
-            "output_tokens": 50,
-            "output_tokens_details": {"reasoning_tokens": 30},
-        }
-    )
-    assert (usage.requests, usage.input_tokens, usage.output_tokens) == (1, 100, 50)
-    assert (usage.cache_read_tokens, usage.reasoning_tokens) == (40, 30)
-
-
 def read(*events: dict[str, Any]) -> tuple[list[Delta], Any]:
-    reader = ResponsesWire().reader(SETTINGS)
+    reader = ResponsesWire().decoder(SETTINGS)
     return [delta for event in events for delta in reader.read(event)], reader
 
 
@@ -157,26 +127,6 @@ EVENTS: list[dict[str, Any]] = [
     {"type": "response.function_call_arguments.delta", "output_index": 3, "delta": ' "x"}'},
     *({"type": "response.output_item.done", "output_index": index, "item": item} for index, item in enumerate(SAID)),
 ]
-
-
-def test_a_stream_shows_its_deltas_and_ends_in_the_whole() -> None:
-    completed = {"type": "response.completed", "response": {"id": "resp_1", "model": "gpt-5-mini", "output": SAID}}
-    deltas, reader = read(*EVENTS, completed)
-    assert deltas == [
-        ReasoningDelta(text="Hm."),
-        TextDelta(text="Looking."),
-        ToolCallDelta(index=0, id="a", name="read"),
-        ToolCallDelta(index=0, arguments='{"path":'),
-        ToolCallDelta(index=0, arguments=' "x"}'),
-    ]
-    answer = reader.answer()
-    assert answer.message.content == BLOCKS
-    assert (answer.model, answer.provider_id, answer.stop_reason) == ("gpt-5-mini", "resp_1", "tool_calls")
-
-
-def test_items_that_the_last_event_leaves_out_are_not_lost() -> None:
-    _, reader = read(*EVENTS, {"type": "response.completed", "response": {"id": "resp_1", "output": []}})
-    assert reader.answer().message.content == BLOCKS
 
 
 def test_a_stream_without_its_last_event_is_no_reply() -> None:
@@ -227,27 +177,6 @@ def test_what_was_cited_for_a_text_and_when_it_was_said_comes_back_with_it() -> 
         "phase": "commentary",
         "content": [{"type": "output_text", "text": "It was.", "annotations": []}],
     }
-
-
-def test_reasoning_in_words_goes_back_to_those_who_want_to_read_it_again() -> None:
-    item: dict[str, JsonValue] = {
-        "type": "reasoning",
-        "id": "r",
-        "summary": [],
-        "content": [{"type": "reasoning_text", "text": "Hm."}],
-    }
-    message = decode_items([item], "deepseek")
-    assert message.content == (ReasoningBlock(id="r", summary=("Hm.",), in_words=True, provider="deepseek"),)
-    assert encode_items([message], "deepseek/deepseek-v4-flash")[1] == [item]
-    assert encode_items([message], "openai/gpt-5")[1] == []
-
-
-def test_items_without_ids_are_read() -> None:
-    call = {"type": "function_call", "id": "fc", "name": "read", "arguments": "{}"}
-    message = decode_items([{"type": "reasoning", "encrypted_content": "e"}, call], "openai")
-    assert message.tool_calls[0].id == "fc"
-    reasoning: JsonValue = {"type": "reasoning", "summary": [], "encrypted_content": "e"}
-    assert encode_items([message], "openai/gpt-5")[1][0] == reasoning
 
 
 @pytest.mark.parametrize("status", ["queued", "in_progress"])

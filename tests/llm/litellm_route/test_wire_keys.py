@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agentcore.llm import LLM
-from agentcore.llm.litellm_route.wire import common_options
+from agentcore.llm.litellm_route.wires import common_options
 
 
 def test_an_empty_key_keeps_litellm_from_looking_for_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -273,7 +273,7 @@ def test_what_is_given_besides_goes_before_what_follows_from_settings() -> None:
 def test_a_stream_is_read_and_an_answer_too() -> None:
     wire, settings = AnthropicWire(LLMSettings(model="anthropic/x")), LLMSettings(model="anthropic/x")
     reply: dict[str, Any] = {"id": "msg_1", "content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn"}
-    reader = wire.reader(settings)
+    reader = wire.decoder(settings)
     begin: dict[str, Any] = {"type": "message_start", "message": reply | {"content": []}}
     assert [*reader.read(begin), *reader.read({"type": "message_stop"})] == []
     assert reader.answer().message.content == ()

@@ -207,6 +207,6 @@ async def test_what_is_said_in_place_of_a_reply_is_passed_on(
 
 
 async def test_json_that_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentcore.llm.native.stream.LONGEST_ANSWER", 1000)
+    monkeypatch.setattr("agentcore.llm.native.model.LONGEST_ANSWER", 1000)
     error = await refused(b'{"a": "' + b"x" * 100_000, **CHAT)
     assert "more bytes than any reply has" in str(error)

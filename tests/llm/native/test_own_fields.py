@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agentcore.llm import ModelRequest
 from agentcore.llm.native.exchange import prepare
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
@@ -20,7 +21,7 @@ MODELS = ["openrouter/some-model", "openai/gpt-5", "anthropic/claude-sonnet-4-5"
 async def sent(model: str, **own: Any) -> dict[str, Any]:
     settings = LLMSettings(model=model, api_key="not-a-real-key", extra_body=own)
     asked = [Message.system("Be brief."), Message.user("Hi.")]
-    exchange = await prepare(settings, asked, [READ], None, streamed=False)
+    exchange = await prepare(settings, ModelRequest(asked, [READ]), streamed=False)
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         assert not [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentcore.llm.text_calls.stream import CallBegan, CallEnded, Piece, Thinking, WasThinking, Words, WordsReader
+from agentcore.llm.text_calls.stream import CallBegan, CallEnded, Piece, TextDecoder, Thinking, WasThinking, Words
 from agentcore.messages import ToolSchema
 
 _PARAMETERS: dict[str, Any] = {
@@ -26,7 +26,7 @@ LOOK = ToolSchema(name="look", description="Looks.", parameters={"type": "object
 
 
 def read(text: str, *, cut_off: bool = False) -> list[Piece]:
-    reader = WordsReader({"write": WRITE, "look": LOOK})
+    reader = TextDecoder({"write": WRITE, "look": LOOK})
     found: list[Piece] = []
     for piece in [*reader.feed(text), *reader.finish(cut_off=cut_off)]:
         if isinstance(piece, Words) and found and isinstance(found[-1], Words):
@@ -241,7 +241,7 @@ def test_half_a_tag_is_never_shown(half: str) -> None:
 
 
 def test_a_call_is_there_as_soon_as_its_last_character_is() -> None:
-    reader = WordsReader({"write": WRITE})
+    reader = TextDecoder({"write": WRITE})
     text = "<function=write>\n<parameter=text>a </function> of b</parameter>\n</function>"
     early = [piece for letter in text[:-1] for piece in reader.feed(letter)]
     assert early == [CallBegan("write")]
@@ -249,7 +249,7 @@ def test_a_call_is_there_as_soon_as_its_last_character_is() -> None:
 
 
 def test_a_long_value_in_many_pieces_is_read_in_time_that_grows_with_its_length() -> None:
-    reader = WordsReader({"write": WRITE})
+    reader = TextDecoder({"write": WRITE})
     found = list(reader.feed("<function=write>\n<parameter=text>"))
     for _ in range(40_000):
         found += reader.feed("a few more words, ")

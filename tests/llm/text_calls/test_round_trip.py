@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agentcore.llm.text_calls.format import properties_of, write_call
-from agentcore.llm.text_calls.stream import CallBegan, CallEnded, Piece, Thinking, Words, WordsReader
+from agentcore.llm.text_calls.prompt import properties_of, write_call
+from agentcore.llm.text_calls.stream import CallBegan, CallEnded, Piece, TextDecoder, Thinking, Words
 from agentcore.llm.text_calls.values import read_value, schema_types, write_value
 from agentcore.messages import ToolSchema
 
@@ -106,7 +106,7 @@ def cut(text: str, places: list[int]) -> list[str]:
 
 def read(tool: ToolSchema, pieces: list[str], *, cut_off: bool = False) -> list[Piece]:
     """Read in pieces, and put together what of one kind stands together."""
-    reader = WordsReader({tool.name: tool})
+    reader = TextDecoder({tool.name: tool})
     found: list[Piece] = []
     for piece in [*(each for text in pieces for each in reader.feed(text)), *reader.finish(cut_off=cut_off)]:
         last = found[-1] if found else None

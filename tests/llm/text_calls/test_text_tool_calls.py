@@ -23,8 +23,8 @@ from agentcore.llm import (
     ToolCallDelta,
     parse,
 )
+from agentcore.llm.caches import IdentityTupleCache
 from agentcore.llm.text_calls import TextToolCalls
-from agentcore.llm.text_calls.kept import Kept
 from agentcore.messages import (
     ImageBlock,
     Message,
@@ -235,7 +235,7 @@ async def test_what_was_written_is_kept_as_long_as_the_messages_live() -> None:
 
 
 def test_what_is_kept_goes_with_the_messages() -> None:
-    kept = Kept()
+    kept = IdentityTupleCache()
     one, other = Message.user("1"), Message.user("2")
     made = kept((one, other), lambda: Message.user("12"))
     assert kept((one, other), lambda: Message.user("no")) is made

@@ -1,10 +1,9 @@
-"""What is known of each model: what it can do and what it costs."""
+"""Features and prices of models."""
 
 from agentcore.llm.catalog.cost import Surcharges as Surcharges
 from agentcore.llm.catalog.cost import priced as priced
-from agentcore.llm.catalog.info import Features as Features
-from agentcore.llm.catalog.info import ModelInfo as ModelInfo
-from agentcore.llm.catalog.info import Prices as Prices
-from agentcore.llm.catalog.info import QuietHours as QuietHours
-from agentcore.llm.catalog.info import Rates as Rates
-from agentcore.llm.catalog.lookup import model_info as model_info
+from agentcore.llm.catalog.models import Features as Features
+from agentcore.llm.catalog.models import ModelInfo as ModelInfo
+from agentcore.llm.catalog.models import Prices as Prices
+from agentcore.llm.catalog.models import Rates as Rates
+from agentcore.llm.catalog.models import model_info as model_info

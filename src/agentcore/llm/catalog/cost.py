@@ -1,18 +1,14 @@
-"""What a call cost: by the user's prices, by the provider's own word, or by the table. Unknown stays unknown."""
+"""The cost of a call: by the user's prices, by what the provider reports, or by the table. Unknown stays unknown."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 
-from agentcore.llm.catalog.info import ModelInfo, Prices, Rates
-from agentcore.llm.catalog.lookup import known_prices
+from agentcore.llm.catalog.models import ModelInfo, Prices, Rates, known_prices
 from agentcore.llm.settings import LLMSettings
 from agentcore.usage import Usage
-
-__all__ = ["Surcharges", "priced"]
 
 _FOR_AN_HOUR = 2
 """How many times the price of input Anthropic asks for what it keeps an hour: docs.claude.com, "Prompt caching"."""
@@ -22,14 +18,14 @@ _SEARCH = Decimal("0.01")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surcharges:
-    """What a reply costs besides its tokens at their usual price."""
+    """Costs of a reply besides its tokens at their usual price."""
 
     hour_cache_tokens: int = 0
     """Of the tokens that are written to the cache, those that are kept for an hour."""
     searches: int = 0
     """Searches of the provider that are paid one by one."""
     other_models: Sequence[tuple[str, Usage]] = ()
-    """What other models used that the provider asked for this reply, by name."""
+    """Usage of other models that the provider called for this reply, by name."""
 
 
 _NONE = Surcharges()
@@ -42,7 +38,6 @@ def priced(
     *,
     reported: float | None = None,
     surcharges: Surcharges = _NONE,
-    at: datetime | None = None,
 ) -> Usage:
     """Add the cost to the usage of one call.
 
@@ -52,9 +47,8 @@ def priced(
         usage: What the provider counted.
         reported: US dollars, where the provider says what it charged.
         surcharges: What it costs besides.
-        at: When the call was made, if not now: some providers ask for less at some hours.
     """
-    cost = _cost(info, settings, usage, reported=reported, surcharges=surcharges, at=at)
+    cost = _cost(info, settings, usage, reported=reported, surcharges=surcharges)
     return usage.model_copy(update={"unpriced_requests": 1} if cost is None else {"known_cost": cost})
 
 
@@ -65,7 +59,6 @@ def _cost(
     *,
     reported: float | None,
     surcharges: Surcharges,
-    at: datetime | None,
 ) -> Decimal | None:
     own = _own_prices(settings)
     if own is None and reported is not None:
@@ -75,13 +68,13 @@ def _cost(
     if prices is None or not usage.total_tokens:
         return None
     if own is not None:
-        return _sum(own.rates(usage.input_tokens, at), usage)
-    total = _sum(prices.rates(usage.input_tokens, at), usage, surcharges.hour_cache_tokens)
+        return _sum(own.rates(usage.input_tokens), usage)
+    total = _sum(prices.rates(usage.input_tokens), usage, surcharges.hour_cache_tokens)
     for model, used in surcharges.other_models:
         others = known_prices(model)
         if others is None:
             return None
-        total += _sum(others.rates(used.input_tokens, at), used)
+        total += _sum(others.rates(used.input_tokens), used)
     return total + surcharges.searches * _SEARCH
 
 

@@ -1,1 +1,1 @@
-"""What providers write and read, as plain JSON: functions that know no transport."""
+"""The JSON formats of providers, without any transport."""

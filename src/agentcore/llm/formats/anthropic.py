@@ -31,9 +31,7 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.messages.citations import CITED
-
-__all__ = ["CONTAINER", "Turn", "Written", "encode_message", "encode_tool", "last_container", "turns"]
+from agentcore.messages.message import CITED
 
 T = TypeVar("T")
 
@@ -53,7 +51,7 @@ class Written(Generic[T]):
 
     role: Literal["system", "user", "assistant"]
     blocks: tuple[T, ...]
-    """What the message says, but for answers to calls."""
+    """The content of the message, except for results of calls."""
     results: tuple[tuple[str, T], ...] = ()
     """The answers to calls, each with the id of its call."""
     calls: tuple[str, ...] = ()
@@ -62,14 +60,14 @@ class Written(Generic[T]):
 
 @dataclass(slots=True)
 class Turn(Generic[T]):
-    """What one side says before the other does."""
+    """The content of one role, up to the next turn."""
 
     role: Literal["user", "assistant"]
     blocks: list[T]
 
 
 def encode_tool(tool: ToolSchema) -> dict[str, JsonValue]:
-    """Write what a model is told of a tool."""
+    """Encode a tool."""
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
@@ -90,7 +88,7 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
     A turn of the user begins with the answers to the calls before it, in their order: the provider insists.
     """
     system: list[T] = []
-    said: list[Turn[T]] = []
+    conversation_turns: list[Turn[T]] = []
     last: Turn[T] | None = None
     results: list[tuple[str, T]] = []
     calls: tuple[str, ...] = ()
@@ -109,7 +107,7 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
                 last.blocks[:0] = _in_order(results, calls)
                 results = []
             last = Turn(role, [*message.blocks])
-            said.append(last)
+            conversation_turns.append(last)
             if role == "assistant":
                 calls = message.calls
         else:
@@ -119,7 +117,7 @@ def turns(written: Iterable[Written[T]]) -> tuple[list[T], list[Turn[T]]]:
             results += message.results
     if last is not None and results:
         last.blocks[:0] = _in_order(results, calls)
-    return system, said
+    return system, conversation_turns
 
 
 def _in_order(results: list[tuple[str, T]], calls: tuple[str, ...]) -> list[T]:

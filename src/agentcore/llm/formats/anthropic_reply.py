@@ -1,4 +1,4 @@
-"""What Anthropic's Messages interface answers, read: whole, or put together from the events of a stream.
+"""Answers of Anthropic's Messages interface, whole or as the events of a stream.
 
 The way there is in `anthropic`. A stream is put together into the answer that would have come at once, and read as that.
 """
@@ -11,15 +11,14 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.answer import Answer, broken_off
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.anthropic import CONTAINER
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.counts import counted
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json, counted
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     Block,
@@ -31,10 +30,8 @@ from agentcore.messages import (
     ThinkingBlock,
     ToolCallBlock,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
-
-__all__ = ["MessagesReader", "assemble", "decode_content", "decode_usage", "read_reply", "stop_reason"]
 
 _STOP_REASONS = {
     "end_turn": "end",
@@ -52,7 +49,7 @@ _UNREAD = "unread_json"
 """Where `assemble` keeps arguments that are no JSON object."""
 
 
-def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
     """Read an answer that came at once.
 
     Raises:
@@ -68,7 +65,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     if more:
         message = message.model_copy(update={"content": (*message.content, *more)})
     usage: dict[str, Any] = response.get("usage") or {}
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_usage(usage),
         surcharges=_surcharges(usage, settings.provider),
@@ -81,7 +78,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
 
 
 def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
-    """Give what is said beside the content: why it refuses, and in which container code ran."""
+    """Return the blocks for fields beside the content: the reason of a refusal, and the container that ran code."""
     if words := _explanation(response):
         yield RefusalBlock(text=words)
     container = response.get("container")
@@ -90,16 +87,16 @@ def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
         yield ProviderBlock(provider=provider, data=clean_json(cast("JsonValue", data)))
 
 
-def _explanation(said: dict[str, Any]) -> str:
-    if said.get("stop_reason") != "refusal":
+def _explanation(reported: dict[str, Any]) -> str:
+    if reported.get("stop_reason") != "refusal":
         return ""
-    details = said.get("stop_details")
+    details = reported.get("stop_details")
     words = cast("dict[str, Any]", details).get("explanation") if isinstance(details, dict) else None
     return clean(words) if isinstance(words, str) else ""
 
 
 def stop_reason(reason: str, message: Message) -> str:
-    """Say why a reply stopped, in our words."""
+    """Translate the reason why a reply stopped."""
     ours = _STOP_REASONS.get(reason, reason)
     # Compatible servers say "end_turn" all the same.
     return "tool_calls" if ours == "end" and message.tool_calls else ours
@@ -115,16 +112,16 @@ def decode_content(content: Iterable[dict[str, Any]], provider: str) -> Message:
 
 
 def _decode_texts(texts: list[dict[str, Any]], provider: str) -> Iterator[Block]:
-    said = [clean(text.get("text") or "") for text in texts]
+    reported = [clean(text.get("text") or "") for text in texts]
     if not any(text.get("citations") for text in texts):
-        yield from (TextBlock(text=text) for text in said if text)
+        yield from (TextBlock(text=text) for text in reported if text)
         return
     # Sentences are cut wherever something is cited; who reads them wants them whole.
-    whole = "".join(said)
+    whole = "".join(reported)
     if not whole:
         return
     parts: list[JsonValue] = []
-    for text, words in zip(texts, said, strict=True):
+    for text, words in zip(texts, reported, strict=True):
         part: dict[str, JsonValue] = {"length": len(words)}
         if citations := text.get("citations"):
             part["citations"] = clean_json(citations)
@@ -235,7 +232,7 @@ _WORDS = {
 }
 """The field of a block that a piece continues, and of the piece itself."""
 _BEGUN = {"text_delta": {"type": "text", "text": ""}, "thinking_delta": {"type": "thinking", "thinking": ""}}
-"""What a piece of a block is of that nobody said the beginning of."""
+"""The types of blocks by the deltas that continue them, for blocks whose start did not come."""
 
 
 def _add_delta(
@@ -262,17 +259,17 @@ def _put(block: dict[str, Any], name: str, words: str) -> None:
             block[_UNREAD] = arguments
 
 
-def _latest(known: dict[str, Any], said: dict[str, Any]) -> dict[str, Any]:
+def _latest(known: dict[str, Any], reported: dict[str, Any]) -> dict[str, Any]:
     """Join what was counted: a count only grows, and what a later event does not say was said before."""
     joined = dict(known)
-    for name, value in said.items():
+    for name, value in reported.items():
         before = known.get(name)
         if value is not None:
             joined[name] = max(before, value) if isinstance(before, int) and isinstance(value, int) else value
     return joined
 
 
-class MessagesReader:
+class MessagesDecoder:
     """Reads one stream."""
 
     def __init__(self, settings: LLMSettings) -> None:
@@ -281,7 +278,7 @@ class MessagesReader:
         self._calls: dict[int, int] = {}
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says.
+        """Decode one event and yield its deltas.
 
         Raises:
             ModelError: The provider gives the reply up.
@@ -313,13 +310,13 @@ class MessagesReader:
         elif kind == "input_json_delta" and index in self._calls and (arguments := delta.get("partial_json")):
             yield ToolCallDelta(index=self._calls[index], arguments=clean(arguments))
 
-    def answer(self) -> Answer:
-        """Give the whole.
+    def answer(self) -> DecodedReply:
+        """Return the whole reply.
 
         Raises:
             ModelConnectionError: The stream ended before its last word.
         """
         reply = assemble(self._events)
         if reply is None:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         return read_reply(self._settings, reply)

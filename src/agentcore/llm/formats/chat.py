@@ -26,22 +26,10 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = [
-    "EXTRA",
-    "WANTS_REASONING",
-    "ChatMessage",
-    "arguments_json",
-    "arguments_object",
-    "encode_messages",
-    "encode_tools",
-    "filename",
-    "media_url",
-]
-
 ChatMessage = dict[str, JsonValue]
 
 EXTRA = "extra_content"
-"""What Google's OpenAI-compatible interface says of a call or a message besides: the thought signature, which it wants back."""
+"""The field with the thought signature of Google's OpenAI-compatible interface, which has to be sent back."""
 _WANTS_SIGNED_THINKING = frozenset({"anthropic", "bedrock", "vertex_ai", "azure_ai", "databricks", "litellm_proxy"})
 """Providers of models that sign their thinking and want it back."""
 WANTS_REASONING = {
@@ -66,7 +54,7 @@ _TAKES_MEDIA_IN_RESULTS = frozenset({"anthropic", "bedrock", "gemini", "vertex_a
 
 
 def encode_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
-    """Write what a model is told of its tools."""
+    """Encode the tools."""
     return [
         {
             "type": "function",
@@ -160,7 +148,7 @@ def arguments_json(call: ToolCallBlock) -> str:
 
 
 def arguments_object(call: ToolCallBlock) -> dict[str, JsonValue]:
-    """Give a call's arguments. Text that was no JSON object is wrapped in one: many providers read what comes back."""
+    """Return a call's arguments. Text that is not a JSON object is wrapped in one, because many providers parse it."""
     return {"malformed": call.arguments} if isinstance(call.arguments, str) else call.arguments
 
 

@@ -1,4 +1,4 @@
-"""What a provider answers in the Chat Completions format, read: whole, or put together from the pieces of a stream.
+"""Answers in the Chat Completions format, whole or assembled from the pieces of a stream.
 
 The way there is in `chat`. Everything here is a function of plain JSON; nothing knows where it came from.
 """
@@ -15,11 +15,9 @@ from pydantic import JsonValue
 
 from agentcore._value import is_too_deep
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.answer import Answer, TokenLogprob
+from agentcore.llm.decoding import DecodedReply, TokenLogprob
 from agentcore.llm.formats.chat import EXTRA
-from agentcore.llm.formats.counts import counted
-from agentcore.llm.formats.text import clean, clean_json
-from agentcore.llm.formats.think_tags import split_thinking
+from agentcore.llm.formats.text import clean, clean_json, counted, split_thinking
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     AudioBlock,
@@ -33,23 +31,8 @@ from agentcore.messages import (
     ThinkingBlock,
     ToolCallBlock,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
-
-__all__ = [
-    "answered",
-    "arguments_text",
-    "call_id",
-    "decode_message",
-    "decode_usage",
-    "logprobs_in",
-    "read_arguments",
-    "read_logprobs",
-    "reasoning_in",
-    "stop_reason",
-    "text_in",
-    "written_arguments",
-]
 
 _STOP_REASONS = {
     "stop": "end",
@@ -73,7 +56,7 @@ _SAID_ELSEWHERE = frozenset(
 
 
 def stop_reason(finish_reason: str, message: Message) -> str:
-    """Say why a reply stopped, in our words."""
+    """Translate the reason why a reply stopped."""
     reason = str(finish_reason).lower()
     reason = _STOP_REASONS.get(reason, reason)
     # Many compatible servers say "stop" all the same.
@@ -104,7 +87,7 @@ def _number(digits: str) -> float:
 
 
 def arguments_text(arguments: object) -> str:
-    """Give the arguments of a call as text; a few servers send the object that they are."""
+    """Return the arguments of a call as text; a few servers send an object."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
 
 
@@ -113,7 +96,7 @@ def written_arguments(function: dict[str, Any]) -> str:
 
 
 def call_id(call: dict[str, Any]) -> str | None:
-    """Give the id of a call, which has to be text that can be stored."""
+    """Return the id of a call, which has to be text that can be stored."""
     given = call.get("id")
     return clean(str(given)) if given is not None and given != "" else None
 
@@ -220,7 +203,7 @@ def reasoning_in(message: dict[str, Any]) -> str:
 
 
 def _runs_at_the_provider(call: dict[str, Any]) -> bool:
-    """Whether a call is one of the provider's own tools: it was answered already, in the same reply."""
+    """Return whether a call is one of the provider's own tools: it was answered already, in the same reply."""
     return (call.get("id") or "").startswith("srvtoolu_")
 
 
@@ -230,13 +213,13 @@ def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
 
 def answered(
     settings: LLMSettings,
-    said: dict[str, Any],
+    received: dict[str, Any],
     finish_reason: str,
     usages: list[dict[str, Any]],
     envelope: dict[str, Any],
     *,
     logprobs: list[dict[str, Any]] | None = None,
-) -> Answer:
+) -> DecodedReply:
     """Put an answer together of the message, why it ended, what it used, and what was around it.
 
     Raises:
@@ -247,13 +230,16 @@ def answered(
             f"{settings.model}: the provider gave the reply up in the middle, and says why in a word: {finish_reason!r}.",
             model=settings.model,
         )
-    if not said.get("annotations") and (found := envelope.get("search_results") or envelope.get("citations")):
+    if not received.get("annotations") and (found := envelope.get("search_results") or envelope.get("citations")):
         # Perplexity and xAI name all their sources in one list.
-        said = {**said, "annotations": [{"url": source} if isinstance(source, str) else source for source in found]}
-    message = decode_message(said, settings.provider)
+        received = {
+            **received,
+            "annotations": [{"url": source} if isinstance(source, str) else source for source in found],
+        }
+    message = decode_message(received, settings.provider)
     # OpenRouter says what it charged; others who say "cost" mean other things.
     costs = [usage.get("cost") for usage in usages] if settings.provider == "openrouter" else []
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_usage(usages),
         stop_reason=stop_reason(finish_reason, message),
@@ -275,9 +261,9 @@ def _reported(usages: list[dict[str, Any]], envelope: dict[str, Any]) -> dict[st
 
 
 def logprobs_in(choice: dict[str, Any]) -> list[dict[str, Any]]:
-    """Give what a choice, or a piece of one, says of how likely its tokens were."""
-    said: dict[str, Any] = choice.get("logprobs") or {}
-    return said.get("content") or []
+    """Return the token probabilities of a choice, or of a piece of one."""
+    received: dict[str, Any] = choice.get("logprobs") or {}
+    return received.get("content") or []
 
 
 def read_logprobs(content: list[dict[str, Any]] | None) -> tuple[TokenLogprob, ...] | None:
@@ -286,11 +272,11 @@ def read_logprobs(content: list[dict[str, Any]] | None) -> tuple[TokenLogprob, .
         return None
     return tuple(
         TokenLogprob(
-            token=clean(said["token"]),
-            logprob=said["logprob"],
-            top=tuple((clean(other["token"]), other["logprob"]) for other in said.get("top_logprobs") or ()),
+            token=clean(received["token"]),
+            logprob=received["logprob"],
+            top=tuple((clean(other["token"]), other["logprob"]) for other in received.get("top_logprobs") or ()),
         )
-        for said in content
+        for received in content
     )
 
 
@@ -311,7 +297,7 @@ def decode_usage(usages: Iterable[dict[str, Any]]) -> Usage:
 
 
 _CACHED = ("cache_read_input_tokens", "prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens")
-"""What those call it who do not count it among the details."""
+"""Names of the count at providers that keep it outside of the details."""
 _KEPT = ("cache_creation_tokens", "cache_write_tokens")
 
 
@@ -322,11 +308,11 @@ def _first(counts: dict[str, Any], names: Iterable[str]) -> int:
 def _counts(usage: dict[str, Any]) -> tuple[int, int, int, int, int]:
     usage = counted(usage)
     asked: dict[str, Any] = usage.get("prompt_tokens_details") or {}
-    said: dict[str, Any] = usage.get("completion_tokens_details") or {}
+    received: dict[str, Any] = usage.get("completion_tokens_details") or {}
     return (
         usage.get("prompt_tokens") or 0,
         usage.get("completion_tokens") or 0,
         asked.get("cached_tokens") or _first(usage, _CACHED),
         _first(asked, _KEPT) or usage.get("cache_creation_input_tokens") or 0,
-        said.get("reasoning_tokens") or 0,
+        received.get("reasoning_tokens") or 0,
     )

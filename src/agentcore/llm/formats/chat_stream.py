@@ -9,12 +9,9 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.formats.chat_reply import call_id, read_arguments, reasoning_in, text_in, written_arguments
-from agentcore.llm.formats.text import clean
-from agentcore.llm.formats.think_tags import ThinkTags
-
-__all__ = ["DeltaReader", "assemble"]
+from agentcore.llm.formats.text import ThinkTags, clean
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 
 
 def _is_whole(arguments: str) -> bool:
@@ -30,7 +27,7 @@ class _CallNumbers:
         self._arguments: list[list[str]] = []
 
     def position(self, fragment: dict[str, Any]) -> int:
-        """Say the position of the call that a fragment continues or begins."""
+        """Return the position of the call that a fragment continues or begins."""
         index, named = fragment.get("index") or 0, call_id(fragment)
         function: dict[str, Any] = fragment.get("function") or {}
         more = written_arguments(function)
@@ -50,15 +47,15 @@ class _CallNumbers:
         return bool(name and more) and _is_whole("".join(self._arguments[position]))
 
 
-class DeltaReader:
-    """Shows what a stream says, piece by piece."""
+class ChatDecoder:
+    """A decoder of the pieces of a stream."""
 
     def __init__(self) -> None:
         self._numbers = _CallNumbers()
         self._tags: ThinkTags | None = ThinkTags()
 
     def read(self, choice: dict[str, Any]) -> Iterator[Delta]:
-        """Show what one piece says."""
+        """Yield the deltas of one piece."""
         delta: dict[str, Any] = choice.get("delta") or {}
         if words := reasoning_in(delta):
             yield from self._end_of_tags()
@@ -164,7 +161,7 @@ def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, An
 
 
 _LISTS = ("annotations", "executed_tools", "images")
-"""What a stream may give in several pieces, each a list."""
+"""Fields that a stream may send in several pieces, each a list."""
 _WORDS = frozenset({"text", "thinking"})
 
 

@@ -30,18 +30,6 @@ from agentcore.messages import (
     ToolSchema,
 )
 
-__all__ = [
-    "PART",
-    "SIGNATURE",
-    "SIGNED_TEXT",
-    "Part",
-    "encode_contents",
-    "encode_declaration",
-    "run_start",
-    "system_parts",
-    "version_of",
-]
-
 Part = dict[str, JsonValue]
 
 PART = "part"

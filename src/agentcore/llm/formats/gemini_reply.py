@@ -12,14 +12,13 @@ from typing import Any, cast
 from pydantic import JsonValue
 
 from agentcore.errors import ContentPolicy, ModelError, ModelUnavailable
-from agentcore.llm.answer import Answer, TokenLogprob, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.decoding import DecodedReply, TokenLogprob, stream_truncated
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.counts import counted
 from agentcore.llm.formats.gemini import PART, SIGNATURE, SIGNED_TEXT
 from agentcore.llm.formats.gemini_sources import cited, sources
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json, counted
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     AudioBlock,
@@ -33,8 +32,6 @@ from agentcore.messages import (
     ToolCallBlock,
 )
 from agentcore.usage import Usage
-
-__all__ = ["GeminiReader", "decode_parts", "decode_usage", "read_reply"]
 
 _STOP_REASONS = {"STOP": "end", "MAX_TOKENS": "length"}
 _BLOCKED = frozenset(
@@ -67,7 +64,7 @@ _FAILED = frozenset(
 """Reasons to stop that are the model's fault: it may well write a better reply when it is asked again."""
 
 
-def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
     """Read an answer that came at once.
 
     Raises:
@@ -98,7 +95,7 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     message = _with_sources(message, candidate, settings.provider)
     used: dict[str, Any] = response.get("usageMetadata") or {}
     stop = "content_filter" if reason in _BLOCKED else _STOP_REASONS.get(reason, reason.lower())
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_usage(used),
         stop_reason="tool_calls" if stop == "end" and message.tool_calls else stop,
@@ -270,7 +267,7 @@ def _read_logprobs(result: dict[str, Any] | None) -> tuple[TokenLogprob, ...] | 
     )
 
 
-class GeminiReader:
+class GeminiDecoder:
     """Reads one stream."""
 
     def __init__(self, settings: LLMSettings) -> None:
@@ -336,7 +333,7 @@ class GeminiReader:
                 arguments=clean(arguments_text(call.get("args")) or "{}"),
             )
 
-    def answer(self) -> Answer:
+    def answer(self) -> DecodedReply:
         """Return the whole answer.
 
         Raises:
@@ -347,7 +344,7 @@ class GeminiReader:
         if not self._candidate and feedback.get("blockReason"):
             return read_reply(self._settings, self._response)
         if not self._candidate.get("finishReason"):
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         return read_reply(
             self._settings,
             {**self._response, "candidates": [{**self._candidate, "content": {"parts": self._parts}}]},

@@ -10,9 +10,7 @@ from pydantic import JsonValue
 
 from agentcore.llm.formats.text import clean_json
 from agentcore.messages import Block, ProviderBlock, TextBlock
-from agentcore.messages.citations import CITED, GROUNDING
-
-__all__ = ["cited", "sources"]
+from agentcore.messages.message import CITED, GROUNDING
 
 _FIELDS = ("groundingMetadata", "urlContextMetadata", "citationMetadata")
 

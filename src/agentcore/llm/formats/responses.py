@@ -13,8 +13,7 @@ from pydantic import JsonValue
 
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.counts import counted
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore.llm.formats.text import clean, clean_json, counted
 from agentcore.llm.names import provider_of
 from agentcore.messages import (
     AudioBlock,
@@ -31,11 +30,8 @@ from agentcore.messages import (
     ToolResultBlock,
     ToolSchema,
 )
-from agentcore.messages.citations import CITED
+from agentcore.messages.message import CITED
 from agentcore.usage import Usage
-
-__all__ = ["decode_items", "decode_response_usage", "encode_function_tools", "encode_items"]
-
 
 _PICTURE = "image_generation_call"
 _OTHER = "content_part"
@@ -43,7 +39,7 @@ _OTHER = "content_part"
 
 
 def encode_function_tools(tools: Iterable[ToolSchema]) -> list[JsonValue]:
-    """Write what a model is told of its tools."""
+    """Encode the tools."""
     return [
         {
             "type": "function",
@@ -238,12 +234,12 @@ def decode_response_usage(usage: dict[str, Any]) -> Usage:
     """Read what a reply used."""
     usage = counted(usage)
     read: dict[str, Any] = usage.get("input_tokens_details") or {}
-    said: dict[str, Any] = usage.get("output_tokens_details") or {}
+    written_details: dict[str, Any] = usage.get("output_tokens_details") or {}
     return Usage(
         requests=1,
         input_tokens=usage.get("input_tokens") or 0,
         output_tokens=usage.get("output_tokens") or 0,
         cache_read_tokens=read.get("cached_tokens") or 0,
         cache_write_tokens=read.get("cache_write_tokens") or 0,
-        reasoning_tokens=said.get("reasoning_tokens") or 0,
+        reasoning_tokens=written_details.get("reasoning_tokens") or 0,
     )

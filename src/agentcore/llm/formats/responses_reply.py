@@ -1,4 +1,4 @@
-"""What a provider answers in the Responses format, whole or as a stream.
+"""Answers in the Responses format, whole or as a stream.
 
 The way there, and its items, are in `responses`.
 """
@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from agentcore.errors import BadRequest
-from agentcore.llm.answer import Answer, broken_off
-from agentcore.llm.deltas import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import read_logprobs
 from agentcore.llm.formats.responses import decode_items, decode_response_usage
 from agentcore.llm.formats.text import clean
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
-
-__all__ = ["ResponsesReader", "read_response"]
 
 _REASONING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
 _NOT_YET = frozenset({"queued", "in_progress"})
@@ -26,7 +24,7 @@ _LAST = frozenset({"response.completed", "response.incomplete"})
 _STOP_REASONS = {"max_output_tokens": "length", "max_tool_calls": "length"}
 
 
-def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
+def read_response(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
     """Read an answer that came at once.
 
     Raises:
@@ -51,7 +49,7 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
     usage: dict[str, Any] = response.get("usage") or {}
     # OpenRouter says what it charged; others who say "cost" mean other things.
     cost = usage.get("cost") if settings.provider == "openrouter" else None
-    return Answer(
+    return DecodedReply(
         message=message,
         usage=decode_response_usage(usage),
         reported_cost=cost if isinstance(cost, int | float) else None,
@@ -66,15 +64,15 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> Answer:
 
 def _logprobs(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [
-        said
+        entry
         for item in items
         if item.get("type") == "message"
         for part in item.get("content") or ()
-        for said in part.get("logprobs") or ()
+        for entry in part.get("logprobs") or ()
     ]
 
 
-class ResponsesReader:
+class ResponsesDecoder:
     """Reads one stream."""
 
     def __init__(self, settings: LLMSettings) -> None:
@@ -84,7 +82,7 @@ class ResponsesReader:
         self._last: dict[str, Any] | None = None
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         kind = event.get("type")
         if kind == "response.output_text.delta":
             yield TextDelta(text=clean(event.get("delta") or ""))
@@ -109,10 +107,10 @@ class ResponsesReader:
         elif kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
 
-    def answer(self) -> Answer:
-        """Give the whole."""
+    def answer(self) -> DecodedReply:
+        """Return the whole reply."""
         if self._last is None:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         # Some servers leave the items out of the last event because they sent each of them before.
         items = self._last.get("output") or [self._items[index] for index in sorted(self._items)]
         if items:

@@ -1,4 +1,4 @@
-"""What litellm raises, as our errors.
+"""Errors of litellm as errors of this library.
 
 It wraps what providers say in classes and prefixes of its own, not always the same for the same thing.
 """
@@ -13,12 +13,10 @@ from contextlib import suppress
 from difflib import get_close_matches
 
 from agentcore.errors import ModelError
-from agentcore.llm.error_bodies import delay_in_body, said_in_body, said_in_json, seconds_to_wait
-from agentcore.llm.failures import Refusal, model_error, no_connection
+from agentcore.llm.error_bodies import delay_in_body, extract_embedded_message, extract_message, seconds_to_wait
+from agentcore.llm.failures import ProviderError, model_error, no_connection
 from agentcore.llm.names import PROVIDERS
 from agentcore.llm.settings import LLMSettings
-
-__all__ = ["as_model_error"]
 
 _PREFIXES = re.compile(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout)\w*(?::| -)\s*)+")
 _MORE = re.compile(
@@ -36,22 +34,24 @@ _CONNECTION = frozenset(
 
 
 def as_model_error(error: BaseException, settings: LLMSettings) -> ModelError:
-    """Say what a failed call means. An error that is one of ours already is given back."""
+    """Return the error that a failed call means. A `ModelError` is returned as it is."""
     if isinstance(error, ModelError):
         return error
     error = getattr(error, "original_exception", None) or error
     if cause := _broken_connection(error):
         # litellm makes a 500 of it, which nobody sent.
         return no_connection(settings, cause)
-    told = Refusal(
-        status=_status(error),
-        said=_words(error, settings),
-        codes=_codes(error),
-        retry_after=_retry_after(error),
-        timed_out="Timeout" in type(error).__name__,
-        lacks_package=isinstance(error, ImportError),
+    return model_error(
+        ProviderError(
+            status=_status(error),
+            message=_message(error, settings),
+            codes=_codes(error),
+            retry_after=_retry_after(error),
+            timed_out="Timeout" in type(error).__name__,
+            lacks_package=isinstance(error, ImportError),
+        ),
+        settings,
     )
-    return model_error(told, settings)
 
 
 def _status(error: BaseException) -> int | None:
@@ -61,10 +61,10 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _words(error: BaseException, settings: LLMSettings) -> str:
-    said = said_in_json(_passed_on(error)) or type(error).__name__
-    if _NO_PROVIDER not in said:
-        return said
+def _message(error: BaseException, settings: LLMSettings) -> str:
+    message = extract_embedded_message(_passed_on(error)) or type(error).__name__
+    if _NO_PROVIDER not in message:
+        return message
     # Its own words are for those who call it.
     near = get_close_matches(settings.provider, PROVIDERS, 1)
     hint = f" Did you mean {near[0]!r}?" if near else " For a server of your own, say where it is: LLM(base_url=...)."
@@ -72,7 +72,7 @@ def _words(error: BaseException, settings: LLMSettings) -> str:
 
 
 def _passed_on(error: BaseException) -> str:
-    """Give the provider's words, without what litellm says around them: often the body as it came."""
+    """Return the provider's message without litellm's text around it: often the body as it came."""
     words = _PREFIXES.sub("", _MORE.sub("", str(error))).strip()
     if _BYTES.fullmatch(words):
         # Of streams it shows the bytes as Python writes them.
@@ -84,7 +84,7 @@ def _passed_on(error: BaseException) -> str:
 def _codes(error: BaseException) -> str:
     codes = [getattr(link, name, None) for link in _chain(error) for name in ("code", "type")]
     with suppress(ValueError):
-        codes.append(said_in_body(json.loads(_passed_on(error)))[1])
+        codes.append(extract_message(json.loads(_passed_on(error)))[1])
     return " ".join(code for code in codes if isinstance(code, str))
 
 
@@ -97,7 +97,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _broken_connection(error: BaseException) -> str | None:
-    """Give the innermost reason, where no answer came at all or the connection broke."""
+    """Return the innermost reason of a failed or broken connection; None if there was an answer."""
     broken = [link for link in _chain(error) if type(link).__name__ in _CONNECTION or isinstance(link, ConnectionError)]
     if not broken:
         return None

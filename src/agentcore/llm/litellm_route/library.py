@@ -24,8 +24,6 @@ import anyio.to_thread
 
 from agentcore.errors import MissingExtra, ModelConnectionError, ModelError
 
-__all__ = ["END_SECONDS", "Call", "apart", "end", "litellm", "result", "start"]
-
 T = TypeVar("T")
 Call = asyncio.Task
 """A call under way. `end` it."""
@@ -41,7 +39,7 @@ _turn: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("age
 
 
 async def litellm() -> Any:
-    """Give the module, imported and quiet, and see to it that what it opens is closed with the event loop.
+    """Return the imported module, silenced; what it opens is closed with the event loop.
 
     Raises:
         MissingExtra: It is not installed.
@@ -135,7 +133,7 @@ async def _keep(module: Any) -> AsyncGenerator[None]:
 
 
 def _shared_session(module: Any, loop: asyncio.AbstractEventLoop) -> list[Any]:
-    """Give what one client opened in this loop that litellm has for all loops; it opens another one when it needs it."""
+    """Detach what a client that litellm shares between loops opened in this one; it opens another when needed."""
     made: dict[str, Any] = module.__dict__  # where it is only once it was needed
     client = made.get("module_level_aclient")
     session = getattr(getattr(getattr(client, "client", None), "_transport", None), "client", None)
@@ -184,17 +182,17 @@ def start(work: Callable[[], Coroutine[Any, Any, T]]) -> Call[T]:
 
 async def end(task: Call[Any]) -> None:
     """Cancel a call, if it is not done, and wait until it is; to be shielded, for `END_SECONDS`."""
-    while not task.done() and _prepares_in_thread(task):  # noqa: ASYNC110 - litellm tells nobody when it is done
+    while not task.done() and _prepares_in_thread(task):  # noqa: ASYNC110 - litellm gives no signal when it is done
         # The thread's result would be a coroutine that nobody awaits. It is there in milliseconds.
         await anyio.sleep(0.005)
     task.cancel()
     await asyncio.wait([task])
     if not task.cancelled():
-        task.exception()  # somebody looked: asyncio need not complain
+        task.exception()  # retrieved, so that asyncio does not complain
 
 
 def _prepares_in_thread(task: Call[Any]) -> bool:
-    """Whether litellm still makes the request, which it does in a thread, awaited by the function we called."""
+    """Return whether litellm still makes the request, in a thread that the called function awaits."""
     inner: Any = task.get_coro()
     while hasattr(getattr(inner, "cr_await", None), "cr_code"):
         inner = inner.cr_await
@@ -205,7 +203,7 @@ async def result(task: Call[T]) -> T:
     """Wait for a call that is about to be done; the caller's cancellation does not reach it (see `end`)."""
     await asyncio.wait([task])
     if task.cancelled():
-        # Not by us, who cancel in `end` alone: something inside was closed by somebody else.
+        # Not by us, who cancel in `end` alone: something inside was closed from outside.
         raise ModelConnectionError("The connection was closed while the model was being waited for.")
     return task.result()
 

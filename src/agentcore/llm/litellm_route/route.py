@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.errors import ModelTimeout
-from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import ModelInfo, model_info, priced
-from agentcore.llm.deltas import Delta
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.features import Features
-from agentcore.llm.formats.counts import as_reported
+from agentcore.llm.formats.text import as_reported
 from agentcore.llm.litellm_route import library
-from agentcore.llm.litellm_route.chat import ChatWire
 from agentcore.llm.litellm_route.failures import as_model_error
-from agentcore.llm.litellm_route.responses import ResponsesWire
-from agentcore.llm.litellm_route.wire import Wire
+from agentcore.llm.litellm_route.wires import ChatWire, ResponsesWire, Wire
 from agentcore.llm.media import check_media, without_unseen
-from agentcore.llm.model import UNFINISHED, CallContext, DeltaStream
+from agentcore.llm.model import DeltaStream
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
-from agentcore.llm.told import ToldStream
-from agentcore.messages import Message, ToolSchema
-
-__all__ = ["LiteLLMModel"]
+from agentcore.llm.streams import BufferedStream
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
 _BUFFERED_EVENTS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class LiteLLMModel:
+class LiteLLMModel(RequestModel):
     """A model at a provider, asked once per call, without retries."""
 
     settings: LLMSettings
@@ -45,16 +39,13 @@ class LiteLLMModel:
         """The provider and the model."""
         return self.settings.model
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
+    async def _complete(self, request: ModelRequest) -> Reply:
         litellm = await library.litellm()
         info = await model_info(self.settings)
-        messages = without_unseen(messages, info.features)
+        messages = without_unseen(request.messages, info.features)
         check_media(messages, self.settings, info.features)
         wire = _wire(self.settings, info.features)
-        options = wire.options(self.settings, messages, tools, context, info.features)
+        options = wire.options(self.settings, messages, request.tools, request.context, info.features)
         times = _Times()
 
         async def call() -> dict[str, Any]:
@@ -70,19 +61,16 @@ class LiteLLMModel:
         raise _too_late(self.settings, "no reply", self.settings.timeout, "timeout")
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         if not self.settings.streaming:
-            yield ToldStream(await self.complete(messages, tools, context=context))
+            yield BufferedStream.of_reply(await self._complete(request))
             return
         litellm = await library.litellm()
         info = await model_info(self.settings)
-        messages = without_unseen(messages, info.features)
+        messages = without_unseen(request.messages, info.features)
         check_media(messages, self.settings, info.features)
         wire = _wire(self.settings, info.features)
-        options = wire.options(self.settings, messages, tools, context, info.features)
+        options = wire.options(self.settings, messages, request.tools, request.context, info.features)
         send, receive = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED_EVENTS)
 
         async def call() -> None:
@@ -92,7 +80,7 @@ class LiteLLMModel:
         task = library.start(call)
         try:
             with receive:
-                yield _Stream(self.settings, info, wire.reader(self.settings), receive, task)
+                yield _Stream(self.settings, info, wire.decoder(self.settings), receive, task)
         finally:
             with anyio.move_on_after(library.END_SECONDS, shield=True):
                 await library.end(task)
@@ -121,7 +109,7 @@ class _Times:
             self.first = self.so_far()
 
 
-def _reply(settings: LLMSettings, info: ModelInfo, answer: Answer, times: _Times) -> Reply:
+def _reply(settings: LLMSettings, info: ModelInfo, answer: DecodedReply, times: _Times) -> Reply:
     provider = f"{settings.provider}/"
     return Reply(
         message=answer.message,
@@ -151,38 +139,27 @@ def _wire(settings: LLMSettings, features: Features) -> Wire:
     return ResponsesWire() if mode == "responses" else ChatWire()
 
 
-class _Stream:
+class _Stream(BufferedStream):
     """Deltas as they come from the task that makes the call."""
 
     def __init__(
         self,
         settings: LLMSettings,
         info: ModelInfo,
-        reader: Reader,
+        decoder: StreamDecoder,
         events: MemoryObjectReceiveStream[dict[str, Any]],
         call: library.Call[None],
     ) -> None:
+        super().__init__()
         self._settings = settings
         self._info = info
         self._times = _Times()
-        self._reader = reader
+        self._reader = decoder
         self._events = events
         self._call = call
-        self._deltas: deque[Delta] = deque()
         self._begun = False
-        self._reply: Reply | None = None
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        while not self._deltas:
-            if self._reply is not None:
-                raise StopAsyncIteration
-            await self._next_event()
-        return self._deltas.popleft()
-
-    async def _next_event(self) -> None:
+    async def _fill(self) -> None:
         settings = self._settings
         begun = self._begun
         seconds = settings.stream_idle_timeout if begun else settings.timeout
@@ -210,9 +187,3 @@ class _Stream:
                     self._times.note()
         except Exception as error:
             raise as_model_error(error, self._settings) from error
-
-    @property
-    def reply(self) -> Reply:
-        if self._reply is None or self._deltas:
-            raise RuntimeError(UNFINISHED)
-        return self._reply

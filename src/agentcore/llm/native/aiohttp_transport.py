@@ -13,9 +13,7 @@ import aiohttp
 import httpx
 from yarl import URL
 
-from agentcore.llm.native.requests import CONNECT_SECONDS, Body
-
-__all__ = ["AiohttpTransport"]
+from agentcore.llm.native.httpx_transport import CONNECT_SECONDS, Body
 
 if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 10):
     raise ImportError(f"aiohttp {aiohttp.__version__} does not know the limits that are set here", name="aiohttp")
@@ -97,7 +95,7 @@ class _Stream(httpx.AsyncByteStream):
 
 
 def _as_httpx(error: Exception) -> Exception:
-    """Give an error of aiohttp as httpx would have said it."""
+    """Translate an error of aiohttp to one of httpx."""
     # What aiohttp says of a connection that was not made has its own settings in it; the cause has the reason alone.
     cause = error.__cause__ or error
     reason = getattr(cause, "message", None) or str(cause) or type(error).__name__

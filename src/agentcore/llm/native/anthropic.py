@@ -8,16 +8,14 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.caches import IdentityCache
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, last_container, turns
-from agentcore.llm.formats.anthropic_reply import MessagesReader, read_reply
-from agentcore.llm.kept import Kept
+from agentcore.llm.formats.anthropic_reply import MessagesDecoder, read_reply
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["AnthropicWire"]
 
 _VERSION = "2023-06-01"
 
@@ -33,15 +31,15 @@ _BEGINNINGS = {
 }
 """How a turn begins, and how the one before it ends."""
 
-_messages: dict[str, Kept[Message, Written[bytes]]] = {}
-"""What messages were written as, by provider."""
+_messages: dict[str, IdentityCache[Message, Written[bytes]]] = {}
+"""The encoded messages, by provider."""
 
 
 def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_tool(tool))
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 def _encode_message(message: Message, provider: str) -> Written[bytes]:
@@ -58,13 +56,13 @@ class AnthropicWire:
     settings: LLMSettings
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         if base_url.endswith("/messages"):
             return base_url
         return f"{base_url}/messages" if base_url.endswith("/v1") else f"{base_url}/v1/messages"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers of a request."""
+        """Return the headers of a request."""
         headers = {"content-type": "application/json", "anthropic-version": _VERSION}
         if drops_stale_thinking(self.settings):
             headers["anthropic-beta"] = BINDING_BETA
@@ -96,13 +94,13 @@ class AnthropicWire:
         ready["messages"] = [*written, b"]}]" if sides else b"]"]
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return read_reply(settings, response)
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return MessagesReader(settings)
+        return MessagesDecoder(settings)
 
 
 def _go_on_in_container(more: dict[str, Any], container: str | None) -> None:
@@ -129,10 +127,10 @@ def _options(call: Call) -> dict[str, Any]:
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> tuple[list[bytes], list[Turn[bytes]]]:
-    """Give what the system says, block by block, and the turns."""
+    """Return the blocks of the system prompt, and the turns."""
     kept = _messages.get(provider)
     if kept is None:
-        kept = _messages[provider] = Kept(partial(_encode_message, provider=provider))
+        kept = _messages[provider] = IdentityCache(partial(_encode_message, provider=provider))
     system, sides = turns(map(kept, messages))
     # A turn of the assistant may end with thinking, which takes no mark.
     users = (turn for turn in reversed(sides) if turn.role == "user")

@@ -9,20 +9,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.answer import Answer, Reader, broken_off
-from agentcore.llm.deltas import Delta
+from agentcore.llm.caches import IdentityCache, PrefixCache
+from agentcore.llm.decoding import DecodedReply, StreamDecoder, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, logprobs_in
-from agentcore.llm.formats.chat_stream import DeltaReader, assemble
-from agentcore.llm.kept import Beginnings, Kept
+from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
+from agentcore.llm.reply import Delta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["ChatWire"]
 
 _MARK: JsonValue = {"type": "ephemeral"}
 
@@ -31,7 +29,7 @@ def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_tools([tool])[0])
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +39,11 @@ class ChatWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         return base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers of a request."""
+        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
@@ -106,7 +104,7 @@ class ChatWire:
             case _:
                 return {"reasoning_effort": effort}
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         choices: list[dict[str, Any]] = response.get("choices") or []
         if not choices:
@@ -123,13 +121,13 @@ class ChatWire:
             logprobs=logprobs_in(choices[0]),
         )
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return _ChatReader(settings)
+        return _ChatDecoder(settings)
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iterator[bytes | bytearray]:
-    """Give what the messages are written as: the marked first one, what was there before, and the end.
+    """Return the encoded messages: the marked first one, those of the last request, and the new ones.
 
     The end is written anew each time: what belongs to the last answers may still come.
     """
@@ -150,9 +148,9 @@ def _encode(messages: Sequence[Message], provider: str) -> bytes:
 
 
 @cache
-def _beginnings(provider: str) -> Beginnings[Message]:
-    """What the messages of conversations were written as for a provider."""
-    return Beginnings(partial(_encode, provider=provider))
+def _beginnings(provider: str) -> PrefixCache[Message]:
+    """The encoded messages of conversations, for one provider."""
+    return PrefixCache(partial(_encode, provider=provider))
 
 
 def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
@@ -167,18 +165,18 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
 
 
 def _refusal(said: dict[str, Any]) -> Any:
-    """Give what refuses, which a few servers say without the word: as it is, in place of an answer."""
+    """Return the error in an event, which a few servers send as it is in place of an answer."""
     return said.get("error") if "choices" in said else find_error(said)
 
 
 _ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usage_breakdown")
-"""What is said around the message, in any piece of a stream."""
+"""Fields around the message, which any piece of a stream may have."""
 
 
-class _ChatReader:
+class _ChatDecoder:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._deltas = DeltaReader()
+        self._deltas = ChatDecoder()
         self._choices: list[dict[str, Any]] = []
         self._usages: list[dict[str, Any]] = []
         self._envelope: dict[str, Any] = {}
@@ -187,7 +185,7 @@ class _ChatReader:
         self._done = False
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         if event is DONE:
             self._done = True
             return
@@ -214,12 +212,12 @@ class _ChatReader:
             self._logprobs += logprobs_in(choice)
             yield from self._deltas.read(piece)
 
-    def answer(self) -> Answer:
-        """Give the whole."""
+    def answer(self) -> DecodedReply:
+        """Return the whole reply."""
         # The last word is a reason to stop; a few servers leave it out and say only that they are done.
         reason = self._reason or ("stop" if self._done and self._choices else None)
         if reason is None:
-            raise broken_off(self._settings.model)
+            raise stream_truncated(self._settings.model)
         return answered(
             self._settings, assemble(self._choices), reason, self._usages, self._envelope, logprobs=self._logprobs
         )

@@ -1,4 +1,4 @@
-"""What each Claude takes: how it is told to think, and which settings it refuses. A table, and what follows from it.
+"""Capabilities of each Claude: how its thinking is set, and which settings it refuses. A table, and its consequences.
 
 From the provider's public documentation and its models' own refusals, as of autumn 2026. Who is no Claude, and speaks the
 same interface, is told to think as the first of them were.
@@ -15,42 +15,42 @@ from agentcore.errors import BadRequest
 from agentcore.llm.features import Features
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["BINDING_BETA", "Ways", "drops_stale_thinking", "longest_reply", "sampling", "thinking", "ways_of"]
-
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
-"""What a request has to say for `block_binding` to be known."""
+"""The beta header that a request needs for `block_binding`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ways:
-    """What a model takes."""
+class ClaudeCapabilities:
+    """The settings that a model accepts."""
 
     thinking: Literal["never", "budget", "adaptive"]
     """How it is told to think: not at all, by a number of tokens, or by an effort."""
     efforts: tuple[str, ...] = ()
     """The efforts it knows, the smallest first."""
     always: bool = False
-    """Whether it can't be kept from thinking."""
-    hides: bool = False
-    """Whether it leaves the words of its thinking out unless it is asked for them."""
-    binds: bool = False
-    """Whether it refuses thinking from before which anything has changed."""
+    """True if its thinking cannot be turned off."""
+    omits_thinking: bool = False
+    """True if it omits the text of its thinking unless asked for it."""
+    binds_thinking: bool = False
+    """True if it refuses thinking blocks when anything before them has changed."""
     sampling: Literal["both", "one", "none"] = "one"
-    """Whether it takes `temperature` and `top_p`, and both at once."""
+    """Which of `temperature` and `top_p` it accepts."""
 
 
 _UP_TO_MAX = ("low", "medium", "high", "max")
 _ALL = ("low", "medium", "high", "xhigh", "max")
 
-_NEVER = Ways(thinking="never", sampling="both")
-_FIRST = Ways(thinking="budget", sampling="both")
-_BUDGET = Ways(thinking="budget")
-_EITHER = Ways(thinking="adaptive", efforts=_UP_TO_MAX)
-_ADAPTIVE = Ways(thinking="adaptive", efforts=_ALL, hides=True, sampling="none")
-_ALWAYS = Ways(thinking="adaptive", efforts=_ALL, always=True, hides=True, sampling="none")
-_BOUND = Ways(thinking="adaptive", efforts=_ALL, always=True, hides=True, binds=True, sampling="none")
+_NEVER = ClaudeCapabilities(thinking="never", sampling="both")
+_FIRST = ClaudeCapabilities(thinking="budget", sampling="both")
+_BUDGET = ClaudeCapabilities(thinking="budget")
+_EITHER = ClaudeCapabilities(thinking="adaptive", efforts=_UP_TO_MAX)
+_ADAPTIVE = ClaudeCapabilities(thinking="adaptive", efforts=_ALL, omits_thinking=True, sampling="none")
+_ALWAYS = ClaudeCapabilities(thinking="adaptive", efforts=_ALL, always=True, omits_thinking=True, sampling="none")
+_BOUND = ClaudeCapabilities(
+    thinking="adaptive", efforts=_ALL, always=True, omits_thinking=True, binds_thinking=True, sampling="none"
+)
 
-_TABLE: tuple[tuple[str, tuple[int, int], Ways], ...] = (
+_TABLE: tuple[tuple[str, tuple[int, int], ClaudeCapabilities], ...] = (
     # Families, the first version that is so, and how it is: the first row that fits. A version that nobody knows yet is
     # taken for one like the newest that is known.
     ("mythos", (0, 0), _ALWAYS),
@@ -79,8 +79,8 @@ _REPLY_AT_ONCE = 21_000
 
 
 @lru_cache(maxsize=256)
-def ways_of(model: str) -> Ways:
-    """Say what a model takes, by its name."""
+def capabilities_for(model: str) -> ClaudeCapabilities:
+    """Return the capabilities of a model, by its name."""
     name = model.lower().replace(".", "-")
     if found := _NAME.search(name):
         family, version = found[1], (int(found[2] or _NEWEST), int(found[3] or 0))
@@ -92,17 +92,17 @@ def ways_of(model: str) -> Ways:
 
 
 def drops_stale_thinking(settings: LLMSettings) -> bool:
-    """Whether to have the provider leave out thinking from before which something has changed, instead of refusing it.
+    """Return whether to have the provider drop thinking when something before it has changed, instead of refusing it.
 
     Summaries take the place of what was said, and prompts change: that is no reason to end a conversation.
     """
     # Others may not know what it takes to say so; and who names betas himself has to name this one too.
     named = any(header.lower() == "anthropic-beta" for header in settings.extra_headers | settings.secret_headers)
-    return settings.base_url is None and not named and ways_of(settings.model).binds
+    return settings.base_url is None and not named and capabilities_for(settings.model).binds_thinking
 
 
 def longest_reply(settings: LLMSettings, features: Features, *, streamed: bool) -> int:
-    """Say how many tokens a reply may have, which every request has to say."""
+    """Return the output limit in tokens, which every request has to have."""
     if settings.max_output_tokens is not None:
         return settings.max_output_tokens
     known = features.max_output_tokens
@@ -117,7 +117,7 @@ def thinking(settings: LLMSettings, features: Features, longest: int) -> dict[st
     Raises:
         BadRequest: The model can't do that, and something else was not asked for.
     """
-    ways, effort = ways_of(settings.model), settings.reasoning_effort
+    ways, effort = capabilities_for(settings.model), settings.reasoning_effort
     able = ways.thinking == "adaptive" or (ways.thinking == "budget" and features.reasoning is not False)
     bound = {"block_binding": {"prefix_mismatch_behavior": "drop_block"}} if drops_stale_thinking(settings) else {}
     if effort is None:
@@ -133,14 +133,14 @@ def thinking(settings: LLMSettings, features: Features, longest: int) -> dict[st
     if not able and settings.drop_params:
         return {}
     if ways.thinking == "adaptive":
-        shown = {"display": "summarized"} if ways.hides else {}
+        shown = {"display": "summarized"} if ways.omits_thinking else {}
         word = _effort(effort, ways) if settings.drop_params else effort
         return {"thinking": {"type": "adaptive"} | shown | bound, "output_config": {"effort": word}}
     return {"thinking": {"type": "enabled", "budget_tokens": _budget(settings, effort, longest)}}
 
 
-def _effort(effort: str, ways: Ways) -> str:
-    """Give the largest effort that the model knows and that is none too large, or the smallest."""
+def _effort(effort: str, ways: ClaudeCapabilities) -> str:
+    """Return the model's largest effort up to the wanted one, or its smallest."""
     asked = _ALL.index(effort) if effort in _ALL else 0
     return max((word for word in ways.efforts if _ALL.index(word) <= asked), key=_ALL.index)
 
@@ -163,7 +163,7 @@ def sampling(settings: LLMSettings, *, thinks: bool) -> dict[str, float]:
     wanted = {name: value for name, value in given.items() if value is not None}
     if not settings.drop_params:
         return wanted
-    taken = ways_of(settings.model).sampling
+    taken = capabilities_for(settings.model).sampling
     if thinks or taken == "none":
         return {}
     if taken == "one" and len(wanted) == 2:

@@ -18,10 +18,7 @@ import anyio.to_thread
 import httpx
 from anyio.lowlevel import RunVar
 
-from agentcore.llm.native.httpx_transport import HTTPXTransport
-from agentcore.llm.native.requests import post
-
-__all__ = ["Answered", "Clients", "clients", "make_clients", "read_through"]
+from agentcore.llm.native.httpx_transport import HTTPXTransport, post
 
 _CLOSE_SECONDS = 5.0
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=8, keepalive_expiry=60)
@@ -42,7 +39,7 @@ class Answered:
         self._closed = False
 
     async def aclose(self) -> None:
-        """Give the connection back if all was read, else close it."""
+        """Release the connection if all was read, else close it."""
         if self._closed:
             return
         self._closed = True
@@ -64,7 +61,7 @@ def _unpacked(unpack: Callable[[bytes], bytes], data: bytes) -> bytes:
 
 
 async def read_through(response: httpx.Response) -> AsyncGenerator[bytes]:
-    """Give the body's pieces; to be closed with `aclose` when no more are wanted.
+    """Yield the body's pieces; close it with `aclose` when no more are wanted.
 
     httpx reads through several async generators inside each other, and closing the outermost leaves the inner ones to
     the garbage collector. A read that is cancelled unwinds them all.
@@ -175,7 +172,7 @@ _keepers: RunVar[AsyncGenerator[None]] = RunVar("agentcore.clients.keeper")
 
 
 async def clients() -> Clients:
-    """Give the clients of this event loop. Proxies and certificates are the environment's."""
+    """Return the clients of this event loop. Proxies and certificates are the environment's."""
     found = _open.get(None)
     if found is not None:
         return found

@@ -13,12 +13,11 @@ import anyio
 import httpx
 
 from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
-from agentcore.llm.answer import Answer
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
+from agentcore.llm.decoding import DecodedReply
 from agentcore.llm.failures import which_key
-from agentcore.llm.formats.counts import as_reported
-from agentcore.llm.formats.text import clean
-from agentcore.llm.kept import Beginnings
+from agentcore.llm.formats.text import as_reported, clean
 from agentcore.llm.keys import find_key, hide
 from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import CallContext
@@ -32,14 +31,13 @@ from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
-
-__all__ = ["LONGEST_ANSWER", "MISSHAPEN", "Exchange", "prepare"]
+from agentcore.llm.wrapper import ModelRequest
+from agentcore.messages import Message
 
 _NO_CONTEXT = CallContext()
 
-MISSHAPEN = (AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What reading raises where an event has not the shape that the interface says."""
+DECODE_ERRORS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+"""Errors that decoding raises where an event does not have the documented shape."""
 
 _COMPATIBLE = ("/openai", "/chat/completions")
 """How the addresses end at which Google speaks as OpenAI does."""
@@ -51,23 +49,21 @@ _LONGEST_REFUSAL = 1024 * 1024
 
 async def prepare(
     settings: LLMSettings,
-    messages: Sequence[Message],
-    tools: Sequence[ToolSchema],
-    context: CallContext | None,
+    request: ModelRequest,
     *,
     streamed: bool,
 ) -> Exchange:
-    """Make a request.
+    """Build the HTTP request of a call.
 
     Raises:
         ModelError: It is known beforehand that there will be no reply.
     """
     sent = anyio.current_time()
     info = await model_info(settings)
-    messages = without_unseen(messages, info.features)
+    messages = without_unseen(request.messages, info.features)
     _check(messages, settings, info.features)
     wire, base_url, key = _reach(settings, info, streamed=streamed)
-    call = Call(settings, messages, tools, context or _NO_CONTEXT, info.features, streamed)
+    call = Call(settings, messages, request.tools, request.context or _NO_CONTEXT, info.features, streamed)
     # What the user gives goes before what we would send, in whatever case it is written.
     headers = wire.headers(key) | {name.lower(): value for name, value in settings.revealed_headers.items()}
     where, _, query = base_url.partition("?")
@@ -77,8 +73,8 @@ async def prepare(
     return Exchange(settings, info, wire, url, headers, wire.body(call), sent)
 
 
-_checked: dict[tuple[str, str | None, str, Features], Beginnings[Message]] = {}
-"""What was looked at already of conversations, by all that it is looked at for; no key is kept here."""
+_checked: dict[tuple[str, str | None, str, Features], PrefixCache[Message]] = {}
+"""The messages that were checked already, by everything the check depends on; without keys."""
 
 
 def _check(messages: Sequence[Message], settings: LLMSettings, features: Features) -> None:
@@ -92,12 +88,12 @@ def _check(messages: Sequence[Message], settings: LLMSettings, features: Feature
             check_media(new, public, features)
             return b""
 
-        checked = _checked[what] = Beginnings(check)
+        checked = _checked[what] = PrefixCache(check)
     checked(messages[:])
 
 
 def _reach(settings: LLMSettings, info: ModelInfo, *, streamed: bool) -> tuple[Wire, str, str | None]:
-    """Say how the provider is spoken to, where, and with which key."""
+    """Return the interface, the address and the key."""
     host = HOSTS[settings.provider]
     base_url = where(settings, host)
     if base_url is None:
@@ -136,7 +132,7 @@ class Exchange:
 
     async def send(self) -> Answered:
         """Send it and give the answer, once its head is there and says that there is one."""
-        with self.told():
+        with self.translate_errors():
             answered = await (await clients()).post(self.url, self.headers, self.body)
             if answered.response.status_code < 300:
                 return answered
@@ -145,11 +141,11 @@ class Exchange:
             finally:
                 await answered.aclose()
 
-    async def ask(self) -> Answer:
+    async def ask(self) -> DecodedReply:
         """Send it and read an answer that comes at once."""
         answered = await self.send()
         try:
-            with self.told():
+            with self.translate_errors():
                 body = bytearray()
                 async with aclosing(read_through(answered.response)) as chunks:
                     async for chunk in chunks:
@@ -161,8 +157,8 @@ class Exchange:
             await answered.aclose()
 
     @contextmanager
-    def told(self) -> Generator[None]:
-        """Tell of connections that break in our words."""
+    def translate_errors(self) -> Generator[None]:
+        """Raise what goes wrong with a connection as errors of this library."""
         try:
             yield
         except httpx.UnsupportedProtocol as error:
@@ -175,7 +171,7 @@ class Exchange:
                 f"{self.settings.model}: {url!r} is no address: {str(error).rstrip('.')}.", model=self.settings.model
             ) from None
 
-    def answer(self, response: httpx.Response, body: bytes) -> Answer:
+    def answer(self, response: httpx.Response, body: bytes) -> DecodedReply:
         """Read a whole answer."""
         try:
             value: Any = json.loads(body)
@@ -185,10 +181,10 @@ class Exchange:
             raise self.unreadable(response, body)
         try:
             return self.wire.answer(self.settings, cast("dict[str, Any]", value))
-        except MISSHAPEN as error:
+        except DECODE_ERRORS as error:
             raise self.unreadable(response, body) from error
 
-    def reply(self, answer: Answer, *, began: float | None = None) -> Reply:
+    def reply(self, answer: DecodedReply, *, began: float | None = None) -> Reply:
         """Put a price on an answer; `began` is when its first piece came."""
         provider = f"{self.settings.provider}/"
         # A reply is not worth less because what is around it has not the type that the interface says.
@@ -213,14 +209,14 @@ class Exchange:
         )
 
     def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:
-        """Say that somebody's patience ended."""
+        """Return the error for a time limit that has passed."""
         return ModelTimeout(
             f"{self.settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
             model=self.settings.model,
         )
 
     def unreadable(self, response: httpx.Response, body: bytes) -> ModelUnavailable:
-        """Say that an answer is none: a page of a proxy, half a file."""
+        """Return the error for an answer that cannot be parsed: a page of a proxy, half a file."""
         kind = hide(response.headers.get("content-type", "no content type")[:_MOST_SHOWN], self.settings)
         return ModelUnavailable(
             f"{self.settings.model}: what {response.url.host} answered can't be read ({kind}): {self._shown(body)}. "

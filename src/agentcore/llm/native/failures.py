@@ -1,4 +1,4 @@
-"""What goes wrong over plain HTTP, as our errors."""
+"""Failures of plain HTTP as errors of this library."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import ssl
 import httpx
 
 from agentcore.errors import BadRequest, ModelError
-from agentcore.llm.error_bodies import delay_in_body, said_in_body, seconds_to_wait
-from agentcore.llm.failures import Refusal, model_error, no_connection
+from agentcore.llm.error_bodies import delay_in_body, extract_message, seconds_to_wait
+from agentcore.llm.failures import ProviderError, model_error, no_connection
 from agentcore.llm.keys import hide
 from agentcore.llm.settings import LLMSettings
-
-__all__ = ["broken_connection", "refused"]
 
 _REQUEST_IDS = ("x-request-id", "request-id", "cf-ray", "x-amzn-requestid")
 
@@ -23,7 +21,7 @@ _TAGS = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL
 
 
 def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> ModelError:
-    """Say what an answer that is no reply means."""
+    """Return the error for an answer that is not a reply."""
     status, headers = response.status_code, response.headers
     if response.has_redirect_location:
         # Not followed: a key goes only where the user said.
@@ -34,12 +32,12 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
             status=status,
         )
     text = body.decode("utf-8", "replace").strip()
-    said, codes, delay = _read(text)
+    message, codes, delay = _read(text)
     seconds = seconds_to_wait(headers)
     return model_error(
-        Refusal(
+        ProviderError(
             status=status,
-            said=said or f"HTTP {status}",
+            message=message or f"HTTP {status}",
             codes=codes,
             retry_after=delay if seconds is None else seconds,
             request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
@@ -49,7 +47,7 @@ def refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mod
 
 
 def broken_connection(settings: LLMSettings, error: Exception, url: str) -> ModelError:
-    """Say what a connection that was not made, or that broke, means."""
+    """Return the error for a connection that failed or broke."""
     host = httpx.URL(url).netloc.decode()
     if isinstance(error, httpx.TimeoutException):
         return no_connection(settings, "it took too long to connect", host=host)
@@ -70,4 +68,4 @@ def _read(text: str) -> tuple[str, str, float | None]:
         if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
             return f"a page instead of an answer: {' '.join(_TAGS.sub(' ', text[:20_000]).split())[:300]}", "", None
         return text, "", None
-    return *said_in_body(body), delay_in_body(body)
+    return *extract_message(body), delay_in_body(body)

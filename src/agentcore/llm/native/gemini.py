@@ -10,15 +10,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentcore.errors import BadRequest
-from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.caches import IdentityCache, PrefixCache
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.gemini import encode_contents, encode_declaration, run_start, system_parts, version_of
-from agentcore.llm.formats.gemini_reply import GeminiReader, read_reply
-from agentcore.llm.kept import Beginnings, Kept
+from agentcore.llm.formats.gemini_reply import GeminiDecoder, read_reply
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["GeminiWire"]
 
 _VERSIONED = re.compile(r"/v\d\w*(?:/|$)")
 _MOST_STOPS = 5
@@ -31,7 +29,7 @@ def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_declaration(tool))
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +75,13 @@ class GeminiWire:
             options["systemInstruction"] = {"parts": parts}
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return read_reply(settings, response)
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return GeminiReader(settings)
+        return GeminiDecoder(settings)
 
 
 def _options(call: Call) -> dict[str, Any]:
@@ -156,6 +154,6 @@ def _encode(messages: Sequence[Message], model: str, provider: str) -> bytes:
 
 
 @cache
-def _beginnings(model: str, provider: str) -> Beginnings[Message]:
+def _beginnings(model: str, provider: str) -> PrefixCache[Message]:
     """Return the cache of what the messages of conversations were written as for a model."""
-    return Beginnings(partial(_encode, model=model, provider=provider))
+    return PrefixCache(partial(_encode, model=model, provider=provider))

@@ -8,8 +8,6 @@ from typing import Literal
 
 from agentcore.llm.settings import LLMSettings
 
-__all__ = ["HOSTS", "Host", "goes_native", "where"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
@@ -24,15 +22,15 @@ class Host:
     """Environment variables that say where it is instead."""
     needs_key: bool = True
     output_limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """What it calls the longest reply."""
+    """The name of the output limit in requests."""
     effort: Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking"] = "reasoning_effort"
     """How it is told how much to think."""
     cache_key: bool = False
-    """Whether it takes `prompt_cache_key`."""
+    """True if it takes `prompt_cache_key`."""
     cache_marks: bool = False
-    """Whether it passes cache marks on to models that want them."""
+    """True if it passes cache marks on to models that want them."""
     counts_streams: bool = True
-    """Whether it has to be asked to count the tokens of a stream."""
+    """True if it counts the tokens of a stream only on request."""
 
 
 HOSTS: dict[str, Host] = {
@@ -88,7 +86,7 @@ HOSTS: dict[str, Host] = {
 
 
 def goes_native(settings: LLMSettings) -> bool:
-    """Say whether a model is reached over plain HTTP; what is not goes through litellm."""
+    """Return whether a model is reached over plain HTTP and not through litellm."""
     if settings.route != "auto":
         return settings.route == "native"
     # Options that only litellm knows are a wish to go through it.
@@ -96,7 +94,7 @@ def goes_native(settings: LLMSettings) -> bool:
 
 
 def where(settings: LLMSettings, host: Host) -> str | None:
-    """Say where the provider is: by the settings, by the environment, or where it always is."""
+    """Return the provider's address: from the settings, from the environment, or its usual one."""
     if settings.base_url is not None:
         return settings.base_url
     for variable in host.url_variables:

@@ -2,27 +2,187 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import Any, cast
 
 import anyio
+import httpx
 
+from agentcore.errors import ModelUnavailable
 from agentcore.llm.catalog import model_info
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.features import Features
-from agentcore.llm.model import CallContext, DeltaStream
-from agentcore.llm.native.exchange import prepare
-from agentcore.llm.native.stream import NativeStream
-from agentcore.llm.reply import Reply
+from agentcore.llm.model import DeltaStream
+from agentcore.llm.native.clients import Answered, read_through
+from agentcore.llm.native.exchange import DECODE_ERRORS, LONGEST_ANSWER, Exchange, prepare
+from agentcore.llm.native.sse import EventParser
+from agentcore.llm.native.wire import DONE
+from agentcore.llm.reply import Reply, deltas_of
 from agentcore.llm.settings import LLMSettings
-from agentcore.llm.told import ToldStream
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.streams import BufferedStream
+from agentcore.llm.wrapper import ModelRequest, RequestModel
 
-__all__ = ["NativeModel"]
+_LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
+_SIGNS_OF_LIFE = frozenset({"keepalive", "ping"})
+_LONGEST_PING = 256
+"""Bytes; of an event that is longer, each piece that comes is progress."""
+_NO_EVENTS = (b"{", b"[", b"<")
+"""How JSON and pages begin, which are no stream of events whatever they are said to be."""
+_BLANKS = b" \t\r\n\xef\xbb\xbf"
+"""Bytes that may come before that: white space and the byte order mark of UTF-8."""
+_SHOWN = 4_000
+_END_SECONDS = 0.5
+"""How long after its last word a stream may take to end. One that has ended leaves its connection for the next call."""
+
+
+def _no_comment(body: bytearray) -> bytes:
+    """Return a body without the comments that keep a connection alive."""
+    return b"\n".join(line for line in bytes(body).splitlines() if line and not line.startswith(b":"))
+
+
+class NativeStream(BufferedStream):
+    """Deltas as their events arrive."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        super().__init__()
+        self._exchange = exchange
+        self._settings = exchange.settings
+        self._reader: StreamDecoder = exchange.wire.decoder(exchange.settings)
+        self._answered: Answered | None = None
+        self._chunks: AsyncGenerator[bytes] | None = None
+        self._events = EventParser()
+        self._begins_by = 0.0
+        self._silent = 0.0
+        """Seconds that were waited since the last event that says something: keep-alives do not count."""
+        self._begun = False
+        self._any_event = False
+        self._looked = False
+        """True once the beginning of the body was examined."""
+        self._began: float | None = None
+        self._last = False
+        self._beginning = bytearray()
+        """Of the body, as long as there is no event: what is shown where none comes."""
+        self._whole: bytearray | None = None
+        """The body, where the server sends it at once though it was asked for a stream."""
+
+    async def open(self) -> None:
+        """Send the request."""
+        self._begins_by = anyio.current_time() + self._settings.timeout
+        with anyio.move_on_after(self._settings.timeout):
+            self._answered = await self._exchange.send()
+        if self._answered is None:
+            raise self._exchange.too_late("no reply began", self._settings.timeout, "timeout")
+        response = self._answered.response
+        self._chunks = read_through(response)
+        if "json" in response.headers.get("content-type", ""):
+            self._whole = bytearray()
+
+    async def aclose(self) -> None:
+        """End the call."""
+        if self._chunks is not None:
+            await self._chunks.aclose()
+        if self._answered is not None:
+            await self._answered.aclose()
+
+    async def _fill(self) -> None:
+        chunk = await self._next_chunk()
+        if chunk is not None and not self._looked and (beginning := chunk.lstrip(_BLANKS)):
+            self._looked = True
+            if beginning.startswith(_NO_EVENTS):
+                self._whole = bytearray()
+        if chunk is not None and not self._any_event and len(self._beginning) < _SHOWN:
+            self._beginning += chunk[:_SHOWN]
+        if self._whole is not None:
+            self._take_whole(chunk)
+            return
+        for data in self._events.feed(chunk) if chunk is not None else self._events.finish():
+            self._any_event = True
+            if self._read(data):
+                self._note_progress()
+            if self._began is None and self._deltas:
+                self._began = anyio.current_time()
+        if self._events.pending > _LONGEST_PING:
+            self._note_progress()
+        if chunk is None and not self._any_event and (said := _no_comment(self._beginning)):
+            raise self._unreadable(said)
+        if chunk is None or self._last:
+            self._reply = self._exchange.reply(self._answer(), began=self._began)
+            if chunk is not None:
+                await self._end()
+
+    def _answer(self) -> DecodedReply:
+        try:
+            return self._reader.answer()
+        except DECODE_ERRORS as error:
+            raise self._unreadable(b"") from error
+
+    async def _next_chunk(self) -> bytes | None:
+        assert self._chunks is not None
+        begun, settings = self._begun, self._settings
+        with self._exchange.translate_errors(), anyio.CancelScope() as limit:
+            # What the reader of the deltas does in between is no silence of the provider.
+            waits = anyio.current_time()
+            limit.deadline = waits + settings.stream_idle_timeout - self._silent if begun else self._begins_by
+            chunk = await anext(self._chunks, None)
+            self._silent += anyio.current_time() - waits
+            return chunk
+        if begun:
+            raise self._exchange.too_late("nothing more came", settings.stream_idle_timeout, "stream_idle_timeout")
+        raise self._exchange.too_late("no reply began", settings.timeout, "timeout")
+
+    def _take_whole(self, chunk: bytes | None) -> None:
+        assert self._whole is not None
+        assert self._answered is not None
+        if chunk is not None:
+            self._whole += chunk
+            if len(self._whole) > LONGEST_ANSWER:
+                raise self._unreadable(b"more bytes than any reply has")
+            return
+        self._reply = self._exchange.reply(self._exchange.answer(self._answered.response, bytes(self._whole)))
+        self._deltas.extend(deltas_of(self._reply.message))
+
+    def _note_progress(self) -> None:
+        self._begun = True
+        self._silent = 0.0
+
+    def _read(self, data: bytes) -> bool:
+        """Read one event; whether it is more than a sign of life."""
+        if data == b"[DONE]" or data.strip() == b"[DONE]":
+            event = DONE
+        elif not data.strip():
+            return False
+        else:
+            try:
+                event = json.loads(data.decode())
+            except (ValueError, RecursionError):
+                raise self._unreadable(data) from None
+            if not isinstance(event, dict):
+                raise self._unreadable(data)
+        try:
+            self._deltas.extend(self._reader.read(cast("dict[str, Any]", event)))
+            kind = cast("dict[str, Any]", event).get("type")
+            self._last = self._last or kind in _LAST_EVENTS
+            return kind not in _SIGNS_OF_LIFE
+        except DECODE_ERRORS as error:
+            raise self._unreadable(data) from error
+
+    def _unreadable(self, data: bytes) -> ModelUnavailable:
+        assert self._answered is not None
+        return self._exchange.unreadable(self._answered.response, data)
+
+    async def _end(self) -> None:
+        """Read what comes after the last word, so that the connection can be used again."""
+        assert self._chunks is not None
+        with suppress(httpx.HTTPError), anyio.move_on_after(_END_SECONDS):
+            async for _ in self._chunks:
+                pass
 
 
 @dataclass(frozen=True, slots=True)
-class NativeModel:
+class NativeModel(RequestModel):
     """A model at a provider, asked once per call, without retries."""
 
     settings: LLMSettings
@@ -32,24 +192,18 @@ class NativeModel:
         """The provider and the model."""
         return self.settings.model
 
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
-        exchange = await prepare(self.settings, messages, tools, context, streamed=False)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        exchange = await prepare(self.settings, request, streamed=False)
         with anyio.move_on_after(self.settings.timeout):
             return exchange.reply(await exchange.ask())
         raise exchange.too_late("no reply", self.settings.timeout, "timeout")
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece."""
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         if not self.settings.streaming:
-            yield ToldStream(await self.complete(messages, tools, context=context))
+            yield BufferedStream.of_reply(await self._complete(request))
             return
-        exchange = await prepare(self.settings, messages, tools, context, streamed=True)
+        exchange = await prepare(self.settings, request, streamed=True)
         stream = NativeStream(exchange)
         try:
             await stream.open()

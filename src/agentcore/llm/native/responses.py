@@ -9,23 +9,21 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.answer import Answer, Reader
+from agentcore.llm.caches import IdentityCache, PrefixCache
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
-from agentcore.llm.formats.responses_reply import ResponsesReader, read_response
-from agentcore.llm.kept import Beginnings, Kept
+from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-__all__ = ["ResponsesWire"]
 
 
 def _encode_tool(tool: ToolSchema) -> bytes:
     return to_json(encode_function_tools([tool])[0])
 
 
-_tools = Kept(_encode_tool)
+_tools = IdentityCache(_encode_tool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +33,11 @@ class ResponsesWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         return base_url if base_url.endswith("/responses") else f"{base_url}/responses"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers of a request."""
+        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
@@ -51,13 +49,13 @@ class ResponsesWire:
             ready["tools"] = array(tools)
         return body_of(_options(call, instructions) | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
         return read_response(settings, response)
 
-    def reader(self, settings: LLMSettings) -> Reader:
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""
-        return ResponsesReader(settings)
+        return ResponsesDecoder(settings)
 
 
 def _options(call: Call, instructions: str | None) -> dict[str, Any]:
@@ -93,7 +91,7 @@ def _options(call: Call, instructions: str | None) -> dict[str, Any]:
 
 
 def _written(messages: Sequence[Message], provider: str) -> tuple[str | None, list[bytes | bytearray]]:
-    """Give the instructions, which are the system messages at the beginning, and what the others are written as."""
+    """Return the instructions (the system messages at the beginning) and the encoded other messages."""
     first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
     written = [_beginnings(provider)(messages[first:])] if first < len(messages) else []
     return "\n\n".join(message.text for message in messages[:first]) or None, [data for data in written if data]
@@ -113,6 +111,6 @@ def _said_later(message: Message) -> JsonValue:
 
 
 @cache
-def _beginnings(provider: str) -> Beginnings[Message]:
-    """What the messages of conversations were written as for a provider."""
-    return Beginnings(partial(_encode, provider=provider))
+def _beginnings(provider: str) -> PrefixCache[Message]:
+    """The encoded messages of conversations, for one provider."""
+    return PrefixCache(partial(_encode, provider=provider))

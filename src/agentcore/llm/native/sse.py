@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from agentcore.errors import ModelUnavailable
 
-__all__ = ["LONGEST_EVENT", "EventParser"]
-
 LONGEST_EVENT = 64 * 1024 * 1024
 """Bytes of one event. No provider sends such a one; a server that never ends a line would fill the memory."""
 
@@ -16,7 +14,7 @@ _MARK = b"\xef\xbb\xbf"
 
 
 class EventParser:
-    """Gives the data of each event, whatever pieces its bytes come in.
+    """A parser that yields the data of each event, whatever pieces its bytes come in.
 
     Names, ids and comments are left out: what providers send says in its data what it is.
     """
@@ -26,7 +24,7 @@ class EventParser:
         self._searched = 0
         """How much of the rest is known to hold no line end."""
         self._half = False
-        """Whether the rest ends with what may be half of a line end."""
+        """True if the rest ends with what may be half of a line end."""
         self._data: list[bytes] = []
         self._size = 0
 
@@ -85,7 +83,7 @@ class EventParser:
         return None
 
     def finish(self) -> Iterator[bytes]:
-        """Give an event that the stream ended in: the specification drops it, some servers leave its last blank line out."""
+        """Yield an event that the end of the stream cut off: some servers leave out its last blank line."""
         last = bytes(self._rest).removesuffix(b"\r")
         # A lone "\r" that was held back is the blank line itself.
         for line in (last, b"") if self._rest else (b"",):

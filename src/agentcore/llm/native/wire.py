@@ -1,4 +1,4 @@
-"""What an interface of providers is to the native route: what to send, and how to read what comes. No input, no output."""
+"""The interfaces of providers in the native route: requests to send and answers to decode, without any I/O."""
 
 from __future__ import annotations
 
@@ -7,16 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agentcore.llm.answer import Answer, Reader
 from agentcore.llm.catalog import Features
+from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
-__all__ = ["DONE", "Call", "Wire", "array", "bearer_headers", "body_of", "own_fields", "to_json"]
-
 DONE: dict[str, Any] = {"type": "[DONE]"}
-"""What a reader gets for the last event of those who end their streams with a word that is no JSON."""
+"""The event that a decoder receives for `[DONE]`, which is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +38,18 @@ class Wire(Protocol):
     """One interface of a provider."""
 
     def url(self, base_url: str) -> str:
-        """Give the address to post to."""
+        """Return the address to post to."""
         ...
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Give the headers that go with every request, the key among them."""
+        """Return the headers that go with every request, the key among them."""
         ...
 
     def body(self, call: Call) -> bytes:
         """Write the request. What was written before is not written again: the same messages give the same bytes."""
         ...
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> Answer:
+    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once.
 
         Raises:
@@ -59,8 +57,8 @@ class Wire(Protocol):
         """
         ...
 
-    def reader(self, settings: LLMSettings) -> Reader:
-        """Read an answer that comes as a stream of events; `Reader.read` gets the JSON of each one's data."""
+    def decoder(self, settings: LLMSettings) -> StreamDecoder:
+        """Read an answer that comes as a stream of events; `StreamDecoder.read` gets the JSON of each one's data."""
         ...
 
 
@@ -70,7 +68,7 @@ def to_json(value: Any) -> bytes:
 
 
 def bearer_headers(key: str | None) -> dict[str, str]:
-    """Give the headers of a request to a provider that takes its key as a bearer's."""
+    """Return the headers of a request to a provider that takes its key as a bearer's."""
     headers = {"content-type": "application/json"}
     if key is not None:
         headers["authorization"] = f"Bearer {key}"
@@ -78,7 +76,7 @@ def bearer_headers(key: str | None) -> dict[str, str]:
 
 
 def own_fields(settings: LLMSettings) -> tuple[dict[str, Any], list[bytes]]:
-    """Give the user's own fields of a request, and apart from them the tools, which stand beside those of the agent."""
+    """Return the user's own fields of a request and, separately, the user's own tools."""
     more = dict(settings.extra_body)
     tools = more.get("tools")
     if not isinstance(tools, list):

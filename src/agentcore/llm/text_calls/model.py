@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,71 +10,55 @@ from typing import Any, Final, Self
 
 from pydantic import JsonValue
 
-from agentcore.llm.deltas import Delta, ReasoningDelta, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.llm.features import Features
 from agentcore.llm.model import (
-    UNFINISHED,
     CallContext,
     DeltaStream,
     Model,
-    describe_unrecorded,
     model_features,
     record_model,
 )
-from agentcore.llm.reply import Reply
-from agentcore.llm.text_calls.format import write_messages
-from agentcore.llm.text_calls.prompt import tools_prompt
+from agentcore.llm.reply import Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
+from agentcore.llm.streams import BufferedStream
+from agentcore.llm.text_calls.prompt import tools_prompt, write_messages
 from agentcore.llm.text_calls.stream import (
     CallBegan,
     CallEnded,
     Piece,
+    TextDecoder,
     Thinking,
     WasThinking,
     Words,
-    WordsReader,
 )
+from agentcore.llm.wrapper import ModelRequest, WrapperModel
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
-
-__all__ = ["TextToolCalls"]
 
 _STOP: Final = "</function"
 _ENDED: Final = frozenset({"end", "stop_sequence", "tool_calls"})
 
 
 @dataclass(frozen=True, slots=True)
-class TextToolCalls:
+class TextToolCalls(WrapperModel):
     """A model that calls tools in its words, made one that calls them as any does.
 
-    The tools and how to call them are told in the system prompt, earlier calls and results are written as words, and the
+    The system prompt describes the tools and how to call them, earlier calls and results are written as words, and the
     calls in a reply's words become `ToolCallBlock`s, while they stream as well. A call that can't be read has its text as
-    its arguments, so that the model is told as it is of any arguments that can't be read.
+    its arguments, so that the model learns of it as of any arguments that cannot be parsed.
     """
 
     model: Model
     stop: bool = True
-    """Whether to ask that the reply ends where a call does (`CallContext.stop`), so that the model can't make up its result.
+    """Ask that the reply ends where a call does (`CallContext.stop`), so that the model cannot make up its result.
     Then a reply holds one call."""
 
-    @property
-    def name(self) -> str:
-        """The name of the model inside."""
-        return self.model.name
-
-    async def complete(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> Reply:
-        """Answer, all at once."""
-        call = _Call(messages, tools)
-        reply = await self.model.complete(call.messages, context=self._context(tools, context))
-        return call.read(reply)
+    async def _complete(self, request: ModelRequest) -> Reply:
+        call = _Call(request.messages, request.tools)
+        return call.read(await self._inner(request, call).complete(self.model))
 
     @asynccontextmanager
-    async def stream(
-        self, messages: Sequence[Message], tools: Sequence[ToolSchema] = (), *, context: CallContext | None = None
-    ) -> AsyncGenerator[DeltaStream]:
-        """Answer, piece by piece: the words before a call as they come, a call when it is whole."""
-        call = _Call(messages, tools)
-        async with self.model.stream(call.messages, context=self._context(tools, context)) as deltas:
+    async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
+        call = _Call(request.messages, request.tools)
+        async with self._inner(request, call).stream(self.model) as deltas:
             yield _TextStream(call, deltas)
 
     async def get_features(self) -> Features | None:
@@ -88,35 +71,33 @@ class TextToolCalls:
         inner = record_model(self.model)
         return inner and {"kind": "text_calls", "model": inner, "stop": self.stop}
 
-    def describe_unrecorded(self) -> str:
-        """Name what of the model inside can't be written down."""
-        return describe_unrecorded(self.model)
-
     @classmethod
     def from_record(cls, recorded: Mapping[str, Any], restore: Callable[[Mapping[str, Any]], Model]) -> Self:
         """Make it again of what `record` gave."""
         return cls(restore(recorded["model"]), bool(recorded["stop"]))
 
-    def _context(self, tools: Sequence[ToolSchema], context: CallContext | None) -> CallContext | None:
-        if not tools:
-            return context
-        context = context or CallContext()
-        # Held to a schema, its words could hold no call.
-        stop = (*context.stop, _STOP) if self.stop else context.stop
-        return replace(context, response_schema=None, stop=stop)
+    def _inner(self, request: ModelRequest, call: _Call) -> ModelRequest:
+        """Return the request for the model inside, which has no tools."""
+        context = request.context
+        if request.tools:
+            context = context or CallContext()
+            # A reply that follows a schema could hold no call.
+            stop = (*context.stop, _STOP) if self.stop else context.stop
+            context = replace(context, response_schema=None, stop=stop)
+        return ModelRequest(call.messages, context=context)
 
 
 class _Call:
-    """One call of the model: what it is told, and how its words are read."""
+    """One call of the model: the messages it is sent, and the decoder of its text."""
 
     def __init__(self, messages: Sequence[Message], tools: Sequence[ToolSchema]) -> None:
         self._tools: Mapping[str, ToolSchema] = {tool.name: tool for tool in tools}
         self._turn = sum(message.role == "assistant" for message in messages) + 1
         self.messages = write_messages(messages, self._tools, tools_prompt(tools) if tools else "")
 
-    def reader(self) -> WordsReader | None:
-        """Give a new reader; None where there is nothing to call."""
-        return WordsReader(self._tools) if self._tools else None
+    def decoder(self) -> TextDecoder | None:
+        """Return a new reader; None where there is nothing to call."""
+        return TextDecoder(self._tools) if self._tools else None
 
     def call_id(self, number: int) -> str:
         """Name the call number `number`, from 1: the same conversation always gives the same names."""
@@ -124,17 +105,17 @@ class _Call:
 
     def read(self, reply: Reply) -> Reply:
         """Make blocks of the calls in the words."""
-        reader = self.reader()
-        if reader is None:
+        decoder = self.decoder()
+        if decoder is None:
             return reply
         reading = _Reading(self)
         for block in reply.message.content:
             if isinstance(block, TextBlock):
-                for piece in reader.feed(block.text):
+                for piece in decoder.feed(block.text):
                     reading.take(piece)
             else:
                 reading.add(block)
-        for piece in reader.finish(cut_off=reply.stop_reason == "length"):
+        for piece in decoder.finish(cut_off=reply.stop_reason == "length"):
             reading.take(piece)
         if reading.words == "".join(block.text for block in reply.message.content if isinstance(block, TextBlock)):
             return reply  # nothing but words, in the blocks they came in
@@ -153,7 +134,7 @@ class _Reading:
         self._calls = 0
         self.content: list[Block] = []
         self.words = ""
-        """What was shown as words."""
+        """The text that was shown."""
 
     def add(self, block: Block) -> None:
         self._calls += isinstance(block, ToolCallBlock)
@@ -184,40 +165,32 @@ class _Reading:
                 self.add(ToolCallBlock(id=self._call.call_id(self._calls + 1), name=name, arguments=arguments))
 
 
-class _TextStream:
-    """Deltas of words, told apart while they come."""
+class _TextStream(BufferedStream):
+    """Deltas of text, thinking and calls, separated while they come."""
 
     def __init__(self, call: _Call, inner: DeltaStream) -> None:
+        super().__init__()
         self._call = call
         self._inner = inner
-        self._reply: Reply | None = None
-        self._deltas: deque[Delta] = deque()
         self._begin()
 
     def _begin(self) -> None:
-        self._reader = self._call.reader()
+        self._reader = self._call.decoder()
         self._calls = 0
         self._own: dict[int, int] = {}
         self._thoughts = ""
         self._words = ""
 
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        while not self._deltas:
-            if self._reply is not None:
-                raise StopAsyncIteration
-            try:
-                delta = await anext(self._inner)
-            except StopAsyncIteration:
-                reply = self._inner.reply
-                if self._reader is not None:
-                    self._show(self._reader.finish(cut_off=reply.stop_reason == "length"))
-                self._reply = self._call.read(reply)
-            else:
-                self._take(delta)
-        return self._deltas.popleft()
+    async def _fill(self) -> None:
+        try:
+            delta = await anext(self._inner)
+        except StopAsyncIteration:
+            reply = self._inner.reply
+            if self._reader is not None:
+                self._show(self._reader.finish(cut_off=reply.stop_reason == "length"))
+            self._reply = self._call.read(reply)
+        else:
+            self._take(delta)
 
     def _take(self, delta: Delta) -> None:
         match delta:
@@ -258,9 +231,3 @@ class _TextStream:
                     written = arguments if isinstance(arguments, str) else json.dumps(arguments)
                     self._deltas.append(ToolCallDelta(index=self._calls, arguments=written))
                     self._calls += 1
-
-    @property
-    def reply(self) -> Reply:
-        if self._reply is None or self._deltas:
-            raise RuntimeError(UNFINISHED)
-        return self._reply

@@ -14,11 +14,9 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.text_calls.format import Properties, properties_of
+from agentcore.llm.text_calls.prompt import Properties, properties_of
 from agentcore.llm.text_calls.values import read_value
 from agentcore.messages import ToolSchema
-
-__all__ = ["BEGIN", "FoundCall", "find_call", "find_name"]
 
 BEGIN: Final = "<function="
 
@@ -46,7 +44,7 @@ class FoundCall:
 
 
 class _MoreNeededError(Exception):
-    """What the text means depends on what follows."""
+    """Raised where the meaning of the text depends on text that has not come yet."""
 
 
 class _UnreadableError(Exception):
@@ -58,7 +56,7 @@ class _UnreadableError(Exception):
 
 
 def find_name(text: str) -> str | None:
-    """Give the name of the call that a text begins with, if it is whole."""
+    """Return the name of the call that a text begins with, if it is whole."""
     found = _NAME.match(text)
     return None if found is None else _name(found[1])
 
@@ -98,7 +96,7 @@ def _end_of_unreadable(text: str, position: int, *, whole: bool) -> int | None:
 
 
 class _Body:
-    """What stands between the beginning of a call and its end."""
+    """The text between the beginning of a call and its end."""
 
     def __init__(self, text: str, position: int, properties: Properties, *, whole: bool, cut_off: bool) -> None:
         self.position = position
@@ -156,7 +154,7 @@ class _Body:
         self.position = end
 
     def _key(self) -> tuple[str, int]:
-        """Give the key of the parameter here, and where its value begins."""
+        """Return the key of the parameter here, and where its value begins."""
         begin = self.position + len(_PARAMETER)
         rest = self._text[begin : begin + 1_000]
         for key in sorted(self._properties, key=len, reverse=True):
@@ -173,7 +171,7 @@ class _Body:
         raise _UnreadableError(self.position)
 
     def _end_of_value(self, begin: int) -> tuple[int, int]:
-        """Give where the value ends, and where the text goes on."""
+        """Return where the value ends, and where the text goes on."""
         found = self._closed(begin, len(self._text), nested=True)
         if found is None and not self._whole:
             raise _MoreNeededError
@@ -206,14 +204,14 @@ class _Body:
         return None
 
     def _is_next_key(self, tag: re.Match[str]) -> bool:
-        """Whether the value was not closed, and this is the next parameter."""
+        """Return whether the value was not closed and the next parameter begins here."""
         key = tag["key"][len(_PARAMETER) : -1]
         line = self._text.rfind("\n", 0, tag.start()) + 1
         begins_a_line = not self._text[line : tag.start()].strip()
         return begins_a_line and key in self._properties and key not in self._arguments
 
     def _goes_on(self, position: int) -> bool:
-        """Whether what follows is what follows a value."""
+        """Return whether the text continues as it does after a value."""
         rest = self._text[position : position + 1_000].lstrip()
         if rest.startswith(_AFTER_VALUE):
             return True

@@ -1,17 +1,123 @@
-"""What a model is told that has to call tools in words: the tools, the form, and an example with these very tools."""
+"""Prompt and messages for models that call tools in text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.text_calls.format import properties_of, write_call, write_result
-from agentcore.messages import ToolSchema
+from agentcore.llm.caches import IdentityTupleCache
+from agentcore.llm.text_calls.values import write_value
+from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 
-__all__ = ["tools_prompt"]
+_UNKNOWN: Final = ToolSchema.model_construct(name="", description="", parameters={})
+_kept = IdentityTupleCache()
+
+Properties = Mapping[str, Mapping[str, Any]]
+"""The schemas of a tool's parameters, by name."""
+
+
+def properties_of(tool: ToolSchema | None) -> Properties:
+    """Return the schemas of a tool's parameters; of an unknown tool none."""
+    properties = cast("dict[str, Any]", tool.parameters.get("properties", {})) if tool is not None else {}
+    # JSON Schema has `true` for anything goes.
+    return {name: cast("dict[str, Any]", one) if isinstance(one, dict) else {} for name, one in properties.items()}
+
+
+def write_call(name: str, arguments: Mapping[str, JsonValue] | str, properties: Properties) -> str:
+    """Write a call; one that could not be read is written as it came."""
+    if isinstance(arguments, str):
+        written = arguments.strip()
+        if not written.startswith("<function="):
+            written = f"<function={name}>\n{written}"
+        return written if written.endswith("</function>") else f"{written}\n</function>"
+    lines = [
+        f"<parameter={key}>{write_value(value, properties.get(key, {}))}</parameter>"
+        for key, value in arguments.items()
+    ]
+    return "\n".join([f"<function={name}>", *lines, "</function>"])
+
+
+def write_result(name: str, text: str, *, is_error: bool = False) -> str:
+    """Write what a tool answered."""
+    return f"{'Error' if is_error else 'Result'} of {name}:\n{text or '(nothing)'}"
+
+
+def write_messages(messages: Sequence[Message], tools: Mapping[str, ToolSchema], prompt: str = "") -> list[Message]:
+    """Write calls into the words of who made them, results into messages of the user, and `prompt` into the system's.
+
+    Results and what the user says after them become one message: many of these models want the roles to take turns.
+    """
+    written: list[Message] = []
+    results: list[Message] = []
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            results.append(message)
+            continue
+        if results:
+            answered = (*results, message) if message.role == "user" else tuple(results)
+            written.append(_kept(answered, partial(_as_user, answered)))
+            results = []
+            if message.role == "user":
+                continue
+        if message.role == "system" and number == 0 and prompt:
+            written.append(_kept((message, *tools.values()), partial(_with_prompt, message, prompt)))
+            prompt = ""
+        elif calls := message.tool_calls:
+            schemas = tuple(tools.get(call.name, _UNKNOWN) for call in calls)
+            written.append(_kept((message, *schemas), partial(_said, message, tools)))
+        else:
+            written.append(message)
+    if results:
+        answered = tuple(results)
+        written.append(_kept(answered, partial(_as_user, answered)))
+    if prompt:
+        written.insert(0, _kept(tuple(tools.values()), partial(Message.system, prompt)))
+    return written
+
+
+def _with_prompt(message: Message, prompt: str) -> Message:
+    """Put it at the end, where it leaves what comes before as it is."""
+    return message.model_copy(update={"content": tuple(_joined([*message.content, TextBlock(text=prompt)]))})
+
+
+def _as_user(messages: Sequence[Message]) -> Message:
+    return Message.user(
+        *_joined(piece for message in messages for block in message.content for piece in _result(block))
+    )
+
+
+def _said(message: Message, tools: Mapping[str, ToolSchema]) -> Message:
+    blocks = [
+        TextBlock(text=write_call(block.name, block.arguments, properties_of(tools.get(block.name))))
+        if isinstance(block, ToolCallBlock)
+        else block
+        for block in message.content
+    ]
+    return message.model_copy(update={"content": tuple(_joined(blocks))})
+
+
+def _result(block: Block) -> Iterator[Block]:
+    if not isinstance(block, ToolResultBlock):
+        yield block
+        return
+    yield TextBlock(text=write_result(block.name, block.text, is_error=block.is_error))
+    yield from (part for part in block.content if not isinstance(part, TextBlock))
+
+
+def _joined(blocks: Iterable[Block]) -> list[Block]:
+    """Put words that stand next to each other into one block, a line apart."""
+    joined: list[Block] = []
+    for block in blocks:
+        if isinstance(block, TextBlock) and joined and isinstance(joined[-1], TextBlock):
+            joined[-1] = TextBlock(text=f"{joined[-1].text}\n\n{block.text}")
+        else:
+            joined.append(block)
+    return joined
+
 
 _RULES: Final = """\
 To use a tool, write a call in exactly this form:
@@ -34,7 +140,7 @@ _PLAIN_TOOLS: Final = frozenset({"finish", "think"})
 
 
 def tools_prompt(tools: Sequence[ToolSchema]) -> str:
-    """Tell of the tools, how they are called, and show it."""
+    """Describe the tools and how to call them, with an example."""
     blocks = "\n\n".join(_tool(number, tool) for number, tool in enumerate(tools, 1))
     return f"# Tools\n\nYou can use these tools:\n\n{blocks}\n\n# Calls\n\n{_RULES}\n\n{_example(tools)}"
 
@@ -55,18 +161,18 @@ def _tool(number: int, tool: ToolSchema) -> str:
 
 
 def _parameter(name: str, schema: Mapping[str, Any], *, required: bool) -> str:
-    said = f"{name} ({_kind(schema)}, {'required' if required else 'optional'})"
+    sentence = f"{name} ({_kind(schema)}, {'required' if required else 'optional'})"
     if description := str(schema.get("description", "")).strip():
-        said += f": {' '.join(description.split())}"
+        sentence += f": {' '.join(description.split())}"
     if (allowed := _allowed(schema)) is not None:
-        said += f" Allowed values: {', '.join(json.dumps(value, ensure_ascii=False) for value in allowed)}."
+        sentence += f" Allowed values: {', '.join(json.dumps(value, ensure_ascii=False) for value in allowed)}."
     if schema.get("default") is not None:
-        said += f" Default: {json.dumps(schema['default'], ensure_ascii=False)}."
+        sentence += f" Default: {json.dumps(schema['default'], ensure_ascii=False)}."
     if "properties" in schema or isinstance(schema.get("items"), Mapping) or _is_composed(schema):
         # A list or an object is written as JSON: what it is made of is said best in the words of JSON.
         shape = {key: value for key, value in schema.items() if key not in {"description", "default"}}
-        said += f" JSON Schema: {json.dumps(shape, ensure_ascii=False)}"
-    return said
+        sentence += f" JSON Schema: {json.dumps(shape, ensure_ascii=False)}"
+    return sentence
 
 
 def _is_composed(schema: Mapping[str, Any]) -> bool:

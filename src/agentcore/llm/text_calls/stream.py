@@ -1,4 +1,4 @@
-"""A reply of a model that calls tools in words, read as it comes: words, thinking and calls, told apart.
+"""A reply of a model that calls tools in words, read as it comes: text, thinking and calls, separated.
 
 The same reader reads a reply that is whole: fed in one piece or in many, it gives the same.
 """
@@ -14,8 +14,6 @@ from pydantic import JsonValue
 
 from agentcore.llm.text_calls.parser import BEGIN, find_call, find_name
 from agentcore.messages import ToolSchema
-
-__all__ = ["CallBegan", "CallEnded", "Piece", "Thinking", "WasThinking", "Words", "WordsReader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +54,7 @@ class CallEnded:
 Piece = Words | Thinking | WasThinking | CallBegan | CallEnded
 
 _Step = Generator[Piece, None, bool]
-"""Gives what is certain now, and then whether there may be more in what is held."""
+"""Yields what is certain now, and returns whether the held text may hold more."""
 
 _THINK: Final = "<think>"
 _THOUGHT: Final = "</think>"
@@ -71,7 +69,7 @@ _HALF_A_TAG: Final = 4
 """So many characters of a tag at the end of a reply are one that was cut off; fewer may be anything."""
 
 
-class WordsReader:
+class TextDecoder:
     """Reads one reply. It shows what is certain, and keeps back what may be half a tag or a call."""
 
     def __init__(self, tools: Mapping[str, ToolSchema]) -> None:
@@ -98,13 +96,13 @@ class WordsReader:
             yield from self._advance()
 
     def _only_goes_on(self, text: str) -> bool:
-        """Whether the present call can't end yet. Reading it for each word would take the square of its length."""
+        """Return whether the call cannot end yet. Parsing it for each piece would take quadratic time."""
         seen = self._tail + text
         self._tail = seen[-_LONGEST_END:]
         return _ENDS_A_CALL.search(seen) is None
 
     def finish(self, *, cut_off: bool = False) -> Iterator[Piece]:
-        """Give the rest. `cut_off` says that the model was stopped at the longest output that is allowed."""
+        """Return the rest. `cut_off` means that the model was stopped at its output limit."""
         self._whole, self._cut_off = True, cut_off
         yield from self._advance()
         if self._spaces and not (self._after_call or self._thinking):
@@ -155,7 +153,7 @@ class WordsReader:
             yield Thinking(shown) if self._thinking else Words(shown)
 
     def _rest(self, tags: tuple[str, ...]) -> _Step:
-        """Say what is held, but for what may be the beginning of a tag."""
+        """Yield the held text, except for what may be the beginning of a tag."""
         begin = self._held.rfind("<")
         half = self._held[begin:] if begin >= 0 else ""
         if half and any(tag.startswith(half) for tag in tags):

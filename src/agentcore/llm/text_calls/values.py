@@ -1,4 +1,4 @@
-"""One argument as text: written so that what it is can be told from it and its schema, and read back.
+"""One argument as text: written so that it can be parsed back with its schema.
 
 A string is written as it is where the schema wants a string, anything else as JSON. Where both may come, a string that would
 be taken for something else is written as JSON too, in quotes.
@@ -13,8 +13,6 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-__all__ = ["read_value", "schema_types", "write_value"]
-
 _TAG: Final = r"/?(?:function|parameter|tool_call|think)\b[^<>&\n]*>"
 _PLAIN: Final = re.compile(rf"&(?=(?:amp;)*lt;{_TAG})|<(?={_TAG})")
 _ESCAPED: Final = re.compile(rf"&((?:amp;)*)lt;(?={_TAG})")
@@ -26,7 +24,7 @@ _WORDS: Final[dict[str, tuple[str, JsonValue]]] = {
     "none": ("null", None),
     "null": ("null", None),
 }
-"""What JSON spells in one way only, and models in others."""
+"""Spellings of literals by models that JSON spells in one way only."""
 
 
 def write_value(value: JsonValue, schema: Mapping[str, Any]) -> str:
@@ -93,7 +91,7 @@ def _type_of(value: JsonValue) -> frozenset[str]:
 
 
 def schema_types(schema: Mapping[str, Any]) -> frozenset[str] | None:
-    """Give the types of JSON that a schema allows; None where it says nothing of them."""
+    """Return the types of JSON that a schema allows; None where it says nothing of them."""
     kinds: Any = schema.get("type")
     if isinstance(kinds, str):
         return frozenset({kinds})

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from update_prices import TABLE, litellm_list, rows, written
 
-from agentcore.llm.catalog.snapshot import HERE, litellm_list, rows, written
-from agentcore.llm.catalog.table import parse
+from agentcore.llm.catalog.models import parse
 
 PRICED: dict[str, Any] = {
     "litellm_provider": "acme",
@@ -25,14 +25,14 @@ def test_the_table_is_what_the_installed_list_makes_of_it() -> None:
         source, listed = litellm_list()
     except ModuleNotFoundError as error:
         pytest.skip(str(error))
-    shipped = json.loads(HERE.read_text(encoding="utf-8"))
+    shipped = json.loads(TABLE.read_text(encoding="utf-8"))
     if source != shipped["source"]:
         pytest.skip(f"the table was made from {shipped['source']}, and here is {source}")
     assert rows(listed) == shipped["models"]
 
 
 def test_the_table_is_small_sorted_and_one_line_per_model() -> None:
-    text = HERE.read_text(encoding="utf-8")
+    text = TABLE.read_text(encoding="utf-8")
     names = list(parse(text).rows)
     assert names == sorted(names)
     assert len(text.splitlines()) == len(names) + 2
@@ -100,17 +100,6 @@ def test_a_tier_takes_nothing_over_from_another() -> None:
     made = row(tiered_pricing=tiers)
     assert made["dollars"] == {"input": 1, "output": 2, "cache_read": 0.5}
     assert made["above"] == {"1000": {"cache_read": 3, "input": 3, "output": 2}}
-
-
-def test_quiet_hours_are_told_by_the_days_they_are_on() -> None:
-    quiet = {"input_cost_per_token": 5e-7, "hours_utc": "16:30-00:30", "weekday_timezone": "Asia/Shanghai"}
-    assert row(off_peak_pricing=quiet)["off_peak"] == {
-        "hours": {"1234567": ["16:30-00:30"]},
-        "days_ahead": 8,
-        "dollars": {"input": 0.5},
-    }
-    with pytest.raises(ValueError, match="summer time"):
-        row(off_peak_pricing=quiet | {"weekday_timezone": "Europe/Berlin"})
 
 
 def test_what_is_not_said_of_a_model_stays_unsaid() -> None:

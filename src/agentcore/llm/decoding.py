@@ -1,4 +1,4 @@
-"""What both routes make of a reply before it has a price, and how they read one that comes in pieces."""
+"""Replies of both routes before they have a price, and the decoders of streams."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Any, Protocol
 
 from agentcore.errors import ModelConnectionError
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.deltas import Delta
-from agentcore.llm.reply import TokenLogprob
+from agentcore.llm.reply import Delta, TokenLogprob
 from agentcore.messages import Message
 from agentcore.usage import Usage
 
-__all__ = ["Answer", "Reader", "TokenLogprob", "broken_off"]
-
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class DecodedReply:
     """A reply as it came, not yet priced."""
 
     message: Message
@@ -28,20 +25,20 @@ class Answer:
     reported_cost: float | None = None
     surcharges: Surcharges = field(default_factory=Surcharges)
     reported_usage: dict[str, Any] | None = None
-    """What the provider counted, in its own words."""
+    """The provider's own counts."""
     service_tier: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
 
 
-class Reader(Protocol):
+class StreamDecoder(Protocol):
     """Reads one stream."""
 
     def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Take one event in and show what it says."""
+        """Decode one event and yield its deltas."""
         ...
 
-    def answer(self) -> Answer:
-        """Give the whole.
+    def answer(self) -> DecodedReply:
+        """Return the whole reply.
 
         Raises:
             ModelConnectionError: The stream ended too early for there to be one.
@@ -49,8 +46,8 @@ class Reader(Protocol):
         ...
 
 
-def broken_off(model: str) -> ModelConnectionError:
-    """Say that a stream ended without its last word."""
+def stream_truncated(model: str) -> ModelConnectionError:
+    """Return the error for a stream that ended without its last event."""
     return ModelConnectionError(
         f"{model}: the reply broke off: the stream ended before the model said that it was done.", model=model
     )

@@ -1,7 +1,7 @@
-"""Makes the table of models from the list that litellm ships: `nox -s prices`.
+"""Update the table of models from the list that litellm ships: `nox -s prices`.
 
-litellm itself is not imported. What is kept is what models can be asked for text with, and what the look-up and the
-arithmetic use; one line per model, sorted, so that a change of the list reads well.
+litellm itself is not imported. The table keeps the models that can be asked for text and the fields that the look-up and
+the prices use, one line per model, sorted, so that an update is easy to review.
 """
 
 from __future__ import annotations
@@ -9,25 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
-from zoneinfo import ZoneInfo
 
-from agentcore.llm.catalog.table import ABILITIES, FILE
-
-__all__ = ["HERE", "litellm_list", "main", "rows", "written"]
+from agentcore.llm.catalog.models import ABILITIES, FILE
 
 Listed = Mapping[str, Any]
 
-HERE = Path(__file__).with_name(FILE)
+TABLE = Path(__file__).parents[1] / "src/agentcore/llm/catalog" / FILE
 _LIST = "model_prices_and_context_window_backup.json"
 
 _NO_MODELS = re.compile(r"\*|-commitment/|^together-ai-|^fireworks-ai-|/container$")
-"""Names of the list that stand for sizes of models or for contracts, which nobody can call."""
+"""Names of the list that stand for sizes of models or for contracts, which cannot be called."""
 
 _FLAGS = dict(
     zip(
@@ -56,10 +53,10 @@ _NOT_BY_TOKEN = re.compile(r"_cost_per_(second|character|image)$|_dbu_cost")
 
 
 def litellm_list() -> tuple[str, dict[str, Listed]]:
-    """Read the list of the litellm that is installed, and say which one that is.
+    """Return the version and the list of the litellm that is installed.
 
     Raises:
-        ModuleNotFoundError: None is.
+        ModuleNotFoundError: litellm is not installed.
     """
     spec = find_spec("litellm")
     if spec is None or not spec.submodule_search_locations:
@@ -69,7 +66,7 @@ def litellm_list() -> tuple[str, dict[str, Listed]]:
 
 
 def rows(listed: Mapping[str, Listed]) -> dict[str, dict[str, Any]]:
-    """Make the rows of the table."""
+    """Build the rows of the table."""
     kept = {
         name: entry
         for name, entry in sorted(listed.items())
@@ -110,13 +107,11 @@ def _dollars(entry: Listed) -> dict[str, Any]:
     above = _above(entry, base) | {int(tier["range"][0]): _whole(tier, base) for tier in tiers[1:]}
     if changed := {str(limit): rates for limit, rates in sorted(above.items()) if rates}:
         row["above"] = changed
-    if off_peak := entry.get("off_peak_pricing"):
-        row["off_peak"] = _off_peak(off_peak)
     return row
 
 
 def _rates(entry: Listed, provider: str = "", suffix: str = "", fresh: Any = None) -> dict[str, Any]:
-    """Give US dollars per million tokens."""
+    """Return US dollars per million tokens."""
     rates = {
         name: _per_million(entry[key + suffix]) for name, key in _RATES.items() if entry.get(key + suffix) is not None
     }
@@ -129,7 +124,7 @@ def _rates(entry: Listed, provider: str = "", suffix: str = "", fresh: Any = Non
 
 
 def _whole(tier: Listed, base: Listed) -> dict[str, Any]:
-    """Give the rates of a tier, which takes none over from another."""
+    """Return the rates of a tier, which takes over none from another."""
     rates = _rates(tier)
     rates.setdefault("output", base["output"])
     left = {"cache_read": rates["input"], "cache_write": rates["input"], "reasoning": rates["output"]}
@@ -137,7 +132,7 @@ def _whole(tier: Listed, base: Listed) -> dict[str, Any]:
 
 
 def _above(entry: Listed, base: Listed) -> dict[int, dict[str, Any]]:
-    """Give what changes above each threshold; what changed below it stays so."""
+    """Return the rates that change above each threshold; they stay changed above the next ones."""
     suffixes = {match[0]: match for key in entry if (match := _ABOVE.search(key)) and key.startswith(_PRICES)}
     found: dict[int, dict[str, Any]] = {}
     changed: dict[str, Any] = {}
@@ -154,31 +149,9 @@ def _limit(match: re.Match[str], entry: Listed) -> int:
 
 
 def _costs_otherwise(entry: Listed, base: Listed) -> bool:
-    """Whether tokens are not, or not all, of what is paid for: then their price says nothing."""
+    """Return whether more than tokens is paid for, so that their price alone would be wrong."""
     others = [key for key, price in entry.items() if _NOT_BY_TOKEN.search(key) and isinstance(price, float) and price]
     return bool(entry.get("input_cost_per_request")) or bool(others and not base["input"] and not base["output"])
-
-
-def _off_peak(listed: Listed) -> dict[str, Any]:
-    """Give the rates of quiet hours, and the hours (of UTC) by the days of the week they are on: 1 is Monday."""
-    windows: list[Listed] = [*listed.get("windows", ())]
-    if every_day := listed.get("hours_utc"):
-        windows.append({"hours_utc": every_day})
-    hours: dict[str, list[str]] = {}
-    for window in windows:
-        given: str | list[str] = window["hours_utc"]
-        days = "".join(str(day) for day in window.get("weekdays", range(1, 8)))
-        hours.setdefault(days, []).extend([given] if isinstance(given, str) else given)
-    ahead = _offset(listed.get("weekday_timezone", "UTC"))
-    return {"hours": hours, **({"days_ahead": ahead} if ahead else {}), "dollars": _rates(listed)}
-
-
-def _offset(zone: str) -> int:
-    """Give the hours that a zone without summer time is ahead of UTC."""
-    offsets = {datetime(2026, month, 1, tzinfo=ZoneInfo(zone)).utcoffset() for month in range(1, 13)}
-    if len(offsets) > 1:
-        raise ValueError(f"{zone!r} has summer time, and the table has one number for the whole year.")
-    return int((offsets.pop() or timedelta()) / timedelta(hours=1))
 
 
 def _per_million(price: float) -> int | float:
@@ -191,20 +164,20 @@ def _number(amount: Decimal) -> int | float:
 
 
 def written(source: str, date: str, table: Mapping[str, Mapping[str, Any]]) -> str:
-    """Write a table, one line per model."""
+    """Format a table, one line per model."""
     lines = [f" {json.dumps(name)}: {json.dumps(row, separators=(',', ':'))}" for name, row in table.items()]
     head = f'{{"source": {json.dumps(source)}, "date": {json.dumps(date)}, "models": {{'
     return "\n".join([head, ",\n".join(lines), "}}", ""])
 
 
 def main() -> None:
-    """Renew the table, if there is anything new."""
+    """Update the table, if anything changed."""
     source, listed = litellm_list()
     table = rows(listed)
-    old: dict[str, Any] = json.loads(HERE.read_text(encoding="utf-8")) if HERE.exists() else {}
+    old: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else {}
     if (old.get("source"), old.get("models")) != (source, table):
         today = datetime.now(UTC).date().isoformat()
-        HERE.write_text(written(source, today, table), encoding="utf-8")
+        TABLE.write_text(written(source, today, table), encoding="utf-8")
 
 
 if __name__ == "__main__":
