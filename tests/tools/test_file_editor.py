@@ -248,7 +248,7 @@ async def test_a_file_that_is_not_there_is_told_with_those_that_are_like_it(tmp_
     (tmp_path / "readme.md").touch()
     async with open_editor(tmp_path) as editor:
         for command in ("view", "str_replace", "insert"):
-            with pytest.raises(ToolError, match=r"nothing at .*There is 'readme\.md' in that folder"):
+            with pytest.raises(ToolError, match=r"No such file or folder.*There is 'readme\.md' in that folder"):
                 await editor(command, path="redme.md", old_str="a", new_str="b", insert_line=0)
         with pytest.raises(ToolError, match=r"No such folder"):
             await editor("view", path="nowhere/readme.md")
