@@ -11,10 +11,10 @@ import time
 from typing import Any
 
 from agentcore import Agent, AlwaysConfirm, Limits, tool
-from agentcore.cli.home import open_store
-from agentcore.cli.runner import execute
+from agentcore.cli.conversations import open_store
+from agentcore.cli.process import execute
+from agentcore.cli.runner import Job, work
 from agentcore.cli.settings import read_settings
-from agentcore.cli.work import Job, work
 from agentcore.errors import AuthenticationError, RateLimited
 from agentcore.testing import Gate, ScriptedLLM, call, calls, hang, say
 from agentcore_tools import coding_tools

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from agentcore.cli.amounts import age, cost, count, duration, spent
+from agentcore.cli.text import age, cost, count, duration, spent
 from agentcore.usage import Usage
 
 

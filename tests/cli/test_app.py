@@ -51,7 +51,6 @@ async def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore._collecting",
         "agentcore.cli",
         "agentcore.cli.app",
-        "agentcore.cli.bounds",
         "agentcore.errors",
     }
 

@@ -59,7 +59,7 @@ async def test_the_demo_needs_neither_git_nor_a_key_nor_a_state_folder(cli: Cli,
 async def test_a_demo_whose_tests_do_not_pass_at_the_end_is_no_success(cli: Cli, tmp_path: Path) -> None:
     # A test that nothing mends: the model says at the end that all pass, as it always does, and that is not believed.
     program = (
-        "import agentcore.cli.demo_project as project, sys\n"
+        "import agentcore.cli.demo as project, sys\n"
         "project.FILES = {**project.FILES, 'test_more.py': 'import unittest\\n"
         'class T(unittest.TestCase):\\n    def test_it(self):\\n        self.fail("always")\\n\'}\n'
         "sys.argv[1:] = ['demo']\n"

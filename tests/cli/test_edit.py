@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from agentcore.cli.edit import edit_arguments
+from agentcore.cli.prompt import edit_arguments
 
 
 @pytest.mark.parametrize(("before", "hinted"), [("one\ntwo", True), ("one", False)])

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from agentcore.cli.flow import Flow
+from agentcore.cli.reply_printer import Flow
 
 
 def flowed(pieces: list[str], width: int | None) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentcore.cli.check import _lines_of  # pyright: ignore[reportPrivateUsage]
+from agentcore.cli.conversations import find_conversation, is_at_work, is_there, open_store
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, is_at_work, is_there, open_store
+from agentcore.cli.log import _lines_of  # pyright: ignore[reportPrivateUsage]
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.record import EventLog, MemoryStore, Store

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.cli.printable import OutputLines, one_line, printable, without_colour
+from agentcore.cli.text import OutputLines, one_line, printable, without_colour
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ async def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli
     program = (
         "import sys, time\n"
         "sys.path.insert(0, sys.argv.pop(1))\n"
-        "import scripted_program, agentcore.cli.work as work\n"
+        "import scripted_program, agentcore.cli.runner as work\n"
         "async def stuck(self):\n"
         "    print('stuck', flush=True)\n"
         "    time.sleep(1000)\n"
@@ -105,7 +105,7 @@ async def test_ctrl_c_before_it_begins_says_that_and_how_to_go_on(cli: Cli) -> N
     program = (
         "import sys, anyio\n"
         "sys.path.insert(0, sys.argv.pop(1))\n"
-        "import scripted_program, agentcore.cli.work as work\n"
+        "import scripted_program, agentcore.cli.runner as work\n"
         "async def begin(self):\n"
         "    print('here', flush=True)\n"
         "    await anyio.sleep_forever()\n"

@@ -8,21 +8,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine
+from decimal import Decimal, InvalidOperation
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
 
-from agentcore.cli.bounds import Dollars, Steps, dollars, steps
 from agentcore.errors import UnsupportedPlatform
 
 if TYPE_CHECKING:
-    from agentcore.cli import check, conversations, demo, export, resume, run, settings, show
+    from agentcore.cli import conversations, demo, export, log, run, settings
 else:
 
     class _Later:
-        """A module that is imported when something in it is asked for."""
+        """A module that is imported on first use, so that `--help` does not pay for what a command needs."""
 
         def __init__(self, name: str) -> None:
             self._name = name
@@ -30,11 +30,9 @@ else:
         def __getattr__(self, name: str) -> Any:
             return getattr(import_module(f"agentcore.cli.{self._name}"), name)
 
-    check, conversations, demo, export, resume, run, settings, show = map(
-        _Later, ("check", "conversations", "demo", "export", "resume", "run", "settings", "show")
+    conversations, demo, export, log, run, settings = map(
+        _Later, ("conversations", "demo", "export", "log", "run", "settings")
     )
-
-__all__ = ["main"]
 
 app = typer.Typer(
     name="agentcore",
@@ -46,8 +44,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-log = typer.Typer(help="Read, check and mend logs.", no_args_is_help=True)
-app.add_typer(log, name="log")
+log_app = typer.Typer(help="Read, check and mend logs.", no_args_is_help=True)
+app.add_typer(log_app, name="log")
 
 
 def main() -> None:
@@ -59,8 +57,38 @@ def main() -> None:
 
 
 def _execute(command: Callable[[], Coroutine[Any, Any, int]], debug: bool) -> NoReturn:
-    import_module("agentcore.cli.runner").execute(command, debug=debug)
+    import_module("agentcore.cli.process").execute(command, debug=debug)
     raise AssertionError("execute() leaves the process")
+
+
+def parse_dollars(text: str) -> dict[str, Decimal | None]:
+    """Parse --max-cost into the limit that it changes.
+
+    Raises:
+        typer.BadParameter: It is neither an amount nor "none".
+    """
+    if text.lower() == "none":
+        return {"cost": None}
+    try:
+        amount = Decimal(text.removeprefix("$"))
+    except InvalidOperation:
+        amount = Decimal("NaN")
+    if not amount.is_finite() or amount < 0:
+        raise typer.BadParameter("Must be an amount of dollars, as in 2.50, or 'none'.")
+    return {"cost": amount}
+
+
+def parse_steps(text: str) -> dict[str, int | None]:
+    """Parse --max-steps into the limit that it changes.
+
+    Raises:
+        typer.BadParameter: It is neither a whole number of at least 1 nor "none".
+    """
+    if text.lower() == "none":
+        return {"steps": None}
+    if not (text.isdecimal() and int(text)):
+        raise typer.BadParameter("Must be a whole number of at least 1, or 'none'.")
+    return {"steps": int(text)}
 
 
 Home = Annotated[
@@ -80,16 +108,16 @@ Confirm = Annotated[
     Literal["never", "always", "risky"] | None, typer.Option(help="Which calls wait for a yes from you.")
 ]
 MaxCost = Annotated[
-    Dollars | None,
+    dict[str, Any] | None,
     typer.Option(
         help='Stop when the conversation has cost so many US dollars; "none" lifts it.',
-        parser=dollars,
+        parser=parse_dollars,
         metavar="DOLLARS",
     ),
 ]
 MaxSteps = Annotated[
-    Steps | None,
-    typer.Option(help='Stop after so many model calls (500); "none" lifts it.', parser=steps, metavar="N"),
+    dict[str, Any] | None,
+    typer.Option(help='Stop after so many model calls (500); "none" lifts it.', parser=parse_steps, metavar="N"),
 ]
 Retries = Annotated[
     int | None, typer.Option(help="How often a failed model call is tried again (5).", min=0, metavar="N")
@@ -154,8 +182,7 @@ def run_command(
             task,
             settings.to_write(settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm)),
             workspace=os.path.abspath(workspace),
-            max_cost=max_cost,
-            max_steps=max_steps,
+            limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             conversation_id=conversation_id,
             json=json,
@@ -196,7 +223,7 @@ def resume_command(
     if approve and reject is not None:
         raise typer.BadParameter("Say --approve or --reject, not both.")
     _execute(
-        lambda: resume.resume_conversation(
+        lambda: run.resume_conversation(
             conversation,
             message,
             settings.to_write(settings.read_settings(home=home, model=model, base_url=base_url)),
@@ -206,8 +233,7 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
-            max_cost=max_cost,
-            max_steps=max_steps,
+            limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             json=json,
             verbose=verbose,
@@ -228,7 +254,7 @@ def conversations_command(
     _execute(lambda: conversations.list_conversations(settings.read_settings(home=home), limit=limit, json=json), debug)
 
 
-@log.command("show", short_help="Read what happened.")
+@log_app.command("show", short_help="Read what happened.")
 def show_command(
     *,
     conversation: GivenId = None,
@@ -247,7 +273,7 @@ def show_command(
     With a pager and colours: FORCE_COLOR=1 agentcore log show ID | less -R
     """
     _execute(
-        lambda: show.show_log(
+        lambda: log.show_log(
             conversation,
             settings.read_settings(home=home),
             after=after,
@@ -259,7 +285,7 @@ def show_command(
     )
 
 
-@log.command("export", short_help="Write a log out.")
+@log_app.command("export", short_help="Write a log out.")
 def export_command(
     *,
     conversation: GivenId = None,
@@ -284,16 +310,16 @@ def export_command(
     )
 
 
-@log.command("verify", short_help="Check that a log is sound.")
+@log_app.command("verify", short_help="Check that a log is sound.")
 def verify_command(*, conversation: GivenId = None, home: Home = None, debug: Debug = False) -> None:
     """Check that a log is what was written; without an ID, that of the conversation that changed last.
 
     Ends with 0 if it is sound, 1 if it is damaged, 3 if its end is unfinished.
     """
-    _execute(lambda: check.verify_log(conversation, settings.read_settings(home=home)), debug)
+    _execute(lambda: log.verify_log(conversation, settings.read_settings(home=home)), debug)
 
 
-@log.command("repair", short_help="Cut a damaged log back to its sound part.")
+@log_app.command("repair", short_help="Cut a damaged log back to its sound part.")
 def repair_command(
     conversation: Annotated[str, typer.Argument(metavar="ID", help="The conversation, or how its id begins.")],
     *,
@@ -301,4 +327,4 @@ def repair_command(
     debug: Debug = False,
 ) -> None:
     """Cut a damaged log back to its sound part. What it was is kept beside it."""
-    _execute(lambda: check.repair_log(conversation, settings.read_settings(home=home)), debug)
+    _execute(lambda: log.repair_log(conversation, settings.read_settings(home=home)), debug)

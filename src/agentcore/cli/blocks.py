@@ -18,7 +18,7 @@ from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
 from agentcore.cli.diff import coloured
-from agentcore.cli.printable import OutputLines, inside, one_line, printable
+from agentcore.cli.text import OutputLines, inside, one_line, printable
 from agentcore.display import (
     CommandBlock,
     DiffBlock,
@@ -32,8 +32,6 @@ from agentcore.display import (
 )
 from agentcore.events import ActionEvent, ObservationEvent
 from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, TextBlock, UnknownBlock
-
-__all__ = ["Answer", "Call", "draw_answer", "draw_call", "media", "message_of", "output_lines"]
 
 _LONGEST_VALUE: Final = 200
 _NO_END: Final = 1 << 62

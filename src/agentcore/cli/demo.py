@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
+import sys
 import tempfile
+from typing import Final
 
 import anyio
 from anyio.to_thread import run_sync
@@ -11,15 +14,13 @@ from rich.text import Text
 
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, say, say_words, styled
-from agentcore.cli.demo_project import FILES, TASK, play, test_command
-from agentcore.cli.home import open_store
+from agentcore.cli.conversations import open_store
+from agentcore.cli.runner import Job, work
 from agentcore.cli.settings import Settings
-from agentcore.cli.work import Job, work
 from agentcore.ids import new_conversation_id
+from agentcore.testing import ScriptedLLM, call, calls
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import coding_tools
-
-__all__ = ["show_demo"]
 
 
 async def show_demo(settings: Settings, *, verbose: bool) -> int:
@@ -77,3 +78,93 @@ async def _tests_pass(root: str) -> bool:
     async with LocalWorkspace(root) as workspace:
         with anyio.fail_after(60):
             return (await workspace.run(test_command())).exit_code == 0
+
+
+TASK: Final = "The tests of this project fail. Find out why and mend it."
+
+FILES: Final = {
+    "basket.py": '''\
+"""What a basket of goods costs."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class Item:
+    name: str
+    cents: int
+    count: int = 1
+
+
+def total(items):
+    """Add the basket up, in cents."""
+    return sum(item.cents for item in items)
+
+
+def receipt(items):
+    """Write one line per item, and the total below."""
+    lines = [f"{item.count} x {item.name:<10} {item.cents / 100:>8.2f}" for item in items]
+    lines.append(f"{'total':<14} {total(items) / 100:>8.2f}")
+    return "\\n".join(lines)
+''',
+    "test_basket.py": """\
+import unittest
+
+from basket import Item, receipt, total
+
+
+class BasketTest(unittest.TestCase):
+    def test_an_empty_basket_costs_nothing(self):
+        self.assertEqual(total([]), 0)
+
+    def test_each_piece_is_paid_for(self):
+        self.assertEqual(total([Item("apple", 40, count=3), Item("bread", 250)]), 370)
+
+    def test_the_receipt_ends_with_the_total(self):
+        self.assertTrue(receipt([Item("bread", 250)]).endswith("2.50"))
+
+
+if __name__ == "__main__":
+    unittest.main()
+""",
+    "README.md": "# basket\n\nAdds up what a basket of goods costs. Run its tests with `python -m unittest`.\n",
+}
+
+
+def test_command() -> list[str]:
+    """Give the command that runs the project's tests with this Python."""
+    return [sys.executable, "-m", "unittest"]
+
+
+def play(root: str) -> ScriptedLLM:
+    """Make the model: what it says is written here; what its calls do is real."""
+    run_tests = call("terminal", command=shlex.join(test_command()))
+    module = f"{root}/basket.py"
+    return ScriptedLLM(
+        [
+            calls(
+                call("terminal", command="ls -l && cat README.md"),
+                call("file_editor", command="view", path=module),
+                text="I begin with what is there.",
+            ),
+            calls(run_tests, text="Now the tests, to see which one fails and how."),
+            calls(
+                call(
+                    "file_editor",
+                    command="str_replace",
+                    path=module,
+                    old_str="    return sum(item.cents for item in items)",
+                    new_str="    return sum(item.cents * item.count for item in items)",
+                ),
+                text="370 was expected and 290 came out: three apples were paid for as one. `total` leaves out how many there "
+                "are of each.",
+            ),
+            calls(run_tests, text="The same tests again."),
+            call(
+                "finish",
+                message="Mended: `total` in basket.py added each item once, however many of it there were. It multiplies by "
+                "the count now. All three tests pass.",
+            ),
+        ],
+        name="scripted",
+    )

@@ -8,9 +8,7 @@ from typing import Final
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG
-from agentcore.cli.printable import inside, printable
-
-__all__ = ["coloured"]
+from agentcore.cli.text import inside, printable
 
 _NOWHERE: Final = "/dev/null"
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

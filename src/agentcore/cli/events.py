@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from agentcore.cli.amounts import count
 from agentcore.cli.blocks import draw_answer, draw_call, media, message_of, output_lines
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
-from agentcore.cli.facts import error_lines, say_fact
-from agentcore.cli.printable import one_line, printable
+from agentcore.cli.state_events import error_lines, say_fact
+from agentcore.cli.text import count, one_line, printable
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -35,8 +34,6 @@ from agentcore.messages import (
     TextBlock,
     ThinkingBlock,
 )
-
-__all__ = ["Teller", "Told", "thinking_in"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,18 +12,15 @@ from typing import Literal
 
 from anyio.to_thread import run_sync
 
-from agentcore.cli.amounts import count, spent
 from agentcore.cli.console import make_console, say
+from agentcore.cli.conversations import find_conversation, folder_of, open_store
 from agentcore.cli.events import Teller
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, folder_of, open_store
-from agentcore.cli.printable import one_line, printable
 from agentcore.cli.settings import Settings
+from agentcore.cli.text import count, one_line, printable, spent
 from agentcore.display import DiffBlock, code_span
 from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent, ObservationEvent
 from agentcore.record import ConversationState, read_log
-
-__all__ = ["ExportFormat", "export_log"]
 
 ExportFormat = Literal["jsonl", "markdown"]
 

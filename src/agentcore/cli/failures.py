@@ -17,8 +17,6 @@ from agentcore.errors import (
     StoreError,
 )
 
-__all__ = ["OutputRefused", "UsageError", "explain", "is_broken_pipe", "of_the_output", "with_flags"]
-
 _FLAGS: Final = (
     (r"LLM\(model='([^']*)', base_url=\.\.\.\)", r"--model '\1' --base-url URL"),
     (r"(the key in) LLM\(api_key=\.\.\.\)", r"\1 AGENTCORE_API_KEY"),

@@ -22,8 +22,6 @@ from agentcore.tools import register_tool
 from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools
 
-__all__ = ["agent_for", "agent_of", "changes_of_environment", "check_model"]
-
 _KEY_ALONE = "_API_KEY"
 """Providers whose variables all end so are reached with a key and in no other way."""
 

@@ -17,15 +17,12 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.amounts import count, duration, spent
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, Glyphs, say, say_words, styled
-from agentcore.cli.printable import printable
 from agentcore.cli.settings import Settings
+from agentcore.cli.text import count, duration, printable, spent
 from agentcore.cli.view import View
 from agentcore.conversation import RunResult
 from agentcore.events import ConversationStatus
-
-__all__ = ["LEFT_AT_ONCE", "exit_code", "say_outcome"]
 
 LEFT_AT_ONCE: Final = 130
 

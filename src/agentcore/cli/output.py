@@ -9,9 +9,7 @@ import re
 from collections import deque
 from collections.abc import Sequence
 
-from agentcore.cli.printable import OutputLines
-
-__all__ = ["FEW", "Output"]
+from agentcore.cli.text import OutputLines
 
 FEW = 8
 """So many lines, or fewer, are not left out: to say so would save next to nothing."""

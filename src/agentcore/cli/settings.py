@@ -26,8 +26,6 @@ from pydantic import SecretStr
 
 from agentcore.cli.failures import UsageError
 
-__all__ = ["Confirm", "Settings", "read_settings", "to_write"]
-
 Confirm = Literal["never", "always", "risky"]
 
 

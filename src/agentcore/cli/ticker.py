@@ -8,9 +8,7 @@ import anyio
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from agentcore.cli.amounts import duration
-
-__all__ = ["Ticker"]
+from agentcore.cli.text import duration
 
 _EVERY = 0.25
 _QUIET = 0.5

@@ -14,15 +14,14 @@ from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.amounts import duration
 from agentcore.cli.blocks import Answer, draw_answer, draw_call, message_of
 from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, say, say_below, styled
 from agentcore.cli.events import Teller
-from agentcore.cli.facts import error_lines, say_fact
 from agentcore.cli.output import FEW, Output
-from agentcore.cli.printable import one_line
+from agentcore.cli.reply_printer import Words
+from agentcore.cli.state_events import error_lines, say_fact
+from agentcore.cli.text import duration, one_line
 from agentcore.cli.ticker import Ticker
-from agentcore.cli.words import Words
 from agentcore.conversation import StreamDelta
 from agentcore.events import (
     ActionApproved,
@@ -45,8 +44,6 @@ from agentcore.events import (
 )
 from agentcore.messages import Block, RefusalBlock, TextBlock
 from agentcore.usage import Usage
-
-__all__ = ["View"]
 
 _TASK_LINES = 12
 _LONG = 30, 10

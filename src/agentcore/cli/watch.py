@@ -21,8 +21,6 @@ from agentcore.events import (
     UserRejectObservation,
 )
 
-__all__ = ["Watch"]
-
 _CATCH_UP_SECONDS = 5.0
 _TURNS = 4
 """Turns of the event loop in which a delta that is waiting is given out for certain."""

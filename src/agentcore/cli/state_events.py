@@ -8,9 +8,8 @@ import re
 from pydantic import JsonValue
 from rich.text import Text
 
-from agentcore.cli.amounts import cost, count, duration, spent
 from agentcore.cli.console import BAD, DIM, GOOD, WARN
-from agentcore.cli.printable import one_line, printable
+from agentcore.cli.text import cost, count, duration, one_line, printable, spent
 from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
@@ -34,8 +33,6 @@ from agentcore.events import (
     UsageEvent,
     WorkspaceOpened,
 )
-
-__all__ = ["error_lines", "model_of", "say_fact", "tools_of"]
 
 _GIVEN = re.compile(r"\s+Given: ")
 
