@@ -1,4 +1,4 @@
-"""`agentcore demo`: an agent mends a small project, offline. The model plays a script; everything else is real."""
+"""`agentcore demo`: an agent fixes a small project, offline. The model is scripted; everything else is real."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from anyio.to_thread import run_sync
 from rich.text import Text
 
 from agentcore.agent import Agent
-from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, say, say_words, styled
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, make_console, print_line, print_text, styled
 from agentcore.cli.conversations import open_store
-from agentcore.cli.runner import Job, work
+from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.settings import Settings
 from agentcore.ids import new_conversation_id
 from agentcore.testing import ScriptedLLM, call, calls
@@ -24,25 +24,29 @@ from agentcore_tools import coding_tools
 
 
 async def show_demo(settings: Settings, *, verbose: bool) -> int:
-    """Show it, and give the exit code: 0 if the project's tests fail before and pass afterwards."""
+    """Run the demo and return the exit code: 0 if the project's tests fail before and pass afterwards."""
     store = open_store(settings)
     console = make_console()
     root = await run_sync(_make_project)
     conversation_id = new_conversation_id()
 
-    say(console, "agentcore demo", STRONG)
-    say_words(console, "The model is scripted: its words were written beforehand, so no key and no network are needed.")
-    say_words(console, "The rest is real: the project, the shell, the editor, the tests, and the log of it all.")
+    print_line(console, "agentcore demo", STRONG)
+    print_text(
+        console, "The model is scripted: its replies were written beforehand, so no key and no network are needed."
+    )
+    print_text(console, "Everything else is real: the project, the shell, the editor, the tests and the log.")
     for label, path in (("project: ", root), ("log:     ", os.path.join(store.location, conversation_id))):
-        # A path is never cut, so that it can be copied whole; where it does not fit it gets a line of its own.
+        # A path that does not fit gets its own line, so that it can be copied whole.
         fits = not console.is_terminal or len(label) + len(path) <= console.width
-        say(console, styled(label, DIM).append(path) if fits else styled(label.rstrip(), DIM).append(f"\n{path}"))
-    say(console, "")
+        print_line(
+            console, styled(label, DIM).append(path) if fits else styled(label.rstrip(), DIM).append(f"\n{path}")
+        )
+    print_line(console, "")
 
     failed_before = not await _tests_pass(root)
     agent = Agent(llm=play(root), tools=coding_tools())
-    code = await work(
-        Job(
+    code = await run_request(
+        RunRequest(
             agent=agent,
             workspace=root,
             store=store,
@@ -55,18 +59,18 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     if code:
         return code
     if not (failed_before and await _tests_pass(root)):
-        say_words(console, f"The demo went wrong: the tests in {root} should fail before it and pass after it.", BAD)
+        print_text(console, f"The demo failed: the tests in {root} should fail before it and pass after it.", BAD)
         return 1
-    say(console, "")
-    say_words(console, "Run once more, outside of the agent, the project's tests pass.", GOOD)
-    say_words(console, Text("With a real model (of any provider), here or in a folder of yours:", DIM))
-    say(console, "  export ANTHROPIC_API_KEY=...")
-    say(console, f"  {settings.program} run 'your task' --model anthropic/claude-sonnet-4-5")
+    print_line(console, "")
+    print_text(console, "The project's tests pass when run again outside the agent.", GOOD)
+    print_text(console, Text("With a real model of any provider, in your own folder:", DIM))
+    print_line(console, "  export ANTHROPIC_API_KEY=...")
+    print_line(console, f"  {settings.program} run 'your task' --model anthropic/claude-sonnet-4-5")
     return 0
 
 
 def _make_project() -> str:
-    # It stays: people want to look at it. Systems empty their folder for such things by themselves.
+    # The folder stays, so that it can be inspected. The system cleans its temporary folder.
     root = tempfile.mkdtemp(prefix="agentcore-demo-")
     for name, text in FILES.items():
         with open(f"{root}/{name}", "w", encoding="utf-8") as file:
@@ -80,11 +84,11 @@ async def _tests_pass(root: str) -> bool:
             return (await workspace.run(test_command())).exit_code == 0
 
 
-TASK: Final = "The tests of this project fail. Find out why and mend it."
+TASK: Final = "The tests of this project fail. Find out why and fix it."
 
-FILES: Final = {
+FILES: Final[dict[str, str]] = {
     "basket.py": '''\
-"""What a basket of goods costs."""
+"""The cost of a basket of goods."""
 
 from dataclasses import dataclass
 
@@ -132,12 +136,12 @@ if __name__ == "__main__":
 
 
 def test_command() -> list[str]:
-    """Give the command that runs the project's tests with this Python."""
+    """Return the command that runs the project's tests with this Python."""
     return [sys.executable, "-m", "unittest"]
 
 
 def play(root: str) -> ScriptedLLM:
-    """Make the model: what it says is written here; what its calls do is real."""
+    """Return the scripted model. Its calls do real work."""
     run_tests = call("terminal", command=shlex.join(test_command()))
     module = f"{root}/basket.py"
     return ScriptedLLM(
@@ -145,7 +149,7 @@ def play(root: str) -> ScriptedLLM:
             calls(
                 call("terminal", command="ls -l && cat README.md"),
                 call("file_editor", command="view", path=module),
-                text="I begin with what is there.",
+                text="First a look at what is there.",
             ),
             calls(run_tests, text="Now the tests, to see which one fails and how."),
             calls(
@@ -156,14 +160,14 @@ def play(root: str) -> ScriptedLLM:
                     old_str="    return sum(item.cents for item in items)",
                     new_str="    return sum(item.cents * item.count for item in items)",
                 ),
-                text="370 was expected and 290 came out: three apples were paid for as one. `total` leaves out how many there "
-                "are of each.",
+                text="370 was expected, but the result is 290: three apples were counted as one. `total` ignores the count of "
+                "each item.",
             ),
             calls(run_tests, text="The same tests again."),
             call(
                 "finish",
-                message="Mended: `total` in basket.py added each item once, however many of it there were. It multiplies by "
-                "the count now. All three tests pass.",
+                message="Fixed: `total` in basket.py added each item once and ignored its count. It multiplies by the count now. "
+                "All three tests pass.",
             ),
         ],
         name="scripted",

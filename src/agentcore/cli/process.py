@@ -1,4 +1,4 @@
-"""From a command's coroutine to the end of the process: one event loop, errors as sentences, the exit code."""
+"""The process of a command: its event loop, its signals, its errors and its exit code."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any, NoReturn
 import anyio
 import psutil
 
-from agentcore.cli.console import BAD, flush, make_console, prepare_streams, say_words
-from agentcore.cli.failures import explain, is_broken_pipe, of_the_output
+from agentcore.cli.console import BAD, flush, make_console, prepare_streams, print_text
+from agentcore.cli.failures import explain, is_broken_pipe, output_error
 from agentcore.logs import configure_logging
 
 _BROKEN_PIPE = 141
 
 
 def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> NoReturn:
-    """Run it and leave with its exit code. What it raises is said in one sentence; with `debug`, where it was raised too.
+    """Run a command and exit with its code. Errors are printed as one sentence; with `debug`, as a traceback too.
 
     Args:
-        command: Makes the coroutine. It is called before there is an event loop: it may read files and the environment.
-        debug: Whether to show tracebacks and what happens inside.
+        command: Returns the coroutine. It is called before the event loop starts, so it may read files and the environment.
+        debug: Whether to print tracebacks and log to standard error.
     """
     prepare_streams()
     if debug:
@@ -43,21 +43,21 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
     except KeyboardInterrupt:
         code = 130
     except Exception as error:
-        code = _tell(error, debug)
+        code = _report(error, debug)
     _leave(code)
 
 
-def _tell(error: Exception, debug: bool) -> int:
+def _report(error: Exception, debug: bool) -> int:
     if is_broken_pipe(error):
-        # Nobody reads any more, as after `| head`: nothing is wrong, and nothing more can be said there.
+        # The reader is gone, as after `| head`: that is not an error.
         _print_nowhere()
         return _BROKEN_PIPE
-    if of_the_output(error) is not None:
-        _print_nowhere()  # what is left of it would be tried once more at the end
+    if output_error(error) is not None:
+        _print_nowhere()  # the buffer would be written again at exit
     if debug:
         traceback.print_exception(error)
     sentence, code = explain(error)
-    say_words(make_console(stderr=True), f"error: {sentence}", BAD)
+    print_text(make_console(stderr=True), f"error: {sentence}", BAD)
     return code
 
 
@@ -69,7 +69,7 @@ def _print_nowhere() -> None:
 def _leave(code: int) -> NoReturn:
     flush()
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-        # The thread of a synchronous tool can't be stopped, and the interpreter would wait for it.
+        # The thread of a synchronous tool cannot be stopped, and the interpreter would wait for it.
         os._exit(code)
     sys.exit(code)
 
@@ -80,29 +80,29 @@ OnInterrupt = Callable[[], Awaitable[None]]
 
 
 class Interrupts:
-    """Who is told of an interrupt. Made by `catch_interrupts`."""
+    """The signals that end a program, and the action to take. Made by `catch_interrupts`."""
 
     def __init__(self, scope: anyio.CancelScope) -> None:
         self._scope = scope
-        self._told: OnInterrupt | None = None
+        self._action: OnInterrupt | None = None
         self._muted = False
         self.caught: int | None = None
-        """The signal that came."""
+        """The signal that was received."""
         self.last_words: str | None = None
-        """What to tell a person when a second one ends everything."""
+        """The message to print when a second signal ends the process."""
 
     @contextmanager
-    def told(self, action: OnInterrupt) -> Generator[None]:
-        """Do this when one comes in the meantime; where nobody says what to do, everything is cancelled."""
-        before, self._told = self._told, action
+    def handled_by(self, action: OnInterrupt) -> Generator[None]:
+        """Run this action on a signal; without an action everything is cancelled."""
+        before, self._action = self._action, action
         try:
             yield
         finally:
-            self._told = before
+            self._action = before
 
     @contextmanager
     def muted(self) -> Generator[None]:
-        """Let another program on this terminal, an editor, have Ctrl-C for itself."""
+        """Leave Ctrl-C to another program on this terminal, such as an editor."""
         self._muted = True
         try:
             yield
@@ -110,29 +110,29 @@ class Interrupts:
             self._muted = False
 
     async def listen(self, signals: AsyncIterable[int]) -> None:
-        """Wait for signals, for ever."""
+        """Wait for signals until cancelled."""
         async for number in signals:
             if self._muted and number == signal.SIGINT:
                 continue
             if self.caught is not None:
                 self._leave_at_once(number, None)
             self.caught = number
-            # By the system's own means from here on: the second one has to work when the event loop does not.
+            # A plain handler from here on: the second signal has to work even if the event loop is stuck.
             signal.signal(signal.SIGINT, self._leave_at_once)
-            if self._told is None:
+            if self._action is None:
                 self._scope.cancel()
             else:
-                await self._told()
+                await self._action()
 
     def _leave_at_once(self, number: int, frame: FrameType | None) -> None:
-        """End the process here, with all that it started. The log is whole: it is made to survive that."""
+        """Kill all children and exit immediately. The log survives that."""
         del frame
-        # A process group of its own does not hear Ctrl-C, so what was started would go on by itself.
+        # Commands have their own process groups, which Ctrl-C does not reach.
         with suppress(psutil.Error):
             for child in psutil.Process().children(recursive=True):
                 with suppress(psutil.Error):
                     child.kill()
-        # The handler may have come in the middle of a write: then what is in the buffer stays there.
+        # The signal may have interrupted a write: then the buffer stays unwritten.
         with suppress(RuntimeError):
             flush()
         if self.last_words is not None:
@@ -144,9 +144,9 @@ class Interrupts:
 
 @asynccontextmanager
 async def catch_interrupts() -> AsyncGenerator[Interrupts]:
-    """Catch Ctrl-C, and what a system sends to end a program, while the context is open."""
+    """Catch SIGINT, SIGTERM and SIGHUP while the context is open."""
     before = signal.getsignal(signal.SIGINT)
-    # What is ignored from the start (nohup, a job in the background of a script) stays ignored.
+    # Signals that were ignored at the start (nohup, a background job of a script) stay ignored.
     heeded = [number for number in _ASKING if signal.getsignal(number) is not signal.SIG_IGN]
     try:
         with anyio.open_signal_receiver(*heeded) as signals:

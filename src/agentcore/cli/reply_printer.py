@@ -1,4 +1,4 @@
-"""Words as they come, wrapped at the width of the terminal without cutting a word."""
+"""The model's text in the live view: printed while it streams, wrapped between words, and never printed twice."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _PIECE = re.compile(r"\n|[^\S\n]+|\S+")
 _LONG_WORD = 40
 
 
-class Flow:
-    """Writes text that comes in pieces.
+class Wrap:
+    """Wraps text that arrives in pieces. rich wraps only what it has whole.
 
     Args:
-        write: Is given what can be shown.
-        width: The columns there are, or None where nothing has to be wrapped.
+        write: Receives the text that can be printed.
+        width: The columns of the terminal; None where nothing is wrapped.
     """
 
     def __init__(self, write: Callable[[str], None], width: int | None) -> None:
@@ -31,13 +31,8 @@ class Flow:
         self._gap = ""
         self._word = ""
 
-    @property
-    def mid_line(self) -> bool:
-        """Whether the cursor stands behind something."""
-        return self._column > 0
-
     def feed(self, text: str) -> None:
-        """Write the next piece; a word that may go on is held back."""
+        """Write the next piece; its last word is held back, because it may continue."""
         ready: list[str] = []
         for piece in _PIECE.findall(text):
             if piece == "\n":
@@ -78,24 +73,24 @@ class Flow:
         self._gap = self._word = ""
 
 
-class Words:
-    """Prints words, paragraph by paragraph, with an empty line behind each."""
+class ReplyPrinter:
+    """Prints a reply paragraph by paragraph, with an empty line after each."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._style = ""
-        self._flow = self._new_flow()
+        self._wrap = self._new_wrap()
         self._open = False
-        """Whether a paragraph is being written."""
+        """Whether a paragraph is being printed."""
         self._reply_id: str | None = None
         self._printed = ""
-        """What was printed of the reply."""
-        self._said = ""
-        """What events say of the reply so far."""
+        """The part of the reply that was printed."""
+        self._recorded = ""
+        """The part of the reply that events contain so far."""
 
     def text(self, reply_id: str | None, offset: int, piece: str) -> None:
-        """Print the next words of a reply, unless some before them are missing: then the event says them all."""
-        self._turn_to(reply_id)
+        """Print the next piece of a reply, unless one before it is missing: then the event brings all of it."""
+        self._switch_to(reply_id)
         known = len(self._printed)
         if offset <= known < offset + len(piece):
             new = piece[known - offset :]
@@ -103,53 +98,53 @@ class Words:
             self._print(new, "")
 
     def reasoning(self, piece: str) -> None:
-        """Print what is being thought."""
+        """Print a piece of the model's reasoning."""
         self._print(piece, f"{DIM} italic")
 
-    def say_rest(self, reply_id: str | None, text: str) -> None:
-        """Print of a reply's words, which an event has, those that were not printed as they came."""
+    def print_rest(self, reply_id: str | None, text: str) -> None:
+        """Print the part of a recorded reply that was not printed while it streamed."""
         if not text:
             return
-        self._turn_to(reply_id)
-        self._said += text
-        if self._said.startswith(self._printed):
-            rest = self._said[len(self._printed) :]
-            self._printed = self._said
+        self._switch_to(reply_id)
+        self._recorded += text
+        if self._recorded.startswith(self._printed):
+            rest = self._recorded[len(self._printed) :]
+            self._printed = self._recorded
             self._print(rest, "")
-        elif not self._printed.startswith(self._said):
+        elif not self._printed.startswith(self._recorded):
             self.end()
-            self._printed = self._said
+            self._printed = self._recorded
             self._print(text, "")
 
-    def say(self, text: str) -> None:
+    def print_paragraph(self, text: str) -> None:
         """Print a paragraph."""
         self.end()
         self._print(text, "")
         self.end()
 
     def reset(self) -> None:
-        """What was printed of the reply does not count: it starts over, or was given up."""
+        """Discard the reply so far: it starts again, or was abandoned."""
         if self._open:
             self.end()
-            self._console.print(Text("(the reply was broken off here)", DIM))
-        self._printed = self._said = ""
+            self._console.print(Text("(this reply was cut off)", DIM))
+        self._printed = self._recorded = ""
 
     def pause(self) -> None:
-        """End the line: something else is shown for a while."""
-        self._flow.finish()
+        """End the line, because something else is shown for a while."""
+        self._wrap.finish()
 
     def end(self) -> None:
         """End the paragraph."""
-        self._flow.finish()
+        self._wrap.finish()
         if self._open:
             self._open = False
             self._console.print()
 
-    def _turn_to(self, reply_id: str | None) -> None:
+    def _switch_to(self, reply_id: str | None) -> None:
         if reply_id != self._reply_id:
             self.end()
             self._reply_id = reply_id
-            self._printed = self._said = ""
+            self._printed = self._recorded = ""
 
     def _print(self, text: str, style: str) -> None:
         if style != self._style:
@@ -159,12 +154,12 @@ class Words:
             text = text.lstrip()
             if not text:
                 return
-            self._flow = self._new_flow()
+            self._wrap = self._new_wrap()
             self._open = True
-        self._flow.feed(printable(text))
+        self._wrap.feed(printable(text))
 
-    def _new_flow(self) -> Flow:
-        return Flow(self._write, self._console.width if self._console.is_terminal else None)
+    def _new_wrap(self) -> Wrap:
+        return Wrap(self._write, self._console.width if self._console.is_terminal else None)
 
     def _write(self, text: str) -> None:
         self._console.print(Text(text, self._style), end="", soft_wrap=True)

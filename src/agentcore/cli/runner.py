@@ -1,4 +1,4 @@
-"""Letting a conversation work while a person watches: run, ask, interrupt, and tell what it came to."""
+"""A run of the command line: show it, ask for approval, interrupt it, and report the outcome."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import anyio
 
 from agentcore.agent import Agent
-from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, say, say_words
-from agentcore.cli.conversations import is_there
-from agentcore.cli.failures import OutputRefused, explain, of_the_output
-from agentcore.cli.outcome import exit_code, say_outcome
+from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, print_line, print_text
+from agentcore.cli.conversations import has_log
+from agentcore.cli.failures import OutputRefused, explain, output_error
+from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
-from agentcore.cli.prompt import Person, can_ask, show_call
+from agentcore.cli.prompt import Person, can_ask, print_call
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
@@ -33,8 +33,8 @@ _NOT_BEGUN = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What is to be done."""
+class RunRequest:
+    """The run to do."""
 
     agent: Agent
     workspace: str
@@ -42,64 +42,64 @@ class Job:
     settings: Settings
     id: str | None = None
     before: ConversationState | None = None
-    """What a conversation that is gone on with was before: that is not shown again."""
+    """The state of a resumed conversation: its events are not shown again."""
     heading: str | None = None
-    """What to say of it at the beginning, besides its id and its place."""
+    """Text for the first line, next to the id and the folder."""
     standing: str | None = None
-    """What to say of one that is gone on with, as soon as it is held: until then another process may work on it."""
+    """The first line of a resumed conversation, printed once its lock is held."""
     message: str | None = None
-    """What to tell the agent first."""
+    """The first message to the agent."""
     confirm: ConfirmationPolicy | None = None
     limits: Limits | None = None
     decision: Approve | Reject | None = None
-    """The answer to everything that waits when it begins, given beforehand."""
+    """The decision about all calls that are waiting at the start."""
     json: bool = False
     verbose: bool = False
 
 
-async def work(job: Job) -> int:
-    """Do it, and give the exit code.
+async def run_request(request: RunRequest) -> int:
+    """Run the request and return the exit code.
 
     Raises:
-        AgentcoreError: The conversation, or the folder, could not be opened.
+        AgentcoreError: The conversation or the folder could not be opened.
     """
     code = _NOT_BEGUN
-    # The folder is entered before there is a log: where nobody can work, no empty conversation is left behind.
-    async with catch_interrupts() as interrupts, LocalWorkspace(job.workspace) as workspace:
-        interrupts.last_words = "left at once, before it began"
+    # The folder is opened before the log, so that a missing folder leaves no empty conversation behind.
+    async with catch_interrupts() as interrupts, LocalWorkspace(request.workspace) as workspace:
+        interrupts.last_words = "Stopped before the start."
         conversation = Conversation(
-            job.agent, workspace, id=job.id, store=job.store, confirm=job.confirm, limits=job.limits
+            request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
         )
         async with conversation:
-            go_on = job.settings.command(f"resume {conversation.id}")
-            interrupts.last_words = f"left at once; the log is kept. go on: {go_on}"
+            go_on = request.settings.command(f"resume {conversation.id}")
+            interrupts.last_words = f"Stopped. Log saved. Continue: {go_on}"
             try:
-                code = await _Work(job, conversation, interrupts).do()
+                code = await Runner(request, conversation, interrupts).do()
             except Exception as error:
-                if (refused := of_the_output(error)) is None:
+                if (refused := output_error(error)) is None:
                     raise
                 task = "" if conversation.state.last_user_seq else " 'your task'"
-                kept = f" Conversation {conversation.id} is kept; to go on: {go_on}{task}"
+                kept = f" Conversation {conversation.id} is saved. Continue: {go_on}{task}"
                 raise OutputRefused(refused, kept) from error
     caught = interrupts.caught
     if caught is not None and code == _NOT_BEGUN:
         console = make_console(stderr=True)
-        say(console, "interrupted before it began", WARN)
-        if job.id is not None and await is_there(job.store, job.id):
-            say(console, f"go on: {job.settings.command(f'resume {job.id}')}")
+        print_line(console, "interrupted before the start", WARN)
+        if request.id is not None and await has_log(request.store, request.id):
+            print_line(console, f"continue: {request.settings.command(f'resume {request.id}')}")
     if caught is not None and (code == _NOT_BEGUN or (code and caught != signal.SIGINT)):
-        return 128 + caught  # what ends programs expects to hear its own signal's number
+        return 128 + caught  # the code that the sender of the signal expects
     return code
 
 
-class _Work:
-    def __init__(self, job: Job, conversation: Conversation, interrupts: Interrupts) -> None:
-        self._job = job
+class Runner:
+    def __init__(self, request: RunRequest, conversation: Conversation, interrupts: Interrupts) -> None:
+        self._request = request
         self._conversation = conversation
         self._interrupts = interrupts
-        self._console = make_console(stderr=job.json)
-        self._json = JsonLines() if job.json else None
-        self._view = View(self._console, root=conversation.workspace.root, verbose=job.verbose)
+        self._console = make_console(stderr=request.json)
+        self._json = JsonLines() if request.json else None
+        self._view = View(self._console, root=conversation.workspace.root, verbose=request.verbose)
 
     async def do(self) -> int:
         began = time.monotonic()
@@ -107,7 +107,7 @@ class _Work:
         failure: AgentcoreError | None = None
         record = None if self._json is None else self._json.event
         self._begin()
-        before = self._job.before
+        before = self._request.before
         watch = Watch(self._conversation, self._view, record, 0 if before is None else before.head)
         async with anyio.create_task_group() as watching:
             watch.start(watching)
@@ -122,93 +122,93 @@ class _Work:
         assert result is not None
         self._view.end()
         if failure is not None:
-            say_words(make_console(stderr=True), f"error: {explain(failure)[0]}{self._other_address(failure)}", BAD)
+            print_text(make_console(stderr=True), f"error: {explain(failure)[0]}{self._other_address(failure)}", BAD)
         if result.pending and not can_ask(self._console):
             self._show_waiting(result.pending)
         code = exit_code(result)
         seconds = time.monotonic() - began
-        say_outcome(self._console, self._conversation.id, result, self._view, self._job.settings, seconds=seconds)
+        print_outcome(self._console, self._conversation.id, result, self._view, self._request.settings, seconds=seconds)
         if self._json is not None:
             self._json.result(self._conversation.id, result, code)
         return code
 
     def _begin(self) -> None:
-        """Say what is about to go on."""
-        conversation, heading, before = self._conversation, self._job.heading, self._job.before
-        if self._job.standing is not None:
-            say(self._console, self._job.standing, DIM)
+        """Print the heading."""
+        conversation, heading, before = self._conversation, self._request.heading, self._request.before
+        if self._request.standing is not None:
+            print_line(self._console, self._request.standing, DIM)
         if heading is not None:
             between = f" {Glyphs(self._console.encoding).between} "
-            say(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
+            print_line(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
         if conversation.repaired is not None:
-            say(self._console, f"cut off the end of the log, which was not whole: {conversation.repaired}", DIM)
+            print_line(self._console, f"removed the incomplete end of the log: {conversation.repaired}", DIM)
         for action in () if before is None else before.open_actions.values():
             self._view.expect(action.event)
 
     def _show_waiting(self, pending: Sequence[ActionEvent]) -> None:
-        """Show what waits where nobody can be asked: somebody will decide about it from elsewhere."""
+        """Print the waiting calls where nobody can be asked."""
         root = self._conversation.workspace.root
         for number, event in enumerate(pending, 1):
             which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
-            question = "This waits for a yes or no."
+            question = "Waiting for approval"
             assessment = self._assessment_of(event)
-            show_call(self._console, event, question, which=which, root=root, assessment=assessment)
-        say(self._console, "")
+            print_call(self._console, event, question, which=which, root=root, assessment=assessment)
+        print_line(self._console, "")
 
     def _assessment_of(self, event: ActionEvent) -> ActionAssessed | None:
         action = self._conversation.state.open_actions.get(event.id)
         return None if action is None else action.assessment
 
     def _other_address(self, failure: AgentcoreError) -> str:
-        """Say how to go elsewhere, where nobody answers at an address that came from the log."""
-        job, llm = self._job, self._job.agent.llm
-        from_log = job.before is not None and job.settings.base_url is None
+        """Return a hint for an unreachable address that came from the log."""
+        request, llm = self._request, self._request.agent.llm
+        from_log = request.before is not None and request.settings.base_url is None
         if not (from_log and isinstance(failure.__cause__ or failure, ModelConnectionError)):
             return ""
         if not isinstance(llm, LLM) or llm.base_url is None:
             return ""
-        elsewhere = job.settings.command(f"resume {self._conversation.id} --base-url")
-        return f" The address came from the log; to go on with another: {elsewhere} URL"
+        elsewhere = request.settings.command(f"resume {self._conversation.id} --base-url")
+        return f" The address came from the log. Use another one: {elsewhere} URL"
 
     def _broken(self, error: AgentcoreError) -> RunResult:
         failure = RunFailure(code=type(error).__name__, detail=str(error))
         return RunResult(status=ConversationStatus.ERROR, usage=self._view.usage, error=failure)
 
     async def _run(self) -> RunResult:
-        conversation, job = self._conversation, self._job
-        with self._interrupts.told(self._interrupt):
+        conversation, request = self._conversation, self._request
+        with self._interrupts.handled_by(self._on_interrupt):
             root = conversation.workspace.root
-            if job.decision is not None and conversation.state.pending:
-                await self._apply([(event, job.decision) for event in conversation.state.pending])
-            result = await conversation.run(job.message)
-        person = Person(self._console, job.settings, self._interrupts, root)
+            if request.decision is not None and conversation.state.pending:
+                await self._apply([(event, request.decision) for event in conversation.state.pending])
+            result = await conversation.run(request.message)
+        person = Person(self._console, request.settings, self._interrupts, root)
         while result.pending and self._interrupts.caught is None and can_ask(self._console):
             decisions = await self._ask(person, result.pending)
             if not decisions or self._interrupts.caught is not None:
                 break
             left_for_later = len(result.pending) - len(decisions)
-            with self._interrupts.told(self._interrupt):
+            with self._interrupts.handled_by(self._on_interrupt):
                 await self._apply(decisions, person)
                 result = await conversation.run()
             if left_for_later:
                 break
         return result
 
-    async def _interrupt(self) -> None:
+    async def _on_interrupt(self) -> None:
         self._view.make_room()
-        say(self._console, "interrupting ... (Ctrl-C again leaves at once)", WARN)
-        with suppress(AgentcoreError):  # whoever waits for the run is told
+        print_line(self._console, "Interrupting ... (press Ctrl-C again to quit at once)", WARN)
+        with suppress(AgentcoreError):  # the caller of the run gets the error
             await self._conversation.interrupt("Ctrl-C")
 
     async def _ask(self, person: Person, pending: Sequence[ActionEvent]) -> list[tuple[ActionEvent, Approve | Reject]]:
-        """Ask about each; those that are left for later, by word, Ctrl-D or Ctrl-C, are not among the answers."""
+        """Ask about each call; calls that are left for later (l, Ctrl-D or Ctrl-C) are not in the result."""
         decisions: list[tuple[ActionEvent, Approve | Reject]] = []
         with anyio.CancelScope() as asking:  # noqa: ASYNC912 what is awaited in it is a checkpoint wherever it waits
 
             async def stop() -> None:
                 asking.cancel()
 
-            with self._interrupts.told(stop):
+            with self._interrupts.handled_by(stop):
                 self._view.end()
                 for number, event in enumerate(pending, 1):
                     which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
@@ -216,13 +216,13 @@ class _Work:
                     self._view.seen(event)
                     if answer is not None:
                         decisions.append((event, answer))
-        say(self._console, "")
+        print_line(self._console, "")
         return decisions
 
     async def _apply(
         self, decisions: Sequence[tuple[ActionEvent, Approve | Reject]], person: Person | None = None
     ) -> None:
-        """Record what was decided: rejections first, because an approval starts the work again."""
+        """Record the decisions: rejections first, because an approval starts the run again."""
         conversation = self._conversation
         plain: list[str] = []
         changed: list[tuple[ActionEvent, Approve]] = []
@@ -237,8 +237,8 @@ class _Work:
             try:
                 await conversation.approve([event.id], decision.arguments, by=decision.by)
             except ToolArgumentsError as error:
-                # It waits on, and is asked about again.
+                # The call stays waiting and is asked about again.
                 if person is not None:
-                    person.tell(str(error))
+                    person.warn(str(error))
         if plain:
-            await conversation.approve(plain, by=self._job.settings.person)
+            await conversation.approve(plain, by=self._request.settings.person)

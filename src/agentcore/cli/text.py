@@ -1,4 +1,7 @@
-"""Tokens, money and time, as people read them."""
+"""Text for people: amounts in words, and text of models, tools and files made safe to print.
+
+Safe text can neither move the cursor nor hide anything. Markup is harmless, because nothing here prints rich markup.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ from agentcore.usage import Usage
 
 
 def count(number: int, what: str) -> str:
-    """Give a number and its noun: "1 step", "2 steps"."""
+    """Format a number with its noun: "1 step", "2 steps"."""
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def cost(usage: Usage) -> str:
-    """Give what it cost, or what is known of that."""
+    """Format the cost, or the part of it that is known."""
     if not usage.unpriced_requests:
         return _dollars(usage.known_cost)
     return f"over {_dollars(usage.known_cost)}" if usage.known_cost else "cost unknown"
@@ -28,13 +31,13 @@ def _dollars(amount: Decimal) -> str:
 
 
 def spent(usage: Usage) -> str:
-    """Give tokens and cost."""
+    """Format tokens and cost."""
     cached = f" ({usage.cache_read_tokens:,} cached)" if usage.cache_read_tokens else ""
     return f"{usage.input_tokens:,} tokens read{cached}, {usage.output_tokens:,} written, {cost(usage)}"
 
 
 def duration(seconds: float) -> str:
-    """Give a length of time: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min"."""
+    """Format a length of time: "0.4 s", "12 s", "3 min 5 s", "2 h 10 min"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 60:
@@ -46,7 +49,7 @@ def duration(seconds: float) -> str:
 
 
 def age(moment: datetime, now: datetime | None = None) -> str:
-    """Say how long ago that was, in its largest unit."""
+    """Format the time since a moment, in its largest unit."""
     seconds = max(0, int(((now or datetime.now(UTC)) - moment).total_seconds()))
     for unit, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= length:
@@ -54,8 +57,8 @@ def age(moment: datetime, now: datetime | None = None) -> str:
     return f"{seconds} s ago"
 
 
-# Controls (newline and tab apart), what changes the direction of text, what can't be seen, line ends that are none to a
-# terminal, and halves of characters, which can't be encoded. Joiners are left alone: emoji and scripts need them.
+# Control characters (except newline and tab), changes of text direction, invisible characters, line ends that a terminal
+# ignores, and lone surrogates, which cannot be encoded. Joiners stay: emoji and scripts need them.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
@@ -70,7 +73,7 @@ _SEQUENCE = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
-# Some progress bars go there by the number of the column.
+# Some progress bars return by column number.
 _TO_THE_BEGINNING = re.compile(r"\x1b\[[01]?G")
 
 _LONGEST_LINE = 16_384
@@ -78,62 +81,62 @@ _LONGEST_BAR = 2_048
 
 
 def printable(text: str) -> str:
-    r"""Give the text with everything unseen written out, as in `\x1b`: a person who decides has to see all of it."""
-    return _UNSEEN.sub(_written_out, text)
+    r"""Return the text with invisible characters escaped, as in `\x1b`: a person who decides has to see all of it."""
+    return _UNSEEN.sub(_escape, text)
 
 
 def one_line(text: str) -> str:
-    """Give printable text on one line, newlines written out too."""
+    """Return printable text on one line, with newlines escaped too."""
     return printable(text).replace("\n", "\\n").replace("\t", " ")
 
 
-def inside(path: str, root: str | None) -> str:
-    """Return a path without the workspace's folder, where it is in there."""
+def relative_path(path: str, root: str | None) -> str:
+    """Return a path relative to the workspace's folder if it is inside it."""
     return path.removeprefix(f"{root}/") if root is not None else path
 
 
-def without_colour(line: str) -> str:
-    """Give one line of a tool's output as a terminal would end up showing it, without its colours and cursor moves."""
+def strip_escapes(line: str) -> str:
+    """Return a line of output as a terminal would end up showing it, without colours and cursor moves."""
     line = _SEQUENCE.sub("", line)
     if "\r" in line:
-        # A progress bar writes over itself: what it said last is what stands there.
+        # A progress bar overwrites itself: only its last text stays.
         line = next((piece for piece in reversed(line.split("\r")) if piece), "")
-    return _UNSEEN.sub(_written_out, line.replace("\x07", "").replace("\x08", ""))
+    return _UNSEEN.sub(_escape, line.replace("\x07", "").replace("\x08", ""))
 
 
 class OutputLines:
-    """Cuts output that comes in pieces into lines that can be printed."""
+    """Splits output that arrives in pieces into printable lines."""
 
     def __init__(self) -> None:
         self._rest = ""
 
     @property
     def unfinished(self) -> str:
-        """The line that is being written, as it stands: a question, or a progress bar."""
-        return without_colour(self._rest)
+        """The unfinished last line: a question, or a progress bar."""
+        return strip_escapes(self._rest)
 
     def feed(self, piece: str) -> list[str]:
-        """Give the lines that are complete now."""
+        """Return the lines that are complete now."""
         text = self._rest + piece
         if "\x1b[" in text:
             text = _TO_THE_BEGINNING.sub("\r", text)
         lines = text.split("\n")
         self._rest = lines.pop()
         if len(self._rest) > _LONGEST_BAR and "\r" in self._rest:
-            # What a progress bar wrote over is gone; of what ends with a return, all of it may yet stay.
+            # What a progress bar overwrote is gone; text that ends with a return may still stay.
             at = self._rest.rfind("\r", 0, -1) + 1
             self._rest = self._rest[at:]
         if len(self._rest) > _LONGEST_LINE:
             lines.append(self._rest)
             self._rest = ""
-        return [without_colour(line) for line in lines]
+        return [strip_escapes(line) for line in lines]
 
     def finish(self) -> list[str]:
-        """Give what is left without a newline."""
+        """Return the rest, which has no newline."""
         rest, self._rest = self._rest, ""
-        return [without_colour(rest)] if rest else []
+        return [strip_escapes(rest)] if rest else []
 
 
-def _written_out(match: re.Match[str]) -> str:
+def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
