@@ -109,6 +109,11 @@ def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
         yield python
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that rewrites the transcripts of the command line."""
+    parser.addoption("--update", action="store_true", help="rewrite tests/cli/transcripts with what is printed now")
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Share the whole suite out, to two workers more than there are cores, because many tests wait for processes.
 

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from agentcore.cli.diff import coloured
+from agentcore.cli.diff import render_diff
 
 
 def shown(diff: str, root: str | None = None) -> list[tuple[str, str]]:
-    return [(line.plain, str(line.style)) for line in coloured(diff, root=root)]
+    return [(line.plain, str(line.style)) for line in render_diff(diff, root=root)]
 
 
 def test_lines_have_the_numbers_that_they_have_in_the_file() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agentcore.cli.failures import UsageError, explain, is_broken_pipe, of_the_output
+from agentcore.cli.failures import UsageError, explain, is_broken_pipe, output_error
 from agentcore.errors import (
     AuthenticationError,
     ConversationLocked,
@@ -40,7 +40,7 @@ def test_an_error_of_ours_is_its_own_sentence(error: Exception, code: int) -> No
 
 
 def test_of_a_group_the_first_error_is_told() -> None:
-    group = ExceptionGroup("a group", [ExceptionGroup("inside", [UsageError("Which model?")]), KeyError("x")])
+    group = ExceptionGroup("a group", [ExceptionGroup("relative_path", [UsageError("Which model?")]), KeyError("x")])
     assert explain(group) == ("Which model?", 2)
 
 
@@ -57,7 +57,7 @@ def test_the_operating_systems_refusal_names_the_file() -> None:
 
 def test_a_bug_is_said_to_be_one_and_how_to_see_where() -> None:
     sentence, code = explain(KeyError("nonsense"))
-    assert "unexpected" in sentence
+    assert "Unexpected" in sentence
     assert "KeyError: 'nonsense'" in sentence
     assert "--debug" in sentence
     assert code == 1
@@ -79,7 +79,7 @@ def refused(path: str, code: int, reason: str) -> StoreError:
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS])
 def test_who_may_not_write_the_log_is_told_how_to_choose_another_folder(code: int) -> None:
     assert explain(refused("/ro/conversations", code, "No")) == (
-        "You may not read and write '/ro/conversations' (No); choose another folder with --home or AGENTCORE_HOME.",
+        "No permission to read and write '/ro/conversations' (No); choose another folder with --home or AGENTCORE_HOME.",
         1,
     )
 
@@ -97,7 +97,7 @@ async def test_a_home_that_is_a_file_is_said_to_be_no_folder(tmp_path: Path) -> 
         assert "Free space" not in str(raised.value)
         assert "--home" not in str(raised.value)  # the library's words are for programs
         said = explain(raised.value)[0]
-        assert "can't be a folder" in said
+        assert "cannot be a folder" in said
         assert said.endswith("choose another folder with --home or AGENTCORE_HOME.")
 
 
@@ -117,6 +117,6 @@ def test_what_is_wrong_with_a_model_is_said_in_flags_and_variables(monkeypatch: 
 
 def test_a_refusal_to_take_what_is_printed_is_found_and_said() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    assert of_the_output(ExceptionGroup("", [full])) is full
-    assert of_the_output(OSError(errno.ENOSPC, "No space left on device", "/some/file")) is None
-    assert explain(full) == ("What is printed can't be written: No space left on device.", 1)
+    assert output_error(ExceptionGroup("", [full])) is full
+    assert output_error(OSError(errno.ENOSPC, "No space left on device", "/some/file")) is None
+    assert explain(full) == ("Cannot write the output: No space left on device.", 1)

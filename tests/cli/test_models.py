@@ -10,7 +10,7 @@ import pytest
 
 from agentcore.agent import Agent
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import agent_for, agent_of, check_model
+from agentcore.cli.models import build_agent, check_model, rebuild_agent
 from agentcore.cli.settings import Settings, read_settings
 from agentcore.conversation import Conversation
 from agentcore.llm import LLM, FallbackLLM, Model
@@ -49,8 +49,8 @@ async def state_of(llm: Model, tools: Any, tmp_path: Path) -> ConversationState:
 
 
 def test_a_model_has_to_be_named() -> None:
-    with pytest.raises(UsageError, match="--model or in AGENTCORE_MODEL"):
-        agent_for(settings())
+    with pytest.raises(UsageError, match="--model or AGENTCORE_MODEL"):
+        build_agent(settings())
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_model_has_to_be_named() -> None:
 )
 def test_a_model_that_can_not_be_is_refused_in_one_sentence(variables: dict[str, str], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint) as raised:
-        agent_for(settings(**variables))
+        build_agent(settings(**variables))
     assert "\n" not in str(raised.value)
     assert "validation error" not in str(raised.value)
 
@@ -74,7 +74,7 @@ def test_a_model_that_can_not_be_is_refused_in_one_sentence(variables: dict[str,
 )
 def test_a_name_without_a_provider_is_said_in_flags_with_what_may_be_meant(name: str, meant: str) -> None:
     with pytest.raises(UsageError, match="names no provider") as raised:
-        agent_for(settings(AGENTCORE_MODEL=name))
+        build_agent(settings(AGENTCORE_MODEL=name))
     assert f"as in '{meant}'; for a server of your own, say where it is: --model '{name}' --base-url URL." in str(
         raised.value
     )
@@ -86,13 +86,13 @@ def test_a_name_without_a_provider_is_said_in_flags_with_what_may_be_meant(name:
     [("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"), ("gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY")],
 )
 def test_without_a_key_the_variable_is_named(model: str, variables: str) -> None:
-    with pytest.raises(UsageError, match=f"set the environment variable {variables}"):
-        agent_for(settings(AGENTCORE_MODEL=model))
+    with pytest.raises(UsageError, match=f"Set the environment variable {variables}"):
+        build_agent(settings(AGENTCORE_MODEL=model))
 
 
 @pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "AGENTCORE_API_KEY"])
 def test_with_a_key_the_model_is_taken_and_the_key_not_recorded(name: str) -> None:
-    llm = llm_of(agent_for(settings(AGENTCORE_MODEL="anthropic/claude-sonnet-4-5", **{name: "sk-secret"})))
+    llm = llm_of(build_agent(settings(AGENTCORE_MODEL="anthropic/claude-sonnet-4-5", **{name: "sk-secret"})))
     assert llm.model == "anthropic/claude-sonnet-4-5"
     assert "sk-secret" not in f"{llm!r} {llm.record()}"
 
@@ -100,15 +100,15 @@ def test_with_a_key_the_model_is_taken_and_the_key_not_recorded(name: str) -> No
 def test_without_key_and_litellm_both_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(UsageError) as raised:
-        agent_for(settings(AGENTCORE_MODEL="cohere/x"))
-    assert "set the environment variable COHERE_API_KEY" in str(raised.value)
+        build_agent(settings(AGENTCORE_MODEL="cohere/x"))
+    assert "Set the environment variable COHERE_API_KEY" in str(raised.value)
     assert "agentcore-runtime[litellm]" in str(raised.value)
 
 
 def test_without_litellm_a_provider_that_nobody_knows_is_not_looked_for_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(UsageError, match="did you mean 'anthropic'") as raised:
-        agent_for(settings(AGENTCORE_MODEL="antropic/x"))
+        build_agent(settings(AGENTCORE_MODEL="antropic/x"))
     assert "pip install" not in str(raised.value)
 
 
@@ -121,32 +121,32 @@ async def test_a_limit_on_the_cost_needs_a_price() -> None:
     await check_model(LLM(model="openrouter/a/b"), limits)  # it says what it charged
     await check_model(LLM(model="anthropic/claude-sonnet-4-5"), limits)
     await check_model(ScriptedLLM([]), limits)
-    with pytest.raises(UsageError, match=r"limit of \$1 .*'openai/mine' costs"):
+    with pytest.raises(UsageError, match=r"No price is known for 'openai/mine'"):
         await check_model(mine, limits)
 
 
 async def test_several_models_stay_and_have_no_common_address(tmp_path: Path) -> None:
     both = FallbackLLM(LLM(model="a", base_url="http://127.0.0.1:1"), LLM(model="anthropic/x", api_key="k"))
     state = await state_of(both, coding_tools(), tmp_path)
-    assert isinstance(agent_of(state, OWN_SERVER, model=None, base_url=None, retries=None).llm, FallbackLLM)
+    assert isinstance(rebuild_agent(state, OWN_SERVER, model=None, base_url=None, retries=None).llm, FallbackLLM)
     with pytest.raises(UsageError, match="several models"):
-        agent_of(state, OWN_SERVER, model=None, base_url="http://127.0.0.1:1", retries=None)
+        rebuild_agent(state, OWN_SERVER, model=None, base_url="http://127.0.0.1:1", retries=None)
 
 
 async def test_a_bare_name_is_one_that_the_server_of_the_log_knows(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1", temperature=0.5), coding_tools(), tmp_path)
-    same = llm_of(agent_of(state, MINE, model=None, base_url=None, retries=None))
+    same = llm_of(rebuild_agent(state, MINE, model=None, base_url=None, retries=None))
     assert (same.model, same.base_url, same.temperature) == ("openai/mine", "http://127.0.0.1:1", 0.5)
 
 
 def test_a_server_of_ones_own_needs_no_key() -> None:
-    llm = llm_of(agent_for(settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1/v1"), retries=2))
+    llm = llm_of(build_agent(settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0.1:1/v1"), retries=2))
     assert (llm.model, llm.base_url, llm.num_retries) == ("openai/mine", "http://127.0.0.1:1/v1", 2)
 
 
 async def test_a_recorded_agent_comes_back_with_the_key_of_now(tmp_path: Path) -> None:
     state = await state_of(LLM(model="anthropic/x", temperature=0.5), coding_tools(), tmp_path)
-    agent = agent_of(state, KEYED, model=None, base_url=None, retries=None)
+    agent = rebuild_agent(state, KEYED, model=None, base_url=None, retries=None)
     assert (llm_of(agent).model, llm_of(agent).temperature) == ("anthropic/x", 0.5)
     key: Any = llm_of(agent).api_key
     assert key.get_secret_value() == "sk-now"
@@ -155,16 +155,16 @@ async def test_a_recorded_agent_comes_back_with_the_key_of_now(tmp_path: Path) -
 
 async def test_flags_change_the_recorded_model(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), coding_tools(), tmp_path)
-    moved = agent_of(state, MOVED, model=None, base_url="http://127.0.0.1:2", retries=1)
+    moved = rebuild_agent(state, MOVED, model=None, base_url="http://127.0.0.1:2", retries=1)
     assert (llm_of(moved).model, llm_of(moved).base_url) == ("openai/mine", "http://127.0.0.1:2")
-    assert llm_of(agent_of(state, GEMINI, model="gemini/y", base_url=None, retries=None)).model == "gemini/y"
+    assert llm_of(rebuild_agent(state, GEMINI, model="gemini/y", base_url=None, retries=None)).model == "gemini/y"
 
 
 async def test_a_scripted_model_is_not_recorded_and_another_one_takes_its_place(tmp_path: Path) -> None:
     state = await state_of(ScriptedLLM([]), coding_tools(), tmp_path)
     with pytest.raises(UsageError, match=r"was not recorded .*--model"):
-        agent_of(state, PLAIN, model=None, base_url=None, retries=None)
-    agent = agent_of(state, OWN_SERVER, model=None, base_url=None, retries=None)
+        rebuild_agent(state, PLAIN, model=None, base_url=None, retries=None)
+    agent = rebuild_agent(state, OWN_SERVER, model=None, base_url=None, retries=None)
     assert llm_of(agent).model == "openai/mine"
     assert [tool.name for tool in agent.tools] == [tool.name for tool in coding_tools()]
 
@@ -177,7 +177,7 @@ async def test_tools_that_could_not_be_recorded_are_named(tmp_path: Path) -> Non
 
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), [local], tmp_path)
     with pytest.raises(UsageError, match="the tool 'local'"):
-        agent_of(state, PLAIN, model=None, base_url=None, retries=None)
+        rebuild_agent(state, PLAIN, model=None, base_url=None, retries=None)
 
 
 ELSEWHERE = LLM(model="mine", base_url="https://gateway.example/v1")
@@ -186,26 +186,26 @@ ELSEWHERE = LLM(model="mine", base_url="https://gateway.example/v1")
 @pytest.mark.parametrize("llm", [ELSEWHERE, FallbackLLM(LLM(model="anthropic/x"), ELSEWHERE)], ids=["one", "several"])
 async def test_an_address_that_only_the_log_names_is_refused_with_the_flag(llm: Model, tmp_path: Path) -> None:
     state = await state_of(llm, coding_tools(), tmp_path)
-    for told in (PLAIN, KEYED):
+    for rendered in (PLAIN, KEYED):
         with pytest.raises(UsageError, match=r"--base-url https://gateway\.example/v1"):
-            agent_of(state, told, model=None, base_url=None, retries=None)
+            rebuild_agent(state, rendered, model=None, base_url=None, retries=None)
 
 
 async def test_a_bare_name_does_not_take_the_key_to_the_address_of_the_log(tmp_path: Path) -> None:
     state = await state_of(ELSEWHERE, coding_tools(), tmp_path)
     with pytest.raises(UsageError, match="--base-url"):
-        agent_of(state, OTHER, model="other", base_url=None, retries=1)
+        rebuild_agent(state, OTHER, model="other", base_url=None, retries=1)
 
 
 async def test_the_key_goes_to_a_server_on_this_machine_only_where_a_flag_names_it(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:3/v1"), coding_tools(), tmp_path)
-    quiet = llm_of(agent_of(state, KEYED, model=None, base_url=None, retries=None))
+    quiet = llm_of(rebuild_agent(state, KEYED, model=None, base_url=None, retries=None))
     assert (quiet.base_url, quiet.revealed_key) == ("http://127.0.0.1:3/v1", "")
-    keyed = llm_of(agent_of(state, KEYED_SERVER, model=None, base_url="http://127.0.0.1:3/v1", retries=None))
+    keyed = llm_of(rebuild_agent(state, KEYED_SERVER, model=None, base_url="http://127.0.0.1:3/v1", retries=None))
     assert (keyed.base_url, keyed.revealed_key) == ("http://127.0.0.1:3/v1", "sk-now")
 
 
 async def test_a_limit_on_the_cost_is_checked_for_models_that_are_wrapped() -> None:
     mine = LLM(model="mine", base_url="http://127.0.0.1:1")
-    with pytest.raises(UsageError, match="'openai/mine' costs"):
+    with pytest.raises(UsageError, match="No price is known for 'openai/mine'"):
         await check_model(FallbackLLM(LLM(model="openrouter/a/b"), mine), Limits(cost=Decimal(1)))

@@ -10,7 +10,7 @@ import agentcore.cli
 from described import TOOLS
 
 FOLDER = Path(agentcore.cli.__file__).parent
-SCRIPT = "demo_project.py"
+SCRIPT = "demo.py"
 """What the demo's scripted model says, calls of tools included."""
 WORDS = frozenset({"edit", "run"})
 """Names of tools that are words of the command line, too: a command, and an answer to a question."""

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from agentcore.cli import outcome
-from agentcore.cli.outcome import exit_code, say_outcome
+from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.conversation import RunFailure, RunResult
@@ -49,7 +49,7 @@ def test_every_limit_that_ends_a_run_ends_it_with_6(limit: str) -> None:
 def test_what_is_left_to_do_is_said_for_every_outcome(status: ConversationStatus) -> None:
     console = Console(file=io.StringIO(), highlight=False)
     settings = Settings(home="/h", home_flag="/h")
-    say_outcome(console, "the-id", result(status, "x"), View(console), settings, seconds=1)
+    print_outcome(console, "the-id", result(status, "x"), View(console), settings, seconds=1)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert "agentcore log show the-id --home /h" in text

@@ -69,19 +69,6 @@ def test_a_progress_bar_is_one_line_however_long_it_goes_on() -> None:
     assert output.feed("\r\n") == ["at 19999 of 20000"]
 
 
-def test_lines_that_a_terminal_left_out_are_counted() -> None:
-    output = Output(whole=False)
-    shown = output.feed("".join(f"{number}\n" for number in range(40)))
-    output.feed("[1,960 lines came too fast to be shown]\n" + "".join(f"{number}\n" for number in range(2000, 2100)))
-    _, left_out, last = output.finish()
-    assert (len(shown), left_out, len(last)) == (30, 2060, 10)
-    few = Output(whole=False)
-    few.feed("".join(f"{number}\n" for number in range(31)))
-    few.feed("[1,960 lines came too fast to be shown]\nend\n")
-    assert few.finish()[1:] == (0, ["30", "[1,960 lines came too fast to be shown]", "end"])
-    assert few.lines == 1992
-
-
 @pytest.mark.parametrize("moving", ["\x1b[3A", "\x1b[A", "\x1b[?1049h", "\x1b[12;40H", "\x1b[5d", "\x1b[H", "\x1b[2F"])
 def test_of_what_moves_about_on_the_screen_no_lines_are_shown(moving: str) -> None:
     output = Output(whole=False)

@@ -8,13 +8,18 @@ import pytest
 
 import agentcore
 from agentcore.cli.failures import UsageError
-from agentcore.cli.settings import Settings, read_settings, to_write
+from agentcore.cli.settings import Settings, check_writable, read_settings
 
 
 def test_a_flag_wins_over_the_environment() -> None:
     variables = {"AGENTCORE_MODEL": "openai/a", "AGENTCORE_BASE_URL": "http://a", "AGENTCORE_HOME": "/a"}
-    told = read_settings(model="openai/b", base_url="http://b", home="/b", confirm="risky", environment=variables)
-    assert (told.model, told.base_url, told.home, told.confirm) == ("openai/b", "http://b", "/b", "risky")
+    rendered = read_settings(model="openai/b", base_url="http://b", home="/b", confirm="risky", environment=variables)
+    assert (rendered.model, rendered.base_url, rendered.home, rendered.confirm) == (
+        "openai/b",
+        "http://b",
+        "/b",
+        "risky",
+    )
     found = read_settings(environment={**variables, "AGENTCORE_CONFIRM": "always"})
     assert (found.model, found.base_url, found.home, found.confirm) == ("openai/a", "http://a", "/a", "always")
 
@@ -48,35 +53,35 @@ def test_a_command_that_is_told_starts_this_program(monkeypatch: pytest.MonkeyPa
         script.write_text("#!/bin/sh\n")
         script.chmod(0o755)
 
-    def told(started: str, *path: Path) -> str:
+    def rendered(started: str, *path: Path) -> str:
         monkeypatch.setattr(sys, "argv", [started])
         return read_settings(environment={"PATH": os.pathsep.join(map(str, path))}).command("resume")
 
-    assert told(str(there), there.parent) == "agentcore resume"
-    assert told(str(there), here.parent, there.parent) == f"'{there}' resume"
-    assert told(str(there), tmp_path) == f"'{there}' resume"
+    assert rendered(str(there), there.parent) == "agentcore resume"
+    assert rendered(str(there), here.parent, there.parent) == f"'{there}' resume"
+    assert rendered(str(there), tmp_path) == f"'{there}' resume"
     module = f"{Path(agentcore.__file__).parent}/__main__.py"
-    assert told(module, tmp_path) == f"{sys.orig_argv[0]} -m agentcore resume"
+    assert rendered(module, tmp_path) == f"{sys.orig_argv[0]} -m agentcore resume"
     monkeypatch.setattr(sys, "executable", str(here.with_name("python")))
-    assert told(module, here.parent) == "agentcore resume"
+    assert rendered(module, here.parent) == "agentcore resume"
 
 
 def test_conversations_can_be_kept_below_a_folder_that_can_be_written(tmp_path: Path) -> None:
     good = Settings(home=str(tmp_path / "a" / "b"))
-    assert to_write(good) is good
+    assert check_writable(good) is good
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("file", "file/below", "link"):
-        with pytest.raises(UsageError, match=r"is no folder.* --home"):
-            to_write(Settings(home=str(tmp_path / name)))
+        with pytest.raises(UsageError, match=r"is not a folder.* --home"):
+            check_writable(Settings(home=str(tmp_path / name)))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_of_somebody_else_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(UsageError, match="can't be written by you"):
-        to_write(Settings(home=str(tmp_path / "a")))
+        check_writable(Settings(home=str(tmp_path / "a")))
 
 
 def test_a_command_that_is_told_names_the_home_that_a_flag_named() -> None:

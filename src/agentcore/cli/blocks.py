@@ -1,7 +1,7 @@
-"""Calls and answers as people see them: drawn from the blocks that their tools recorded, and from the event where there are none.
+"""Calls and results, rendered from the display blocks that their tools recorded, or from the event if there are none.
 
-No tool is known here by its name. What a tool wrote for people may leave something out: where all of a call is asked for, as
-by who decides about it, the arguments that are not to be seen in the blocks stand below them.
+No tool is known here by its name. Blocks may omit arguments: where a person decides about a call, the arguments that
+the blocks do not show are added below them.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
-from agentcore.cli.diff import coloured
-from agentcore.cli.printable import OutputLines, inside, one_line, printable
+from agentcore.cli.diff import render_diff
+from agentcore.cli.text import OutputLines, one_line, printable, relative_path
 from agentcore.display import (
     CommandBlock,
     DiffBlock,
@@ -33,80 +33,78 @@ from agentcore.display import (
 from agentcore.events import ActionEvent, ObservationEvent
 from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, TextBlock, UnknownBlock
 
-__all__ = ["Answer", "Call", "draw_answer", "draw_call", "media", "message_of", "output_lines"]
-
 _LONGEST_VALUE: Final = 200
 _NO_END: Final = 1 << 62
 _TASK_MARKS: Final = {"todo": ("[ ]", ""), "in_progress": ("[~]", STRONG), "done": ("[x]", GOOD)}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A call as it is shown."""
+class RenderedCall:
+    """A call, rendered."""
 
     title: Text
-    """The tool and what it is to do, on one line."""
+    """The tool and its main argument, on one line."""
     body: Sequence[Text] = ()
-    """The rest of it: a longer command, a thought."""
+    """The rest: a longer command, a thought."""
     change: Sequence[Text] = ()
-    """What it is to change, or the list that it is to make: the answer has what came of that."""
+    """The proposed change or task list. The result has the actual one."""
     rest: Sequence[Text] = ()
-    """The arguments that the tool did not show, where all of the call is asked for."""
+    """The arguments that the blocks do not show, if the whole call was requested."""
 
     @property
     def below(self) -> list[Text]:
-        """All that stands below the title."""
+        """All lines below the title."""
         return [*self.body, *self.change, *self.rest]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer as it is shown."""
+class RenderedResult:
+    """The result of a call, rendered."""
 
     output: Sequence[Text]
-    """What the tool wrote; someone who watched has seen it come."""
+    """The output of the tool, which a live view has already streamed."""
     outcome: Text | None
-    """How it ended, where that is worth a line."""
+    """The status, if it is worth a line."""
     lines: Sequence[Text]
-    """What came of it."""
+    """Everything else."""
     is_command: bool = False
     has_change: bool = False
 
     @property
     def below(self) -> list[Text]:
-        """All but the outcome, in order."""
+        """All lines except the status, in order."""
         return [*self.output, *self.lines]
 
 
 def message_of(event: ActionEvent) -> str | None:
-    """Return what the agent says to the user with this call, where the call is nothing but that."""
-    said = [block.text for block in event.display if isinstance(block, MarkdownBlock) and block.place == "message"]
-    return "\n\n".join(said) if said else None
+    """Return the message to the user that this call consists of, if it does."""
+    parts = [block.text for block in event.display if isinstance(block, MarkdownBlock) and block.place == "message"]
+    return "\n\n".join(parts) if parts else None
 
 
-def draw_call(
+def render_call(
     event: ActionEvent,
     arguments: Mapping[str, JsonValue] | None = None,
     *,
     root: str | None = None,
     whole: bool = False,
     message: bool = True,
-) -> Call:
-    """Draw a call.
+) -> RenderedCall:
+    """Render a call.
 
     Args:
         event: The action.
-        arguments: Its arguments where a person changed them; the tool described the old ones.
-        root: The workspace's folder: paths in it are shown without it.
-        whole: Whether to show all of it, however long.
-        message: Whether to draw what it says to the user, too.
+        arguments: The arguments after a change; the blocks describe the original ones.
+        root: The workspace's folder; paths inside it are shown relative to it.
+        whole: Whether to render all of it, however long.
+        message: Whether to include a message to the user.
     """
     title = styled(one_line(event.tool_name), NAME)
     if event.malformed is not None:
-        return Call(title, _lines(event.malformed, BAD))
+        return RenderedCall(title, _lines(event.malformed, BAD))
     longest = _NO_END if whole else _LONGEST_VALUE
     if arguments is not None or not event.display:
-        return Call(title, _add_arguments(title, event.arguments if arguments is None else arguments, longest))
+        return RenderedCall(title, _add_arguments(title, event.arguments if arguments is None else arguments, longest))
     body: list[Text] = []
     change: list[Text] = []
     has_command = False
@@ -117,34 +115,34 @@ def draw_call(
             case MarkdownBlock(place="message"):
                 body += _lines(block.text) if message else []
             case MarkdownBlock():
-                body += [Text(style=DIM).append_text(line) for line in _draw(block, root, "...")]
+                body += [Text(style=DIM).append_text(line) for line in _render(block, root, "...")]
             case CommandBlock() if not has_command:
                 has_command = True
                 first, *more = printable(block.command).split("\n")
                 title.append(" $ ", DIM).append(first, STRONG)
                 body += [Text(f"> {line}", STRONG) for line in more]
             case DiffBlock() | TasksBlock():
-                change += _draw(block, root, "...")
+                change += _render(block, root, "...")
             case _:
-                body += _draw(block, root, "...")
+                body += _render(block, root, "...")
     if not whole:
-        return Call(title, body, change)
-    said = [line.plain for line in (title, *body, *change)]
-    said += [
+        return RenderedCall(title, body, change)
+    parts = [line.plain for line in (title, *body, *change)]
+    parts += [
         task.status for block in event.display if isinstance(block, TasksBlock) for task in block.tasks
     ]  # as marks
-    seen = "\n".join((*said, "" if message else printable(message_of(event) or "")))
+    seen = "\n".join((*parts, "" if message else printable(message_of(event) or "")))
     rest: list[Text] = []
     for name, value in event.arguments.items():
         if not _is_seen(name, value, seen, root):
             line = Text()
             below = _add_arguments(line, {name: value}, longest)
             rest += below or [line[1:]]
-    return Call(title, body, change, rest)
+    return RenderedCall(title, body, change, rest)
 
 
-def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str = "...") -> Answer:
-    """Draw an answer; `more` stands for the lines between two places in a file."""
+def render_result(event: ObservationEvent, *, root: str | None = None, more: str = "...") -> RenderedResult:
+    """Render a result; `more` is the sign for the lines between two hunks of a diff."""
     output: list[Text] = []
     lines: list[Text] = []
     states: list[str] = []
@@ -160,9 +158,9 @@ def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str =
             case ExcerptBlock(text=None):
                 output += output_lines(event.content)
             case DiffBlock():
-                lines += coloured(block.diff, root=root, more=more) or output_lines(event.content)
+                lines += render_diff(block.diff, root=root, more=more) or output_lines(event.content)
             case _:
-                lines += _draw(block, root, more)
+                lines += _render(block, root, more)
     if not event.display:
         output = output_lines(event.content)
     if command is None and event.is_error:
@@ -174,7 +172,7 @@ def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str =
         style = WARN if command.exit_code is None else BAD if command.exit_code else DIM
     elif event.is_error:
         style = BAD
-    return Answer(
+    return RenderedResult(
         output,
         Text(", ".join(states), style) if states else None,
         lines,
@@ -184,47 +182,47 @@ def draw_answer(event: ObservationEvent, *, root: str | None = None, more: str =
 
 
 def output_lines(content: Iterable[StoredResultBlock]) -> list[Text]:
-    """Return what a tool answered, line by line, as the model reads it."""
+    """Return a tool's answer, line by line, as the model reads it."""
     lines: list[Text] = []
     for block in content:
         match block:
             case TextBlock():
                 lines += map(Text, _read(block.text))
             case ImageBlock() | DocumentBlock():
-                lines.append(media(block))
+                lines.append(render_media(block))
             case UnknownBlock():
-                lines.append(Text(f"[a block of type {one_line(block.type)}, which only a newer version knows]", DIM))
+                lines.append(Text(f"[a block of type {one_line(block.type)}; a newer version can show it]", DIM))
     return lines
 
 
-def media(block: ImageBlock | DocumentBlock) -> Text:
-    """Name a picture or a document."""
+def render_media(block: ImageBlock | DocumentBlock) -> Text:
+    """Describe a picture or a document in one line."""
     what, name = ("a document", block.name) if isinstance(block, DocumentBlock) else ("a picture", None)
-    said = [one_line(name)] if name else []
-    said.append(one_line(block.url or block.media_type or "of an unknown type"))
+    parts = [one_line(name)] if name else []
+    parts.append(one_line(block.url or block.media_type or "of an unknown type"))
     if block.data:
-        said.append(f"{len(block.data) * 3 // 4 - block.data[-2:].count('='):,} bytes")
-    return Text(f"[{what}: {', '.join(said)}]", DIM)
+        parts.append(f"{len(block.data) * 3 // 4 - block.data[-2:].count('='):,} bytes")
+    return Text(f"[{what}: {', '.join(parts)}]", DIM)
 
 
-def _draw(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
+def _render(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
     match block:
         case MarkdownBlock():
-            return [_draw_markdown(line) for line in printable(block.text).split("\n")] if block.text else []
+            return [_render_markdown(line) for line in printable(block.text).split("\n")] if block.text else []
         case DiffBlock():
-            return coloured(block.diff, root=root, more=more) if block.diff else []
+            return render_diff(block.diff, root=root, more=more) if block.diff else []
         case TableBlock():
-            return _draw_table(block)
+            return _render_table(block)
         case TasksBlock():
-            return _draw_tasks(block)
+            return render_tasks(block)
         case ExcerptBlock(text=str() as text):
-            return [Text(one_line(inside(block.path, root)), STRONG), *_lines(text)]
+            return [Text(one_line(relative_path(block.path, root)), STRONG), *_lines(text)]
         case _:
-            return _lines(plain_text(block) or f"[a block of kind {block.kind}, which only a newer version knows]", DIM)
+            return _lines(plain_text(block) or f"[a block of kind {block.kind}; a newer version can show it]", DIM)
 
 
-def _draw_markdown(line: str) -> Text:
-    """Draw a line as it is written; the value of "label: `value`" bare and never folded, since it is there to be copied."""
+def _render_markdown(line: str) -> Text:
+    """Render a line as it is; the value of "label: `value`" loses its quotes and is never wrapped, so that it can be copied."""
     match list(split_code_spans(line)):
         case [(str() as label, False), (str() as value, True)] if label.endswith(": "):
             return Text(label + value, no_wrap=True)
@@ -232,7 +230,7 @@ def _draw_markdown(line: str) -> Text:
             return Text(line)
 
 
-def _draw_table(block: TableBlock) -> list[Text]:
+def _render_table(block: TableBlock) -> list[Text]:
     rows = [[one_line(cell) for cell in row] for row in (block.columns, *block.rows) if row]
     widths = [0] * max(map(len, rows), default=0)
     for row in rows:
@@ -247,7 +245,7 @@ def _draw_table(block: TableBlock) -> list[Text]:
     return drawn
 
 
-def _draw_tasks(block: TasksBlock) -> list[Text]:
+def render_tasks(block: TasksBlock) -> list[Text]:
     lines: list[Text] = []
     for task in block.tasks:
         mark, style = _TASK_MARKS.get(task.status, (one_line(task.status), ""))
@@ -260,26 +258,26 @@ def _draw_tasks(block: TasksBlock) -> list[Text]:
 def _add_heading(title: Text, markdown: str, root: str | None, longest: int) -> None:
     title.append(" ")
     for piece, is_code in split_code_spans(markdown):
-        said = _shorten(one_line(inside(piece, root)), longest) if is_code else one_line(piece)
-        title.append(said, STRONG if is_code else DIM)
+        piece_text = _shorten(one_line(relative_path(piece, root)), longest) if is_code else one_line(piece)
+        title.append(piece_text, STRONG if is_code else DIM)
 
 
 def _add_arguments(title: Text, arguments: Mapping[str, Any], longest: int) -> list[Text]:
-    """Append arguments to a title, each of them; return those of several lines, to stand below it."""
+    """Append arguments to a title, and return the lines of those that have several, to print below it."""
     below: list[Text] = []
     for name, value in arguments.items():
         if value is None:
-            continue  # what a model says for "not given"
+            continue  # models send null for an absent argument
         if isinstance(value, str) and "\n" in value.strip("\n"):
             below += [Text(f"{one_line(name)}:", DIM), *_lines(value)]
             continue
-        said = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        title.append(f" {one_line(name)}=", DIM).append(_shorten(one_line(said), longest))
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        title.append(f" {one_line(name)}=", DIM).append(_shorten(one_line(shown), longest))
     return below
 
 
 def _is_seen(name: str, value: JsonValue, seen: str, root: str | None) -> bool:
-    """Return whether a value can be read in what was drawn, line by line where it has several."""
+    """Return whether a value is visible in the rendered text, line by line."""
     match value:
         case None:
             return True
@@ -288,15 +286,15 @@ def _is_seen(name: str, value: JsonValue, seen: str, root: str | None) -> bool:
         case int() | float():
             return re.search(rf"(?<![\w.]){re.escape(f'{value:g}')}(?![\w.])", seen) is not None
         case str():
-            return all(line.strip() in seen for line in printable(inside(value, root)).split("\n"))
+            return all(line.strip() in seen for line in printable(relative_path(value, root)).split("\n"))
         case list():
             return all(_is_seen(name, each, seen, root) for each in value)
         case dict():
             return all(_is_seen(key, each, seen, root) for key, each in value.items())
 
 
-def _shorten(said: str, longest: int) -> str:
-    return said if len(said) <= longest else f"{said[:longest]}... ({len(said):,} characters)"
+def _shorten(value: str, longest: int) -> str:
+    return value if len(value) <= longest else f"{value[:longest]}... ({len(value):,} characters)"
 
 
 def _read(text: str) -> list[str]:

@@ -1,24 +1,96 @@
-"""`agentcore conversations`: what there is, the newest first."""
+"""`agentcore conversations`, and finding the conversation that an argument refers to."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.amounts import age, cost
-from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, say, styled
-from agentcore.cli.home import folder_of, is_at_work, open_store
-from agentcore.cli.json_lines import write_json
-from agentcore.cli.printable import one_line
+from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, print_line, styled, write_json
+from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
-from agentcore.errors import StoreError
+from agentcore.cli.text import age, cost, one_line
+from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.events import ConversationStatus, MessageEvent
-from agentcore.record import ConversationState, LogInfo, Store, read_log
+from agentcore.record import ConversationState, FileStore, LogInfo, Store, read_log
 
-__all__ = ["list_conversations"]
+_LISTED = 10
+
+
+def open_store(settings: Settings) -> Store:
+    """Return the store in the settings' folder. No other code of the command line knows which kind of store it is."""
+    return FileStore(settings.conversations)
+
+
+async def find_conversation(store: Store, settings: Settings, given: str | None, *, or_message: bool = False) -> str:
+    """Return the id with this prefix, or without a prefix the id of the last changed conversation.
+
+    Args:
+        store: The store to search.
+        settings: The settings, for suggested commands.
+        given: The prefix.
+        or_message: Whether `given` may have been meant as a message: then the error suggests how to send it.
+
+    Raises:
+        UsageError: No conversation matches, or several do.
+    """
+    if given is not None and await has_log(store, given):
+        return given
+    infos = await store.list()
+    if not infos:
+        begin = settings.command("run 'your task'")
+        raise UsageError(f"No conversations in {store.location} yet. Start one: {begin}")
+    newest = max(infos, key=lambda info: info.modified).conversation_id
+    if given is None:
+        return newest
+    found = [info.conversation_id for info in infos if info.conversation_id.startswith(given)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = "".join(f"\n  {each}" for each in found[:_LISTED])
+        more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
+        raise UsageError(f"{given!r} matches {len(found)} conversations; type more of the id:{listed}{more}")
+    raise UsageError(
+        f"No conversation in {store.location} matches {given!r}. "
+        f"List them: {settings.command('conversations')}"
+        + (
+            f"\nSend it as a message to the last one: {settings.command(f'resume {newest} {shlex.quote(given)}')}"
+            if or_message
+            else ""
+        )
+    )
+
+
+def folder_of(state: ConversationState) -> str | None:
+    """Return the local folder that a conversation works in."""
+    opened = state.workspace
+    root = opened.spec.get("root") if opened is not None and opened.workspace == "local" else None
+    return root if isinstance(root, str) else None
+
+
+async def is_running(store: Store, state: ConversationState) -> bool:
+    """Return whether a process is writing the log now. A log that says "running" may belong to a process that died."""
+    if state.status is not ConversationStatus.RUNNING:
+        return False
+    try:
+        return await store.holder(state.conversation_id) is not None
+    except StoreError:
+        return False  # its lock cannot be read, or it was deleted just now
+
+
+async def has_log(store: Store, conversation_id: str) -> bool:
+    """Return whether a log with exactly this id exists, readable or not."""
+    try:
+        await store.holder(conversation_id)
+    except (ConversationNotFound, ValueError):
+        return False  # no such log, or not a valid id
+    except StoreError:
+        return True
+    return True
+
 
 _STYLES = {
     "finished": GOOD,
@@ -32,7 +104,7 @@ _STYLES = {
 }
 _HEADINGS = ("id", "status", "events", "cost", "changed")
 _SPARED = (3, 2, 4, 1)
-"""The columns that are left out where there is no room for them, in this order."""
+"""The columns to omit on a narrow terminal, in this order."""
 _TITLE = 200
 _LEAST_TITLE = 20
 
@@ -41,10 +113,10 @@ _LEAST_TITLE = 20
 class _Row:
     info: LogInfo
     state: ConversationState | None
-    """None where the log can't be read."""
+    """None if the log cannot be read."""
     problem: str | None = None
     at_work: bool = False
-    """Whether some process writes it."""
+    """Whether a process is writing the log."""
 
     @property
     def status(self) -> str:
@@ -56,12 +128,12 @@ class _Row:
 
     @property
     def cut_off(self) -> bool:
-        """Whether it worked when its process died."""
+        """Whether its process died during a run."""
         return self.state is not None and self.state.status is ConversationStatus.RUNNING and not self.at_work
 
     @property
     def title(self) -> str:
-        """Its title, or the first words of it."""
+        """The title, or the start of the first message."""
         if self.state is None:
             return self.problem or ""
         if self.state.title:
@@ -73,7 +145,7 @@ class _Row:
 
 
 async def list_conversations(settings: Settings, *, limit: int, json: bool) -> int:
-    """Print them, and give the exit code."""
+    """Print the list and return the exit code."""
     store = open_store(settings)
     infos = await store.list()
     rows = [await _read(store, info) for info in infos[: limit or None]]
@@ -83,15 +155,15 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
         return 0
     console = make_console()
     if not rows:
-        say(
+        print_line(
             console,
-            f"There is no conversation in {store.location} yet. Begin one: {settings.command('run')} 'your task'",
+            f"No conversations in {store.location} yet. Start one: {settings.command('run')} 'your task'",
         )
         return 0
     _print(console, rows)
     if len(infos) > len(rows):
-        say(
-            console, f"and {len(infos) - len(rows)} older: {settings.command('conversations --limit 0')} shows all", DIM
+        print_line(
+            console, f"and {len(infos) - len(rows)} older; list all: {settings.command('conversations --limit 0')}", DIM
         )
     return 0
 
@@ -99,15 +171,15 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
 async def _read(store: Store, info: LogInfo) -> _Row:
     try:
         state = await read_log(store, info.conversation_id)
-        return _Row(info, state, at_work=await is_at_work(store, state))
+        return _Row(info, state, at_work=await is_running(store, state))
     except StoreError as error:
         return _Row(info, None, str(error))
 
 
 def _print(console: Console, rows: Sequence[_Row]) -> None:
-    """Print a table whose last column, the task, takes what room there is: an id is there to be copied whole.
+    """Print a table whose last column, the task, gets the remaining width. Ids are never cut, so that they can be copied.
 
-    On a narrow terminal the task stands below, and the columns that matter least are left out.
+    On a narrow terminal the task is on the next line, and the least important columns are omitted.
     """
     cells = [
         (
@@ -128,18 +200,18 @@ def _print(console: Console, rows: Sequence[_Row]) -> None:
             columns.remove(column)
 
     def line(cell: Sequence[str], title: str, style: str, status: str) -> None:
-        said = styled(f"{cell[0]:<{widths[0] if len(columns) > 1 else 0}}", style)
+        row_text = styled(f"{cell[0]:<{widths[0] if len(columns) > 1 else 0}}", style)
         for column in columns[1:]:
             text = f"{cell[column]:<{widths[1]}}" if column == 1 else f"{cell[column]:>{widths[column]}}"
-            said.append("  ").append(text, status if column == 1 else "")
+            row_text.append("  ").append(text, status if column == 1 else "")
         cut = Text(title)
-        cut.truncate(max(room - (2 if below else len(said) + 2), 1), overflow="ellipsis")
+        cut.truncate(max(room - (2 if below else len(row_text) + 2), 1), overflow="ellipsis")
         if not below:
-            say(console, said.append("  ").append_text(cut))
+            print_line(console, row_text.append("  ").append_text(cut))
             return
-        say(console, said)
+        print_line(console, row_text)
         if title:
-            say(console, Text("  ").append_text(cut))
+            print_line(console, Text("  ").append_text(cut))
 
     line(_HEADINGS, "" if below else "task", DIM, DIM)
     for row, cell in zip(rows, cells, strict=True):

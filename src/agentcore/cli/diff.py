@@ -1,4 +1,4 @@
-"""Changes of text, in colour, with the numbers of the lines."""
+"""Unified diffs in colour, with line numbers. rich colours diffs but does not number them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ from typing import Final
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, STRONG
-from agentcore.cli.printable import inside, printable
-
-__all__ = ["coloured"]
+from agentcore.cli.text import printable, relative_path
 
 _NOWHERE: Final = "/dev/null"
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-def coloured(diff: str, *, root: str | None = None, more: str = "...") -> list[Text]:
-    """Give the lines of a unified diff with their numbers; of several files with the name above each.
+def render_diff(diff: str, *, root: str | None = None, more: str = "...") -> list[Text]:
+    """Render a unified diff with line numbers; a diff of several files has each file's name above it.
 
     Args:
-        diff: The diff. That of a file that was made, or removed, has no numbers: all of its lines are there.
-        root: The workspace's folder: paths in it are said without it.
-        more: What stands for the lines between two places in a file.
+        diff: The diff. A created or removed file gets no numbers, because all of its lines are there.
+        root: The workspace's folder; paths inside it are shown relative to it.
+        more: The sign for the lines between two hunks.
     """
     lines = diff.removesuffix("\n").split("\n")
     heads = [number for number in range(len(lines)) if _is_head(lines, number)]
@@ -56,8 +54,8 @@ def _of_one_file(lines: list[str], more: str) -> list[Text]:
         if sign == "\\":
             shown.append(_line(line))
             continue
-        said = _line(line)
-        shown.append(Text(f"{old if sign == '-' else new:>{len(str(last - 1))}} {said.plain}", said.style))
+        content = _line(line)
+        shown.append(Text(f"{old if sign == '-' else new:>{len(str(last - 1))}} {content.plain}", content.style))
         if sign != "+":
             old, left[0] = old + 1, left[0] - 1
         if sign != "-":
@@ -66,7 +64,7 @@ def _of_one_file(lines: list[str], more: str) -> list[Text]:
 
 
 def _is_head(lines: list[str], number: int) -> bool:
-    """Say whether a file begins here. A line that begins with "-- " and goes looks like it, but for what follows."""
+    """Return whether a file begins here. A removed line that begins with "-- " looks alike, except for what follows."""
     below = lines[number + 1 : number + 3]
     return (
         lines[number].startswith("--- ")
@@ -77,7 +75,7 @@ def _is_head(lines: list[str], number: int) -> bool:
 
 
 def _named(old: str, new: str, root: str | None) -> str:
-    before, after = inside(printable(old[4:]), root), inside(printable(new[4:]), root)
+    before, after = relative_path(printable(old[4:]), root), relative_path(printable(new[4:]), root)
     if before == _NOWHERE:
         return f"{after} (new)"
     if after == _NOWHERE:

@@ -1,4 +1,4 @@
-"""How any event of a log is said: a line, and what stands below it."""
+"""Any event of a log as text: a line, and further lines below it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from agentcore.cli.amounts import count
-from agentcore.cli.blocks import draw_answer, draw_call, media, message_of, output_lines
+from agentcore.cli.blocks import message_of, output_lines, render_call, render_media, render_result
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
-from agentcore.cli.facts import error_lines, say_fact
-from agentcore.cli.printable import one_line, printable
+from agentcore.cli.state_events import error_lines, render_state_event
+from agentcore.cli.text import count, one_line, printable
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -36,125 +35,129 @@ from agentcore.messages import (
     ThinkingBlock,
 )
 
-__all__ = ["Teller", "Told", "thinking_in"]
-
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An event in words."""
+class RenderedEvent:
+    """An event as text."""
 
     label: Text
-    """What it is, in a word or two."""
+    """The kind of event, in a word or two."""
     line: Text
     body: Sequence[Text] = ()
     about: str = ""
-    """The call that it is about, as in "terminal #6"."""
-    words: Sequence[Text] = ()
-    """What the agent thought and said in the same breath as the call."""
+    """The call that the event is about, as in "terminal #6"."""
+    thought: Sequence[Text] = ()
+    """The model's reasoning and text in the same reply as the call."""
 
     @property
-    def said(self) -> Text:
-        """The line, with the call that it is about."""
+    def summary(self) -> Text:
+        """The line and the call that it is about."""
         if not self.about:
             return self.line
         return self.line.copy().append(f" ({self.about})") if self.line.plain else Text(self.about, DIM)
 
 
 @dataclass
-class Teller:
-    """Tells events one after the other; it remembers the actions that later events are about."""
+class EventRenderer:
+    """Renders events in order, and remembers the actions that later events are about."""
 
     root: str | None = None
-    """The workspace's folder, where it is known."""
+    """The workspace's folder, if it is known."""
     whole: bool = False
-    """Whether to say all of what is long, and what the model thought."""
+    """Whether to render long text in full, and the model's reasoning."""
     _actions: dict[str, ActionEvent] = field(default_factory=dict[str, ActionEvent])
 
-    def tell(self, event: Event) -> Told:
-        """Say the next event."""
+    def render(self, event: Event) -> RenderedEvent:
+        """Render the next event."""
         match event:
             case MessageEvent():
-                told = self._message(event)
+                rendered = self._message(event)
             case ActionEvent():
                 self._actions[event.id] = event
-                told = self._action(event)
+                rendered = self._action(event)
             case ObservationEvent():
-                told = self._result(event)
+                rendered = self._result(event)
             case UserRejectObservation():
-                by = f" by {one_line(event.by)}" if event.by else ""
-                line = Text(f"{one_line(event.reason)}{by}")
-                told = Told(Text("rejected", WARN), line, about=self._of(event.cause))
+                by = f"by {one_line(event.by)}: " if event.by else ""
+                line = Text(f"{by}{one_line(event.reason)}")
+                rendered = RenderedEvent(Text("rejected", WARN), line, about=self._of(event.cause))
             case AgentErrorEvent():
                 outcome = styled(event.outcome.replace("_", " "), BAD)
-                told = Told(Text("error", BAD), outcome, self._error(event), self._of(event.cause))
+                rendered = RenderedEvent(Text("error", BAD), outcome, self._error(event), self._of(event.cause))
             case ActionStarted():
-                told = Told(Text("started", DIM), Text(""), about=self._of(event.cause))
+                rendered = RenderedEvent(Text("started", DIM), Text(""), about=self._of(event.cause))
             case ActionAssessed():
-                told = self._assessment(event)
+                rendered = self._assessment(event)
             case ActionApproved():
-                told = self._approval(event)
+                rendered = self._approval(event)
             case SystemPromptEvent():
                 line = Text(f"{len(event.prompt):,} characters, {count(len(event.tools), 'tool')}: ")
                 line.append(one_line(", ".join(tool.name for tool in event.tools)))
-                told = Told(Text("prompt", DIM), line, _lines(event.prompt, DIM) if self.whole else ())
+                rendered = RenderedEvent(Text("prompt", DIM), line, _lines(event.prompt, DIM) if self.whole else ())
             case CondensationSummaryEvent():
-                told = Told(Text("summary"), Text(""), _lines(event.summary))
+                rendered = RenderedEvent(Text("summary"), Text(""), _lines(event.summary))
             case Condensation():
-                line = Text(f"{count(len(event.forgotten), 'event')} out of the model's sight")
-                told = Told(Text("condensed"), line, _lines(event.summary) if event.summary else ())
+                line = Text(f"{count(len(event.forgotten), 'event')} no longer shown to the model")
+                rendered = RenderedEvent(Text("condensed"), line, _lines(event.summary) if event.summary else ())
             case UnknownEvent():
-                told = Told(
-                    Text(one_line(event.kind)), Text("an event that only a newer version of agentcore knows", DIM)
+                rendered = RenderedEvent(
+                    Text(one_line(event.kind)), Text("an event kind of a newer version of agentcore", DIM)
                 )
             case _:
-                told = Told(Text(_LABELS.get(event.kind, event.kind.replace("_", " ")), DIM), say_fact(event))
-        return told
+                rendered = RenderedEvent(
+                    Text(_LABELS.get(event.kind, event.kind.replace("_", " ")), DIM), render_state_event(event)
+                )
+        return rendered
 
-    def _message(self, event: MessageEvent) -> Told:
+    def _message(self, event: MessageEvent) -> RenderedEvent:
         label = {"user": Text("user", f"{STRONG} {GOOD}"), "agent": Text("agent", STRONG)}.get(event.source)
         note = Text(f"({one_line(event.code)})" if event.code else "", DIM)
         thoughts = thinking_in(event.message.content) if self.whole else []
-        shown = [media(block) for block in event.message.content if isinstance(block, ImageBlock | DocumentBlock)]
-        return Told(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *shown])
+        shown = [
+            render_media(block) for block in event.message.content if isinstance(block, ImageBlock | DocumentBlock)
+        ]
+        return RenderedEvent(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *shown])
 
-    def _action(self, event: ActionEvent) -> Told:
-        call = draw_call(event, root=self.root, whole=self.whole)
+    def _action(self, event: ActionEvent) -> RenderedEvent:
+        call = render_call(event, root=self.root, whole=self.whole)
         label = Text("call", NAME)
         thoughts = thinking_in(event.before) if self.whole else []
         after = "\n".join(block.text for block in event.after if isinstance(block, TextBlock))
-        words = [*thoughts, *_lines(event.thought), *_lines(after)]
+        thought = [*thoughts, *_lines(event.thought), *_lines(after)]
         if message_of(event) is not None:
-            return Told(label, call.title, words=[*words, *call.below])  # what it says to the user are words too
-        return Told(label, call.title, call.below, words=words)
+            return RenderedEvent(
+                label, call.title, thought=[*thought, *call.below]
+            )  # a message to the user is text of the agent too
+        return RenderedEvent(label, call.title, call.below, thought=thought)
 
-    def _result(self, event: ObservationEvent) -> Told:
-        answer = draw_answer(event, root=self.root)
+    def _result(self, event: ObservationEvent) -> RenderedEvent:
+        answer = render_result(event, root=self.root)
         outcome = answer.outcome or Text("an error" if event.is_error else "done", BAD if event.is_error else DIM)
         lines = output_lines(event.content) if self.whole else answer.below
-        return Told(Text("result", NAME), outcome, lines, self._of(event.cause))
+        return RenderedEvent(Text("result", NAME), outcome, lines, self._of(event.cause))
 
     def _error(self, event: AgentErrorEvent) -> list[Text]:
         return [Text(line) for line in error_lines(event, whole=self.whole)]
 
-    def _assessment(self, event: ActionAssessed) -> Told:
+    def _assessment(self, event: ActionAssessed) -> RenderedEvent:
         label = _VERDICTS.get(event.verdict) or Text("assessed", DIM)
-        said = [f"risk: {event.risk}"] if event.risk is not None else []
-        said += [f"{part.by}: {part.reason}" for part in event.parts if part.verdict == event.verdict]
-        return Told(label, Text(one_line("; ".join(said))), self._changed(event), self._of(event.cause))
+        summary = [f"risk: {event.risk}"] if event.risk is not None else []
+        summary += [f"{part.by}: {part.reason}" for part in event.parts if part.verdict == event.verdict]
+        return RenderedEvent(label, Text(one_line("; ".join(summary))), self._changed(event), self._of(event.cause))
 
-    def _approval(self, event: ActionApproved) -> Told:
+    def _approval(self, event: ActionApproved) -> RenderedEvent:
         line = Text(f"by {one_line(event.by)}" if event.by else "")
-        return Told(Text("approved", GOOD), line, self._changed(event), self._of(event.cause))
+        return RenderedEvent(Text("approved", GOOD), line, self._changed(event), self._of(event.cause))
 
     def _changed(self, event: ActionAssessed | ActionApproved) -> list[Text]:
         action = self._actions.get(event.cause or "")
         if event.arguments is None or action is None:
             return []
-        call = draw_call(action, event.arguments, root=self.root, whole=True)
+        call = render_call(action, event.arguments, root=self.root, whole=True)
         return [styled("changed to: ", WARN).append(call.title), *call.below]
 
     def _of(self, cause: str | None) -> str:
-        """Say which action it is about."""
+        """Return the name of the action that caused an event."""
         action = self._actions.get(cause or "")
         return "" if action is None else f"{one_line(action.tool_name)} #{action.seq}"
 
@@ -171,7 +174,7 @@ _LABELS = {
 
 
 def thinking_in(blocks: Iterable[Block]) -> list[Text]:
-    """Give what the model thought in words."""
+    """Return the model's readable reasoning."""
     thoughts: list[Text] = []
     for block in blocks:
         match block:

@@ -1,4 +1,4 @@
-"""`agentcore log export`: a log for other programs (JSON Lines) or other people (Markdown)."""
+"""`agentcore log export`: a log as JSON Lines for programs, or as Markdown for people."""
 
 from __future__ import annotations
 
@@ -12,18 +12,15 @@ from typing import Literal
 
 from anyio.to_thread import run_sync
 
-from agentcore.cli.amounts import count, spent
-from agentcore.cli.console import make_console, say
-from agentcore.cli.events import Teller
+from agentcore.cli.console import make_console, print_line
+from agentcore.cli.conversations import find_conversation, folder_of, open_store
+from agentcore.cli.events import EventRenderer
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, folder_of, open_store
-from agentcore.cli.printable import one_line, printable
 from agentcore.cli.settings import Settings
+from agentcore.cli.text import count, one_line, printable, spent
 from agentcore.display import DiffBlock, code_span
 from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent, ObservationEvent
 from agentcore.record import ConversationState, read_log
-
-__all__ = ["ExportFormat", "export_log"]
 
 ExportFormat = Literal["jsonl", "markdown"]
 
@@ -31,7 +28,7 @@ ExportFormat = Literal["jsonl", "markdown"]
 async def export_log(
     given: str | None, settings: Settings, *, form: ExportFormat | None, output: str | None, force: bool
 ) -> int:
-    """Write a log out, and give the exit code."""
+    """Export a log and return the exit code."""
     store = open_store(settings)
     state = await read_log(store, await find_conversation(store, settings, given))
     if form is None:
@@ -40,9 +37,9 @@ async def export_log(
     await run_sync(_write, lines, output, force)
     if output is not None:
         what = count(state.head, "event")
-        say(
+        print_line(
             make_console(stderr=True),
-            f"{what} of {state.conversation_id} {'is' if state.head == 1 else 'are'} in {output}",
+            f"Exported {what} of {state.conversation_id} to {output}",
         )
     return 0
 
@@ -53,8 +50,8 @@ def _write(lines: Iterable[str], output: str | None, force: bool) -> None:
         sys.stdout.buffer.writelines(encoded)
         return
     if not force and os.path.exists(output):
-        raise UsageError(f"{output!r} is there already; --force replaces it.")
-    # Beside it and then in its place: who reads meanwhile sees the old one or the new one, whole.
+        raise UsageError(f"{output!r} already exists; use --force to replace it.")
+    # Written beside the target and then renamed, so that a reader never sees half of it.
     unfinished = f"{output}.part"
     try:
         with open(unfinished, "wb") as file:
@@ -63,11 +60,11 @@ def _write(lines: Iterable[str], output: str | None, force: bool) -> None:
     except OSError as error:
         with suppress(OSError):
             os.unlink(unfinished)
-        # By the name that was given: nobody knows of the one beside it.
+        # Name the target, not the temporary file beside it.
         if error.errno in {errno.ENOENT, errno.ENOTDIR}:
             folder = os.path.dirname(os.path.abspath(output))
-            raise UsageError(f"{output!r} can't be written: there is no folder {folder!r}.") from None
-        raise UsageError(f"{output!r} can't be written: {error.strerror}.") from None
+            raise UsageError(f"Cannot write {output!r}: no such folder: {folder!r}.") from None
+        raise UsageError(f"Cannot write {output!r}: {error.strerror}.") from None
 
 
 def _markdown(state: ConversationState) -> Iterator[str]:
@@ -76,33 +73,33 @@ def _markdown(state: ConversationState) -> Iterator[str]:
     where = folder_of(state)
     status = f"{str(state.status).replace('_', ' ')}, {count(state.head, 'event')}, {spent(state.usage)}"
     yield f"Conversation `{state.conversation_id}`{f' in {code_span(one_line(where))}' if where else ''}: {status}."
-    teller = Teller(root=where, whole=True)
+    renderer = EventRenderer(root=where, whole=True)
     for event in state.events:
-        yield from _section(event, teller)
+        yield from _section(event, renderer)
 
 
-def _section(event: Event, teller: Teller) -> Iterator[str]:
-    told = teller.tell(event)
-    body = [line.plain for line in told.body]
-    words = [line.plain for line in told.words]
+def _section(event: Event, renderer: EventRenderer) -> Iterator[str]:
+    rendered = renderer.render(event)
+    body = [line.plain for line in rendered.body]
+    thought = [line.plain for line in rendered.thought]
     when = f"{event.timestamp:%Y-%m-%d %H:%M:%S} UTC"
     match event:
         case MessageEvent():
-            yield from ("", f"## {told.label.plain.capitalize()}", "", f"*#{event.seq}, {when}*", "")
-            yield event.text
+            yield from ("", f"## {rendered.label.plain.capitalize()}", "", f"*#{event.seq}, {when}*", "")
+            yield printable(event.text)
         case ActionEvent():
-            if words:
-                yield from ("", "## Agent", "", f"*#{event.seq}, {when}*", "", *words)
-            yield from ("", f"### {code_span(told.line.plain)}", "", f"*#{event.seq}, {when}*")
+            if thought:
+                yield from ("", "## Agent", "", f"*#{event.seq}, {when}*", "", *thought)
+            yield from ("", f"### {code_span(rendered.line.plain)}", "", f"*#{event.seq}, {when}*")
             yield from _fenced(body, "diff" if _changes(event) else "text")
         case _ if isinstance(event, AnswerEvent):
-            what = {"rejected": "rejection"}.get(told.label.plain, told.label.plain)
-            about = f" of {code_span(told.about)}" if told.about else ""
-            yield from ("", f"*#{event.seq}, {what}{about}:* {told.line.plain}")
+            what = {"rejected": "rejection"}.get(rendered.label.plain, rendered.label.plain)
+            about = f" of {code_span(rendered.about)}" if rendered.about else ""
+            yield from ("", f"*#{event.seq}, {what}{about}:* {rendered.line.plain}")
             changes = _changes(event) if isinstance(event, ObservationEvent) else []
             yield from _fenced(changes, "diff") if changes else _fenced(body)
         case _:
-            pass  # bookkeeping: the JSON Lines have it
+            pass  # bookkeeping is only in the JSON Lines
 
 
 def _title(state: ConversationState) -> str:
@@ -121,7 +118,7 @@ def _changes(event: ActionEvent | ObservationEvent) -> list[str]:
 
 
 def _fenced(lines: list[str], language: str = "text") -> Iterator[str]:
-    """Give lines, if there are any, as a block that nothing in them can end."""
+    """Return lines as a code block whose fence is longer than any in them; nothing for no lines."""
     if not lines:
         return
     longest = max((len(run) for line in lines for run in re.findall("`{3,}", line)), default=2)

@@ -1,4 +1,4 @@
-"""What went wrong, in one sentence and an exit code."""
+"""Errors as one sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from agentcore.errors import (
     StoreError,
 )
 
-__all__ = ["OutputRefused", "UsageError", "explain", "is_broken_pipe", "of_the_output", "with_flags"]
-
 _FLAGS: Final = (
     (r"LLM\(model='([^']*)', base_url=\.\.\.\)", r"--model '\1' --base-url URL"),
     (r"(the key in) LLM\(api_key=\.\.\.\)", r"\1 AGENTCORE_API_KEY"),
@@ -27,25 +25,25 @@ _FLAGS: Final = (
     (r"\bCheck model and base_url\b", "Check --model and --base-url"),
     (r"(\bis|\bCheck) base_url\b", r"\1 --base-url"),
 )
-"""What the library tells programs to pass, and by what a person at the command line says it."""
+"""Arguments that the library's messages name, and the flags and variables of the command line for them."""
 
 _ELSEWHERE: Final = "choose another folder with --home or AGENTCORE_HOME."
 
 
 class UsageError(Exception):
-    """What was asked for can't be done as it was asked: the arguments or the settings have to change."""
+    """The command cannot run with these arguments or settings."""
 
 
 class OutputRefused(Exception):
-    """What is printed could not be written to its end."""
+    """Standard output could not be written."""
 
     def __init__(self, refused: OSError, what_now: str = "") -> None:
-        super().__init__(f"What is printed can't be written: {refused.strerror}.{what_now}")
+        super().__init__(f"Cannot write the output: {refused.strerror}.{what_now}")
         self.refused = refused
 
 
 def explain(error: BaseException) -> tuple[str, int]:
-    """Say it to a person: the sentence and the exit code."""
+    """Return an error's sentence for a person, and the exit code."""
     match error:
         case BaseExceptionGroup():
             return explain(error.exceptions[0])
@@ -54,50 +52,48 @@ def explain(error: BaseException) -> tuple[str, int]:
         case UsageError() | ConversationNotFound() | ConversationExists() | PathError():
             return str(error), 2
         case ModelError():
-            return with_flags(" ".join(str(error).split())), 1  # a provider's own words may be many lines
+            return with_flags(" ".join(str(error).split())), 1  # a provider's message may have many lines
         case StoreError(__cause__=OSError() as refused):
-            return _say_refused_store(error, refused), 1
+            return _describe_store_error(error, refused), 1
         case AgentcoreError() | OutputRefused():
             return str(error), 1
         case OSError(strerror=str() as reason):
-            return _say_refusal(error, reason), 1
+            return _describe_os_error(error, reason), 1
         case _:
-            return f"Something unexpected happened: {type(error).__name__}: {error}. --debug shows where.", 1
+            return f"Unexpected {type(error).__name__}: {error}. Use --debug to see where.", 1
 
 
 def with_flags(sentence: str) -> str:
-    """Say a sentence of the library's with the flags and variables that stand for what programs pass."""
-    for wanted, said in _FLAGS:
-        sentence = re.sub(wanted, said, sentence)
+    """Replace arguments in a message of the library by the flags and variables of the command line."""
+    for wanted, replacement in _FLAGS:
+        sentence = re.sub(wanted, replacement, sentence)
     return sentence
 
 
-def _say_refusal(refused: OSError, reason: str) -> str:
-    if of_the_output(refused) is not None:
+def _describe_os_error(refused: OSError, reason: str) -> str:
+    if output_error(refused) is not None:
         return str(OutputRefused(refused))
     where = f" ({os.fsdecode(refused.filename)!r})" if refused.filename is not None else ""
     return f"The operating system refused: {reason}{where}."
 
 
-def _say_refused_store(error: StoreError, refused: OSError) -> str:
+def _describe_store_error(error: StoreError, refused: OSError) -> str:
     path = os.fsdecode(refused.filename) if refused.filename is not None else "the folder of the conversations"
     match refused.errno:
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return f"You may not read and write {path!r} ({refused.strerror}); {_ELSEWHERE}"
+            return f"No permission to read and write {path!r} ({refused.strerror}); {_ELSEWHERE}"
         case errno.ENOTDIR | errno.EEXIST:
-            return (
-                f"{path!r} can't be a folder ({refused.strerror}): a part of it is a file. Mend that, or {_ELSEWHERE}"
-            )
+            return f"{path!r} cannot be a folder ({refused.strerror}): a part of the path is a file. Fix that, or {_ELSEWHERE}"
         case _:
             return str(error)
 
 
-def of_the_output(error: BaseException) -> OSError | None:
-    """Find the refusal to take any more of what is printed, as of a full disk."""
+def output_error(error: BaseException) -> OSError | None:
+    """Return the error that refused the output, such as a full disk, if there is one in `error`."""
     match error:
         case BaseExceptionGroup(exceptions=exceptions):
-            inside: tuple[BaseException, ...] = exceptions
-            return next((found for each in inside if (found := of_the_output(each)) is not None), None)
+            relative_path: tuple[BaseException, ...] = exceptions
+            return next((found for each in relative_path if (found := output_error(each)) is not None), None)
         case OutputRefused():
             return error.refused
         case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG, filename=None):
@@ -107,11 +103,11 @@ def of_the_output(error: BaseException) -> OSError | None:
 
 
 def is_broken_pipe(error: BaseException) -> bool:
-    """Say whether nobody reads the output any more: after `| head`, or on a terminal that was closed."""
+    """Return whether the reader of the output is gone: after `| head`, or on a closed terminal."""
     match error:
         case BaseExceptionGroup(exceptions=exceptions):
-            inside: tuple[BaseException, ...] = exceptions
-            return any(is_broken_pipe(each) for each in inside)
+            relative_path: tuple[BaseException, ...] = exceptions
+            return any(is_broken_pipe(each) for each in relative_path)
         case OSError(errno=errno.EPIPE | errno.EIO):
             return True
         case _:

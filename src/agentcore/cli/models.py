@@ -1,4 +1,4 @@
-"""The agent that the command line works with: the model that was asked for, and the tools for working on code."""
+"""The agent of the command line: the requested model with the coding tools."""
 
 from __future__ import annotations
 
@@ -22,53 +22,51 @@ from agentcore.tools import register_tool
 from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools
 
-__all__ = ["agent_for", "agent_of", "changes_of_environment", "check_model"]
-
 _KEY_ALONE = "_API_KEY"
-"""Providers whose variables all end so are reached with a key and in no other way."""
+"""A provider whose variables all end like this can only be reached with a key."""
 
-_TELLS_ITS_COST = "openrouter"
-"""The provider that says of each reply what it charged."""
+_REPORTS_COST = "openrouter"
+"""The provider that reports the cost of each reply."""
 
 
-def agent_for(settings: Settings, *, retries: int | None = None) -> Agent:
-    """Make the agent for a new conversation.
+def build_agent(settings: Settings, *, retries: int | None = None) -> Agent:
+    """Build the agent for a new conversation.
 
     Raises:
-        UsageError: No model was named, or it can't be reached like this.
-        MissingExtra: The model is reached through litellm, which is not installed.
+        UsageError: No model was named, or it cannot be reached with these settings.
+        MissingExtra: The model needs litellm, which is not installed.
     """
     llm = _model(settings, retries)
     return Agent(llm=llm, tools=coding_tools(llm.model))
 
 
-def agent_of(
+def rebuild_agent(
     state: ConversationState, settings: Settings, *, model: str | None, base_url: str | None, retries: int | None
 ) -> Agent:
-    """Make the agent of a conversation again, with another model or address where one is asked for.
+    """Rebuild the agent of a conversation, with another model or address if requested.
 
     Args:
-        state: The conversation's.
-        settings: Where the key comes from, and the model and the address that flags or the environment name.
-        model: The model, if a flag named it: only that takes the place of several models.
-        base_url: The address, if a flag named it.
-        retries: How often a failed model call is tried again, as a flag said it.
+        state: The state of the conversation.
+        settings: The key, and the model and address that flags or the environment name.
+        model: The value of --model: only a flag replaces several models.
+        base_url: The value of --base-url.
+        retries: The value of --retries.
 
     Raises:
         UsageError: The model was not recorded and none was named, or only the log names its address.
-        AgentcoreError: A tool that it had is not there.
+        AgentcoreError: One of its tools is not installed.
     """
     if state.agent is None:
-        return agent_for(settings, retries=retries)
-    # An installed distribution declares its tools; run from its sources, nobody but this does.
+        return build_agent(settings, retries=retries)
+    # An installed distribution declares its tools; a source checkout does not.
     for name, factory in FACTORIES.items():
         register_tool(name, factory)
     recorded = dict(state.agent.agent)
-    # The model is the first to be named among what is missing. It can be named anew; the rest was some program's own.
+    # The model is the first of the missing parts. A flag can replace it, but not the parts of another program.
     if programs_own := state.agent.missing["llm" not in recorded :]:
         raise UsageError(
-            f"Conversation {state.conversation_id!r} worked with {', '.join(programs_own)}, which could not be recorded. "
-            "Go on with it in the program that began it."
+            f"Conversation {state.conversation_id!r} used {', '.join(programs_own)}, which could not be recorded. "
+            "Resume it in the program that started it."
         )
     if settings.base_url is not None:
         allow_base_url(settings.base_url)
@@ -76,15 +74,15 @@ def agent_of(
     if several and model is None:
         if base_url is not None:
             raise UsageError(
-                f"Conversation {state.conversation_id!r} works with several models, each at an address of its own. "
-                "Name the one to go on with too: --model"
+                f"Conversation {state.conversation_id!r} uses several models, each with its own address. "
+                "Name one of them too: --model provider/model"
             )
         return restore_agent(recorded, llm=_restored(cast("Mapping[str, Any]", recorded["llm"])))
     if "llm" not in recorded:
         if settings.model is None:
             raise UsageError(
                 f"The model of conversation {state.conversation_id!r} was not recorded (it may have been a scripted one). "
-                "Name the one to go on with: --model provider/model"
+                "Name a model: --model provider/model"
             )
         llm = _model(settings, retries)
     elif several:
@@ -94,7 +92,7 @@ def agent_of(
         named = None if settings.model is None else _named(settings, server=before.base_url)
         llm = before if named is None or named.model == before.model else named
         at = settings.base_url or llm.base_url
-        # Without a flag or a variable that names it, the address is the log's alone.
+        # Without a flag or a variable, only the log names the address.
         llm = cast("LLM", _restored({**llm.record(), "base_url": at}))
         llm = _checked(llm, settings, retries=retries)
     return restore_agent(recorded, llm=llm)
@@ -107,18 +105,18 @@ def _restored(recorded: Mapping[str, Any]) -> Model:
         raise UsageError(_first_problem(error)) from None
     except AddressNotAllowed as error:
         raise UsageError(
-            f"The log says that {error.model} is at {error.address}, which nobody here has named, so nothing is sent there. "
-            f"If the address is right, name it: --base-url {error.address}"
+            f"Only the log names the address {error.address} of {error.model}, so nothing is sent there. "
+            f"If the address is right, pass --base-url {error.address}"
         ) from None
 
 
 def _is_of_several(recorded: object) -> bool:
-    """Say whether a recorded model is one that is made of others."""
+    """Return whether a recorded model consists of several."""
     return isinstance(recorded, dict) and "kind" in recorded
 
 
 def _each_llm(recorded: Any) -> Iterator[LLM]:
-    """Give each `LLM` that a recorded model is made of."""
+    """Return each `LLM` of a recorded model."""
     if isinstance(recorded, Mapping):
         parts = cast("Mapping[str, Any]", recorded)
         if "kind" not in parts and "model" in parts:
@@ -134,14 +132,13 @@ def _each_llm(recorded: Any) -> Iterator[LLM]:
 def _model(settings: Settings, retries: int | None) -> LLM:
     if settings.model is None:
         raise UsageError(
-            "Which model? Name it with --model or in AGENTCORE_MODEL: the provider and the model, "
-            "as in anthropic/claude-sonnet-4-5."
+            "No model was named. Use --model or AGENTCORE_MODEL, as in --model anthropic/claude-sonnet-4-5."
         )
     return _checked(_named(settings), settings, retries=retries)
 
 
 def _named(settings: Settings, *, server: str | None = None) -> LLM:
-    """Give the model that flags or the environment name; one without a provider may be known to this server."""
+    """Return the model that flags or the environment name; one without a provider is looked for at `server`."""
     assert settings.model is not None
     try:
         return LLM(model=settings.model, base_url=settings.base_url)
@@ -152,8 +149,8 @@ def _named(settings: Settings, *, server: str | None = None) -> LLM:
 
 
 def _checked(llm: LLM, settings: Settings, *, retries: int | None) -> LLM:
-    """Add what is not recorded of a model, and refuse at once what could only fail later."""
-    # An empty key says that none may be sent where it is.
+    """Add the key and the retries to a model, and refuse what could only fail later."""
+    # An empty key means that none may be sent to this address.
     key = settings.api_key if llm.api_key is None else None
     changes: dict[str, object] = {"api_key": key, "num_retries": retries}
     try:
@@ -163,13 +160,13 @@ def _checked(llm: LLM, settings: Settings, *, retries: int | None) -> LLM:
     through_litellm = not goes_native(llm)
     missing = through_litellm and find_spec("litellm") is None
     if missing and llm.provider not in PROVIDERS:
-        raise _no_such_provider(llm)  # what could be installed would not know it either
+        raise _no_such_provider(llm)  # litellm would not know it either
     variables = KEY_VARIABLES.get(llm.provider, ())
     alone = bool(variables) and all(name.endswith(_KEY_ALONE) for name in variables)
     if alone and llm.api_key is None and llm.base_url is None and settings.keys.isdisjoint(variables):
         besides = f" {_without_litellm(llm)}" if missing else ""
         raise UsageError(
-            f"There is no key for {llm.provider}: set the environment variable {' or '.join(variables)} "
+            f"No API key for {llm.provider}. Set the environment variable {' or '.join(variables)} "
             f"(or AGENTCORE_API_KEY).{besides}"
         )
     if missing:
@@ -183,42 +180,40 @@ def _without_litellm(llm: LLM) -> MissingExtra:
 
 def _no_such_provider(llm: LLM) -> UsageError:
     close = get_close_matches(llm.provider, PROVIDERS, n=3)
-    meant = (
-        f"did you mean {' or '.join(repr(name) for name in close)}?" if close else "is it written as its maker does?"
-    )
+    meant = f"did you mean {' or '.join(repr(name) for name in close)}?" if close else "check the spelling."
     return UsageError(
-        f"There is no provider {llm.provider!r} (in {llm.model!r}): {meant} "
-        "For a server of your own, say where it is: --base-url."
+        f"Unknown provider {llm.provider!r} in {llm.model!r}: {meant} "
+        "For your own server, pass its address with --base-url."
     )
 
 
 async def check_model(model: Model, limits: Limits) -> None:
-    """Refuse what the lists of providers and prices say can't work.
+    """Check the provider, and the price if there is a limit on the cost.
 
     Raises:
-        UsageError: Nobody knows the provider, or there is a limit on the cost and nobody knows the price.
+        UsageError: The provider is unknown, or the cost is limited and the price is unknown.
     """
     for llm in _each_llm(record_model(model)):
         if llm.provider not in PROVIDERS:
             raise _no_such_provider(llm)
-        known = llm.input_cost_per_token is not None or llm.provider == _TELLS_ITS_COST
+        known = llm.input_cost_per_token is not None or llm.provider == _REPORTS_COST
         if limits.cost is not None and not known and (await model_info(llm)).prices is None:
             raise UsageError(
-                f"A limit of ${limits.cost} can't be kept: nobody here knows what {llm.model!r} costs. "
-                "Lift it with --max-cost none (--max-steps works with any model)."
+                f"No price is known for {llm.model!r}, so --max-cost cannot be enforced. "
+                "Pass --max-cost none; --max-steps works with any model."
             )
 
 
 def changes_of_environment(
     state: ConversationState, agent: Agent, *, model: str | None, base_url: str | None
 ) -> str | None:
-    """Say what is not as it was recorded because a variable says so; None where no variable changes anything.
+    """Describe how environment variables change the recorded model; None if they do not.
 
     Args:
-        state: The conversation's.
+        state: The state of the conversation.
         agent: Its agent from now on.
-        model: The model, if a flag named it: who typed that need not be told.
-        base_url: The address, if a flag named it.
+        model: The value of --model, which needs no notice.
+        base_url: The value of --base-url.
     """
     recorded = state.agent.agent.get("llm") if state.agent is not None else None
     new = record_model(agent.llm)
@@ -227,13 +222,13 @@ def changes_of_environment(
     was, now = LLM.model_validate(recorded), LLM.model_validate(new)
     if model is None and now.model != was.model:
         at = f" at {now.base_url}" if now.base_url is not None else ""
-        return f"AGENTCORE_MODEL: now with {now.model}{at} (before: {was.model})"
+        return f"AGENTCORE_MODEL: using {now.model}{at} (before: {was.model})"
     if model is None and base_url is None and now.base_url != was.base_url:
-        return f"AGENTCORE_BASE_URL: now at {now.base_url} (before: {was.base_url or 'at its provider'})"
+        return f"AGENTCORE_BASE_URL: using {now.base_url} (before: {was.base_url or 'the provider'})"
     return None
 
 
 def _first_problem(error: ValidationError) -> str:
-    """Give what the model's settings say is wrong, without pydantic's frame around it."""
+    """Return the first problem of the model's settings, without pydantic's frame."""
     problem = error.errors(include_url=False, include_input=False)[0]
     return with_flags(problem["msg"].removeprefix("Value error, "))

@@ -1,13 +1,13 @@
-"""What a run came to, for a person: a few lines, and the exit code.
+"""The outcome of a run: a few lines for people, and the exit code.
 
 0    finished
 1    an error: the model, the log, a bug
-2    it can't be done as it was asked: arguments, settings
-3    it waits for a person's yes or no
-4    paused: it was interrupted, and goes on with `agentcore resume`
-5    stuck: it went in circles
+2    wrong arguments or settings
+3    waiting for approval
+4    paused: interrupted; `agentcore resume` continues
+5    stuck: the agent repeated itself
 6    a limit was reached
-130  left at once, by a second Ctrl-C; 143 and 129 after SIGTERM and SIGHUP
+130  quit by a second Ctrl-C; 143 and 129 after SIGTERM and SIGHUP
 """
 
 from __future__ import annotations
@@ -17,17 +17,12 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.amounts import count, duration, spent
-from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, Glyphs, say, say_words, styled
-from agentcore.cli.printable import printable
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, Glyphs, print_line, print_text, styled
 from agentcore.cli.settings import Settings
+from agentcore.cli.text import count, duration, printable, spent
 from agentcore.cli.view import View
 from agentcore.conversation import RunResult
 from agentcore.events import ConversationStatus
-
-__all__ = ["LEFT_AT_ONCE", "exit_code", "say_outcome"]
-
-LEFT_AT_ONCE: Final = 130
 
 _LIMITS: Final = {
     "steps": "--max-steps",
@@ -38,11 +33,11 @@ _LIMITS: Final = {
     "run_seconds": None,
     "conversation_seconds": None,
 }
-"""The codes of limits, and the flag that sets them."""
+"""The error codes of limits, and the flags that set them."""
 
 
 def exit_code(result: RunResult) -> int:
-    """Give the exit code."""
+    """Return the exit code of a result."""
     match result.status:
         case ConversationStatus.FINISHED:
             return 0
@@ -56,49 +51,45 @@ def exit_code(result: RunResult) -> int:
             return 4
 
 
-def say_outcome(
+def print_outcome(
     console: Console, conversation_id: str, result: RunResult, view: View, settings: Settings, *, seconds: float
 ) -> None:
-    """Print how it ended, what it used, and what to do now."""
+    """Print the status, the usage, and the next commands."""
     between = f" {Glyphs(console.encoding).between} "
     used = [count(view.steps, "step"), duration(seconds)]
     if view.usage.total_tokens or view.usage.known_cost:
         used.insert(1, spent(view.usage))
-    heading, advice = _say(conversation_id, result, settings)
-    say_words(console, heading.append(f"{between}{between.join(used)}", DIM))
-    for line in (*advice, ("read it", settings.command(f"log show {conversation_id}"))):
-        say(console, styled(f"{line[0]}: ", DIM).append(line[1]))
+    heading, advice = _describe(conversation_id, result, settings)
+    print_text(console, heading.append(f"{between}{between.join(used)}", DIM))
+    for line in (*advice, ("log", settings.command(f"log show {conversation_id}"))):
+        print_line(console, styled(f"{line[0]}: ", DIM).append(line[1]))
 
 
-def _say(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
+def _describe(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
     resume = settings.command(f"resume {conversation_id}")
-    go_on = [("go on", resume)]
+    go_on = [("continue", resume)]
     detail = "" if result.error is None else f": {printable(result.error.detail)}"
     match result.status:
         case ConversationStatus.FINISHED:
-            said = styled("finished", f"{STRONG} {GOOD}"), list[tuple[str, str]]()
+            outcome = styled("finished", f"{STRONG} {GOOD}"), list[tuple[str, str]]()
         case ConversationStatus.WAITING_FOR_CONFIRMATION:
-            waiting = f"waits for your yes or no to {count(len(result.pending), 'call')}"
-            advice = [
-                ("decide", resume),
-                ("or to all", f"{resume} --approve"),
-                ("or", f"{resume} --reject 'why not'"),
-            ]
-            said = styled(waiting, f"{STRONG} {WARN}"), advice
+            waiting = f"waiting for approval ({count(len(result.pending), 'call')})"
+            advice = [("decide", f"{resume}  (all calls: --approve or --reject REASON)")]
+            outcome = styled(waiting, f"{STRONG} {WARN}"), advice
         case ConversationStatus.STUCK:
-            advice = [("tell it what to do instead", f"{resume} 'your words'")]
-            said = styled(f"stuck{detail}", f"{STRONG} {BAD}"), advice
+            advice = [("continue with a hint", f"{resume} 'your message'")]
+            outcome = styled(f"stuck{detail}", f"{STRONG} {BAD}"), advice
         case ConversationStatus.ERROR:
             flag = _LIMITS.get(result.error.code) if result.error is not None else None
             if result.error is not None and result.error.code in _LIMITS:
                 raised = go_on
                 if flag is not None:
-                    raised = [("go on without a limit", f"{resume} {flag} none")]
+                    raised = [("continue without the limit", f"{resume} {flag} none")]
                     if result.error.code != "cost_unknown":
-                        raised.insert(0, ("go on with another limit", f"{resume} {flag} ..."))
-                said = styled(f"stopped{detail}", f"{STRONG} {WARN}"), raised
+                        raised.insert(0, ("continue with a new limit", f"{resume} {flag} ..."))
+                outcome = styled(f"stopped{detail}", f"{STRONG} {WARN}"), raised
             else:
-                said = styled("failed", f"{STRONG} {BAD}"), go_on
+                outcome = styled("failed", f"{STRONG} {BAD}"), go_on
         case _:
-            said = styled("interrupted, and everything so far is kept", f"{STRONG} {WARN}"), go_on
-    return said
+            outcome = styled("interrupted; progress is saved", f"{STRONG} {WARN}"), go_on
+    return outcome

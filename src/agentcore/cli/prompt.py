@@ -1,39 +1,39 @@
-"""Asking the person at the terminal: about an action, and for lines."""
+"""Approval at the terminal: show a call, ask about it, edit its arguments."""
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
+from typing import Any, cast
 
 import anyio
 from pydantic import JsonValue
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.blocks import draw_call
-from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, say, styled
-from agentcore.cli.edit import edit_arguments
-from agentcore.cli.printable import one_line, printable
+from agentcore.cli.blocks import render_call
+from agentcore.cli.console import DIM, STRONG, WARN, Glyphs, print_line, print_text, styled
+from agentcore.cli.process import Interrupts
 from agentcore.cli.settings import Settings
-from agentcore.cli.signals import Interrupts
+from agentcore.cli.text import one_line, printable
 from agentcore.events import ActionAssessed, ActionEvent
 from agentcore.security import Approve, Reject
 
-__all__ = ["Person", "can_ask", "show_call"]
-
 _CHOICES = "yes, no, edit, later? [y/n/e/l] "
-_ANSWERS = "Answer y (yes: it may), n (no, and why), e (edit what it is called with) or l (later: it waits, and the run stops)."
+_ANSWERS = "Type y (approve), n [reason] (reject), e (edit arguments) or l (decide later)."
 
 
 def can_ask(console: Console) -> bool:
-    """Say whether there is somebody who sees a question and can answer it."""
+    """Return whether questions can be shown and answered on a terminal."""
     return sys.stdin.isatty() and console.file.isatty()
 
 
-def show_call(
+def print_call(
     console: Console,
     event: ActionEvent,
     question: str,
@@ -43,19 +43,19 @@ def show_call(
     arguments: Mapping[str, JsonValue] | None = None,
     assessment: ActionAssessed | None = None,
 ) -> None:
-    """Show all of a call that somebody decides about."""
+    """Print all of a call that a person decides about."""
     risk = "" if assessment is None or assessment.risk is None else f"risk: {assessment.risk}"
     about = ", ".join(part for part in (which, risk) if part)
-    say(console, Text(f"{question} ({about})" if about else question, WARN))
-    call = draw_call(event, arguments, root=root, whole=True)
+    print_line(console, Text(f"{question} ({about})" if about else question, WARN))
+    call = render_call(event, arguments, root=root, whole=True)
     bar = f" {Glyphs(console.encoding).bar} "
-    # Nothing is cut here, and nothing unseen is left out: who says yes has to know to what.
+    # Nothing is omitted or hidden: a person who approves has to see all of it.
     for line in (call.title, *call.below):
-        say(console, styled(bar, DIM).append(line))
+        print_line(console, styled(bar, DIM).append(line))
 
 
 class Person:
-    """The one at the terminal."""
+    """The person at the terminal."""
 
     def __init__(self, console: Console, settings: Settings, interrupts: Interrupts, root: str) -> None:
         self._console = console
@@ -66,7 +66,7 @@ class Person:
     async def decide(
         self, event: ActionEvent, which: str, assessment: ActionAssessed | None = None
     ) -> Approve | Reject | None:
-        """Ask about an action until there is an answer; None to leave it waiting."""
+        """Ask about an action until there is an answer; None leaves it waiting."""
         arguments: dict[str, JsonValue] | None = None
         proposed = event.arguments if assessment is None or assessment.arguments is None else assessment.arguments
         self._show(event, None if proposed is event.arguments else proposed, which, assessment)
@@ -77,12 +77,12 @@ class Person:
                 case "y" | "yes":
                     return Approve(arguments=arguments, by=self._settings.person)
                 case "n" | "no":
-                    reason = rest.strip() or await self.line("Why not? The model reads it (Enter for no reason): ")
-                    said = Reject(by=self._settings.person)
-                    return Reject(reason.strip(), by=self._settings.person) if reason and reason.strip() else said
+                    reason = rest.strip() or await self.line("Reason, for the model (Enter for none): ")
+                    shown = Reject(by=self._settings.person)
+                    return Reject(reason.strip(), by=self._settings.person) if reason and reason.strip() else shown
                 case "e" | "edit":
                     editor = self._settings.editor
-                    # Ctrl-C is the editor's while there is one.
+                    # Ctrl-C belongs to the editor while it runs.
                     with nullcontext() if editor is None else self._interrupts.muted():
                         edited = await edit_arguments(arguments or proposed, editor, self._console, self.line)
                     if edited is not None:
@@ -91,13 +91,12 @@ class Person:
                 case "l" | "later":
                     return None
                 case _:
-                    said = f"{one_line(word)!r} is no answer. " if word else ""
-                    say(self._console, f"{said}{_ANSWERS}", WARN)
+                    print_text(self._console, _ANSWERS, WARN)
 
     async def line(self, question: str) -> str | None:
-        """Ask for a line; None where the input has ended (Ctrl-D). Waiting for it can be cancelled."""
+        """Read a line, cancellably; None at the end of input (Ctrl-D)."""
         descriptor = sys.stdin.fileno()
-        # What was typed before the question was not meant as its answer.
+        # Input typed before the question was not meant as its answer.
         with suppress(termios.error):
             termios.tcflush(descriptor, termios.TCIFLUSH)
         self._console.print(Text(question, STRONG), end="", soft_wrap=True)
@@ -119,16 +118,80 @@ class Person:
         which: str,
         assessment: ActionAssessed | None,
     ) -> None:
-        show_call(
+        print_call(
             self._console,
             event,
-            "May it do this?",
+            "Approve this call?",
             which=which,
             root=self._root,
             arguments=arguments,
             assessment=assessment,
         )
 
-    def tell(self, text: str) -> None:
-        """Say something to the person."""
-        say(self._console, printable(text), WARN)
+    def warn(self, text: str) -> None:
+        """Print a warning."""
+        print_line(self._console, printable(text), WARN)
+
+
+Ask = Callable[[str], Awaitable[str | None]]
+
+
+async def edit_arguments(
+    arguments: Mapping[str, JsonValue], editor: str | None, console: Console, ask: Ask
+) -> dict[str, JsonValue] | None:
+    """Let a person edit arguments; None if they were not changed, after a message."""
+    if editor is None:
+        return await _ask_for_one(arguments, console, ask)
+    text = await _in_editor(json.dumps(dict(arguments), indent=2, ensure_ascii=False), editor, console)
+    return None if text is None else _read(text, console)
+
+
+async def _ask_for_one(arguments: Mapping[str, JsonValue], console: Console, ask: Ask) -> dict[str, JsonValue] | None:
+    names = list(arguments)
+    name = names[0] if len(names) == 1 else await ask(f"Which one ({', '.join(map(one_line, names))})? ")
+    if name is None or name not in arguments:
+        print_line(console, "No such argument; nothing was changed.", WARN)
+        return None
+    before = arguments[name]
+    shown = before if isinstance(before, str) else json.dumps(before, ensure_ascii=False)
+    print_line(console, styled(f"{one_line(name)} is now: ", DIM).append(one_line(shown)))
+    if isinstance(before, str) and "\n" in before:
+        print_line(console, "The new value can only be one line. To edit several lines, set VISUAL or EDITOR.", DIM)
+    value = await ask(f"New value of {one_line(name)}: ")
+    if value is None:
+        return None
+    if isinstance(before, str):
+        return {**arguments, name: value}
+    changed = _read(f'{{"value": {value}}}', console)
+    return None if changed is None else {**arguments, name: changed["value"]}
+
+
+async def _in_editor(text: str, editor: str, console: Console) -> str | None:
+    # A folder that only this user can read, because arguments may be private.
+    async with anyio.TemporaryDirectory(prefix="agentcore-") as folder:
+        path = anyio.Path(folder, "arguments.json")
+        await path.write_text(f"{text}\n", encoding="utf-8")
+        command = [*shlex.split(editor), os.fspath(path)]
+        try:
+            ended = await anyio.run_process(command, stdin=None, stdout=console.file, stderr=None, check=False)
+        except OSError as error:
+            print_line(console, f"Cannot start the editor {editor!r}: {error.strerror}. Set VISUAL or EDITOR.", WARN)
+            return None
+        if ended.returncode:
+            print_line(
+                console, f"The editor {editor!r} exited with code {ended.returncode}; nothing was changed.", WARN
+            )
+            return None
+        return await path.read_text(encoding="utf-8")
+
+
+def _read(text: str, console: Console) -> dict[str, JsonValue] | None:
+    try:
+        value: Any = json.loads(text)
+    except ValueError as error:
+        print_line(console, f"Not valid JSON ({error}); nothing was changed.", WARN)
+        return None
+    if not isinstance(value, dict):
+        print_line(console, "The arguments must be a JSON object; nothing was changed.", WARN)
+        return None
+    return cast("dict[str, JsonValue]", value)

@@ -1,24 +1,27 @@
-"""`agentcore run`: a new conversation, and its task."""
+"""`agentcore run` and `agentcore resume`."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 
+import anyio
 from anyio.to_thread import run_sync
 
-from agentcore.cli.bounds import Dollars, Steps
+from agentcore.cli.console import DIM, JsonLines, make_console, print_line, print_text
+from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import is_there, open_store
-from agentcore.cli.models import agent_for, check_model
+from agentcore.cli.models import build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.settings import Confirm, Settings
-from agentcore.cli.work import Job, work
+from agentcore.cli.text import count
+from agentcore.conversation import RunResult
 from agentcore.errors import ConversationExists
+from agentcore.events import ConversationStatus
 from agentcore.ids import check_conversation_id, new_conversation_id
-from agentcore.record import Store
-from agentcore.security import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, NeverConfirm
+from agentcore.record import ConversationState, Store, read_log
+from agentcore.security import AlwaysConfirm, Approve, ConfirmationPolicy, ConfirmRisky, NeverConfirm, Reject
 from agentcore.usage import Limits
-
-__all__ = ["policy_of", "read_message", "run_task", "with_limits"]
 
 
 async def run_task(
@@ -26,23 +29,22 @@ async def run_task(
     settings: Settings,
     *,
     workspace: str,
-    max_cost: Dollars | None,
-    max_steps: Steps | None,
+    limits: Mapping[str, object],
     retries: int | None,
     conversation_id: str | None,
     json: bool,
     verbose: bool,
 ) -> int:
-    """Begin a conversation with a task, and give the exit code."""
-    agent = agent_for(settings, retries=retries)
-    limits = with_limits(Limits(), max_cost, max_steps)
-    await check_model(agent.llm, limits or Limits())
+    """Start a conversation with a task and return the exit code."""
+    agent = build_agent(settings, retries=retries)
+    changed_limits = Limits().model_copy(update=limits) if limits else None
+    await check_model(agent.llm, changed_limits or Limits())
     store = open_store(settings)
     if conversation_id is not None:
         await _refuse_known(store, conversation_id)
     conversation_id = conversation_id or new_conversation_id()
-    return await work(
-        Job(
+    return await run_request(
+        RunRequest(
             agent=agent,
             workspace=workspace,
             store=store,
@@ -50,29 +52,29 @@ async def run_task(
             id=conversation_id,
             heading=agent.llm.name,
             message=await read_message(task),
-            confirm=None if settings.confirm is None else policy_of(settings.confirm),
-            limits=limits,
+            confirm=None if settings.confirm is None else policy_named(settings.confirm),
+            limits=changed_limits,
             json=json,
             verbose=verbose,
         )
     )
 
 
-async def read_message(words: str) -> str:
-    """Give a person's words; "-" stands for what comes on standard input.
+async def read_message(text: str) -> str:
+    """Return a task or message; "-" reads it from standard input.
 
     Raises:
-        UsageError: There are none.
+        UsageError: It is empty.
     """
-    if words == "-":
-        words = await run_sync(sys.stdin.read, abandon_on_cancel=True)
-    if not words.strip():
-        raise UsageError("Nothing was said: the words are empty.")
-    return words
+    if text == "-":
+        text = await run_sync(sys.stdin.read, abandon_on_cancel=True)
+    if not text.strip():
+        raise UsageError("The task is empty.")
+    return text
 
 
-def policy_of(confirm: Confirm) -> ConfirmationPolicy:
-    """Give the policy of this name."""
+def policy_named(confirm: Confirm) -> ConfirmationPolicy:
+    """Return the confirmation policy with this name."""
     match confirm:
         case "never":
             return NeverConfirm()
@@ -82,20 +84,94 @@ def policy_of(confirm: Confirm) -> ConfirmationPolicy:
             return ConfirmRisky()
 
 
-def with_limits(limits: Limits, max_cost: Dollars | None, max_steps: Steps | None) -> Limits | None:
-    """Give the limits with those that flags name; None where no flag does."""
-    named: dict[str, object] = {}
-    if max_cost is not None:
-        named["cost"] = max_cost.amount
-    if max_steps is not None:
-        named["steps"] = max_steps.number
-    return limits.model_copy(update=named) if named else None
-
-
 async def _refuse_known(store: Store, conversation_id: str) -> None:
     try:
         check_conversation_id(conversation_id)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    if await is_there(store, conversation_id):
+    if await has_log(store, conversation_id):
         raise ConversationExists(conversation_id, store.location)
+
+
+async def resume_conversation(
+    given: str | None,
+    message: str | None,
+    settings: Settings,
+    *,
+    workspace: str | None,
+    model: str | None,
+    base_url: str | None,
+    confirm: Confirm | None,
+    approve: bool,
+    reject: str | None,
+    limits: Mapping[str, object],
+    retries: int | None,
+    json: bool,
+    verbose: bool,
+) -> int:
+    """Resume a conversation and return the exit code."""
+    if given is not None and message is None and " " in given.strip():
+        given, message = None, given  # ids have no spaces: this is a message for the last conversation
+    store = open_store(settings)
+    conversation_id = await find_conversation(store, settings, given, or_message=message is None)
+    state = await read_log(store, conversation_id)
+    text = None if message is None else await read_message(message)
+    if text is None and not state.last_user_seq:
+        raise UsageError(
+            f"Conversation {conversation_id!r} has no task yet. "
+            f"Give it one: {settings.command(f'resume {conversation_id}')} 'your task'"
+        )
+    where = workspace or folder_of(state)
+    if where is None:
+        raise UsageError(f"The log of {conversation_id!r} has no local folder. Name one with --workspace.")
+    if workspace is None and not await anyio.Path(where).is_dir():
+        elsewhere = settings.command(f"resume {conversation_id} --workspace")
+        raise UsageError(f"No such folder: {where!r}. Name the folder to continue in: {elsewhere} FOLDER")
+    if (approve or reject is not None) and not state.pending:
+        raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
+    decision: Approve | Reject | None = None
+    if approve:
+        decision = Approve(by=settings.person)
+    elif reject is not None:
+        decision = Reject(reject, by=settings.person)
+    console = make_console(stderr=json)
+    standing = f"{conversation_id}: {_standing(state)}, in {where}"
+    if state.status is ConversationStatus.FINISHED and text is None:
+        print_line(console, standing, DIM)
+        print_text(console, f"\n{state.answer or ''}\n")
+        print_line(
+            console,
+            f"Finished. Continue with a new task: {settings.command(f'resume {conversation_id}')} 'your task'",
+        )
+        if json:
+            result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)
+            JsonLines().result(conversation_id, result, 0)
+        return 0
+    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries)
+    changed_limits = state.limits.model_copy(update=limits) if limits else None
+    await check_model(agent.llm, changed_limits or state.limits)
+    changes = changes_of_environment(state, agent, model=model, base_url=base_url)
+    return await run_request(
+        RunRequest(
+            agent=agent,
+            workspace=where,
+            store=store,
+            settings=settings,
+            id=conversation_id,
+            before=state,
+            standing=standing if changes is None else f"{standing}\n{changes}",
+            message=text,
+            confirm=None if confirm is None else policy_named(confirm),
+            limits=changed_limits,
+            decision=decision,
+            json=json,
+            verbose=verbose,
+        )
+    )
+
+
+def _standing(state: ConversationState) -> str:
+    if state.status is ConversationStatus.RUNNING:
+        # The lock is held by now, so the process that ran it is gone.
+        return f"cut off after {count(state.head, 'event')}"
+    return f"{str(state.status).replace('_', ' ')} after {count(state.head, 'event')}"

@@ -1,72 +1,244 @@
-"""From a command's coroutine to the end of the process: one event loop, errors as sentences, the exit code."""
+"""A run of the command line: show it, ask for approval, interrupt it, and report the outcome."""
 
 from __future__ import annotations
 
-import os
-import sys
-import threading
-import traceback
-from collections.abc import Callable, Coroutine
-from typing import Any, NoReturn
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 
 import anyio
 
-from agentcore.cli.console import BAD, flush, make_console, prepare_streams, say_words
-from agentcore.cli.failures import explain, is_broken_pipe, of_the_output
-from agentcore.logs import configure_logging
+from agentcore.agent import Agent
+from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, print_line, print_text
+from agentcore.cli.conversations import has_log
+from agentcore.cli.failures import OutputRefused, explain, output_error
+from agentcore.cli.outcome import exit_code, print_outcome
+from agentcore.cli.process import Interrupts, catch_interrupts
+from agentcore.cli.prompt import Person, can_ask, print_call
+from agentcore.cli.settings import Settings
+from agentcore.cli.view import View
+from agentcore.cli.watch import Watch
+from agentcore.conversation import Conversation, RunFailure, RunResult
+from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
+from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus
+from agentcore.llm import LLM
+from agentcore.record import ConversationState, Store
+from agentcore.security import Approve, ConfirmationPolicy, Reject
+from agentcore.usage import Limits
+from agentcore.workspace import LocalWorkspace
 
-__all__ = ["execute"]
-
-_BROKEN_PIPE = 141
+_NOT_BEGUN = -1
 
 
-def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> NoReturn:
-    """Run it and leave with its exit code. What it raises is said in one sentence; with `debug`, where it was raised too.
+@dataclass(frozen=True, kw_only=True)
+class RunRequest:
+    """The run to do."""
 
-    Args:
-        command: Makes the coroutine. It is called before there is an event loop: it may read files and the environment.
-        debug: Whether to show tracebacks and what happens inside.
+    agent: Agent
+    workspace: str
+    store: Store
+    settings: Settings
+    id: str | None = None
+    before: ConversationState | None = None
+    """The state of a resumed conversation: its events are not shown again."""
+    heading: str | None = None
+    """Text for the first line, next to the id and the folder."""
+    standing: str | None = None
+    """The first line of a resumed conversation, printed once its lock is held."""
+    message: str | None = None
+    """The first message to the agent."""
+    confirm: ConfirmationPolicy | None = None
+    limits: Limits | None = None
+    decision: Approve | Reject | None = None
+    """The decision about all calls that are waiting at the start."""
+    json: bool = False
+    verbose: bool = False
+
+
+async def run_request(request: RunRequest) -> int:
+    """Run the request and return the exit code.
+
+    Raises:
+        AgentcoreError: The conversation or the folder could not be opened.
     """
-    prepare_streams()
-    if debug:
-        configure_logging(json=False, level="DEBUG")
-    try:
-        coroutine = command()
-
-        async def main() -> int:
-            return await coroutine
-
-        code = anyio.run(main)
-        sys.stdout.flush()
-    except KeyboardInterrupt:
-        code = 130
-    except Exception as error:
-        code = _tell(error, debug)
-    _leave(code)
-
-
-def _tell(error: Exception, debug: bool) -> int:
-    if is_broken_pipe(error):
-        # Nobody reads any more, as after `| head`: nothing is wrong, and nothing more can be said there.
-        _print_nowhere()
-        return _BROKEN_PIPE
-    if of_the_output(error) is not None:
-        _print_nowhere()  # what is left of it would be tried once more at the end
-    if debug:
-        traceback.print_exception(error)
-    sentence, code = explain(error)
-    say_words(make_console(stderr=True), f"error: {sentence}", BAD)
+    code = _NOT_BEGUN
+    # The folder is opened before the log, so that a missing folder leaves no empty conversation behind.
+    async with catch_interrupts() as interrupts, LocalWorkspace(request.workspace) as workspace:
+        interrupts.last_words = "Stopped before the start."
+        conversation = Conversation(
+            request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
+        )
+        async with conversation:
+            go_on = request.settings.command(f"resume {conversation.id}")
+            interrupts.last_words = f"Stopped. Log saved. Continue: {go_on}"
+            try:
+                code = await Runner(request, conversation, interrupts).do()
+            except Exception as error:
+                if (refused := output_error(error)) is None:
+                    raise
+                task = "" if conversation.state.last_user_seq else " 'your task'"
+                kept = f" Conversation {conversation.id} is saved. Continue: {go_on}{task}"
+                raise OutputRefused(refused, kept) from error
+    caught = interrupts.caught
+    if caught is not None and code == _NOT_BEGUN:
+        console = make_console(stderr=True)
+        print_line(console, "interrupted before the start", WARN)
+        if request.id is not None and await has_log(request.store, request.id):
+            print_line(console, f"continue: {request.settings.command(f'resume {request.id}')}")
+    if caught is not None and (code == _NOT_BEGUN or (code and caught != signal.SIGINT)):
+        return 128 + caught  # the code that the sender of the signal expects
     return code
 
 
-def _print_nowhere() -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
+class Runner:
+    def __init__(self, request: RunRequest, conversation: Conversation, interrupts: Interrupts) -> None:
+        self._request = request
+        self._conversation = conversation
+        self._interrupts = interrupts
+        self._console = make_console(stderr=request.json)
+        self._json = JsonLines() if request.json else None
+        self._view = View(self._console, root=conversation.workspace.root, verbose=request.verbose)
 
+    async def do(self) -> int:
+        began = time.monotonic()
+        result: RunResult | None = None
+        failure: AgentcoreError | None = None
+        record = None if self._json is None else self._json.event
+        self._begin()
+        before = self._request.before
+        watch = Watch(self._conversation, self._view, record, 0 if before is None else before.head)
+        async with anyio.create_task_group() as watching:
+            watch.start(watching)
+            try:
+                result = await self._run()
+            except RunError as error:
+                failure, result = error, error.result
+            except AgentcoreError as error:
+                failure, result = error, self._broken(error)
+            await watch.catch_up()
+            watching.cancel_scope.cancel()
+        assert result is not None
+        self._view.end()
+        if failure is not None:
+            print_text(make_console(stderr=True), f"error: {explain(failure)[0]}{self._other_address(failure)}", BAD)
+        if result.pending and not can_ask(self._console):
+            self._show_waiting(result.pending)
+        code = exit_code(result)
+        seconds = time.monotonic() - began
+        print_outcome(self._console, self._conversation.id, result, self._view, self._request.settings, seconds=seconds)
+        if self._json is not None:
+            self._json.result(self._conversation.id, result, code)
+        return code
 
-def _leave(code: int) -> NoReturn:
-    flush()
-    if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
-        # The thread of a synchronous tool can't be stopped, and the interpreter would wait for it.
-        os._exit(code)
-    sys.exit(code)
+    def _begin(self) -> None:
+        """Print the heading."""
+        conversation, heading, before = self._conversation, self._request.heading, self._request.before
+        if self._request.standing is not None:
+            print_line(self._console, self._request.standing, DIM)
+        if heading is not None:
+            between = f" {Glyphs(self._console.encoding).between} "
+            print_line(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
+        if conversation.repaired is not None:
+            print_line(self._console, f"removed the incomplete end of the log: {conversation.repaired}", DIM)
+        for action in () if before is None else before.open_actions.values():
+            self._view.expect(action.event)
+
+    def _show_waiting(self, pending: Sequence[ActionEvent]) -> None:
+        """Print the waiting calls where nobody can be asked."""
+        root = self._conversation.workspace.root
+        for number, event in enumerate(pending, 1):
+            which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
+            question = "Waiting for approval"
+            assessment = self._assessment_of(event)
+            print_call(self._console, event, question, which=which, root=root, assessment=assessment)
+        print_line(self._console, "")
+
+    def _assessment_of(self, event: ActionEvent) -> ActionAssessed | None:
+        action = self._conversation.state.open_actions.get(event.id)
+        return None if action is None else action.assessment
+
+    def _other_address(self, failure: AgentcoreError) -> str:
+        """Return a hint for an unreachable address that came from the log."""
+        request, llm = self._request, self._request.agent.llm
+        from_log = request.before is not None and request.settings.base_url is None
+        if not (from_log and isinstance(failure.__cause__ or failure, ModelConnectionError)):
+            return ""
+        if not isinstance(llm, LLM) or llm.base_url is None:
+            return ""
+        elsewhere = request.settings.command(f"resume {self._conversation.id} --base-url")
+        return f" The address came from the log. Use another one: {elsewhere} URL"
+
+    def _broken(self, error: AgentcoreError) -> RunResult:
+        failure = RunFailure(code=type(error).__name__, detail=str(error))
+        return RunResult(status=ConversationStatus.ERROR, usage=self._view.usage, error=failure)
+
+    async def _run(self) -> RunResult:
+        conversation, request = self._conversation, self._request
+        with self._interrupts.handled_by(self._on_interrupt):
+            root = conversation.workspace.root
+            if request.decision is not None and conversation.state.pending:
+                await self._apply([(event, request.decision) for event in conversation.state.pending])
+            result = await conversation.run(request.message)
+        person = Person(self._console, request.settings, self._interrupts, root)
+        while result.pending and self._interrupts.caught is None and can_ask(self._console):
+            decisions = await self._ask(person, result.pending)
+            if not decisions or self._interrupts.caught is not None:
+                break
+            left_for_later = len(result.pending) - len(decisions)
+            with self._interrupts.handled_by(self._on_interrupt):
+                await self._apply(decisions, person)
+                result = await conversation.run()
+            if left_for_later:
+                break
+        return result
+
+    async def _on_interrupt(self) -> None:
+        self._view.make_room()
+        print_line(self._console, "Interrupting ... (press Ctrl-C again to quit at once)", WARN)
+        with suppress(AgentcoreError):  # the caller of the run gets the error
+            await self._conversation.interrupt("Ctrl-C")
+
+    async def _ask(self, person: Person, pending: Sequence[ActionEvent]) -> list[tuple[ActionEvent, Approve | Reject]]:
+        """Ask about each call; calls that are left for later (l, Ctrl-D or Ctrl-C) are not in the result."""
+        decisions: list[tuple[ActionEvent, Approve | Reject]] = []
+        with anyio.CancelScope() as asking:  # noqa: ASYNC912 what is awaited in it is a checkpoint wherever it waits
+
+            async def stop() -> None:
+                asking.cancel()
+
+            with self._interrupts.handled_by(stop):
+                self._view.end()
+                for number, event in enumerate(pending, 1):
+                    which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
+                    answer = await person.decide(event, which, self._assessment_of(event))
+                    self._view.seen(event)
+                    if answer is not None:
+                        decisions.append((event, answer))
+        print_line(self._console, "")
+        return decisions
+
+    async def _apply(
+        self, decisions: Sequence[tuple[ActionEvent, Approve | Reject]], person: Person | None = None
+    ) -> None:
+        """Record the decisions: rejections first, because an approval starts the run again."""
+        conversation = self._conversation
+        plain: list[str] = []
+        changed: list[tuple[ActionEvent, Approve]] = []
+        for event, decision in decisions:
+            if isinstance(decision, Reject):
+                await conversation.reject(decision.reason, [event.id], by=decision.by)
+            elif decision.arguments is None:
+                plain.append(event.id)
+            else:
+                changed.append((event, decision))
+        for event, decision in changed:
+            try:
+                await conversation.approve([event.id], decision.arguments, by=decision.by)
+            except ToolArgumentsError as error:
+                # The call stays waiting and is asked about again.
+                if person is not None:
+                    person.warn(str(error))
+        if plain:
+            await conversation.approve(plain, by=self._request.settings.person)

@@ -1,11 +1,11 @@
-"""What the command line is told besides its arguments. The one file of it that reads the environment.
+"""The settings of the command line. Its only module that reads the environment.
 
-    AGENTCORE_MODEL, AGENTCORE_BASE_URL, AGENTCORE_API_KEY    the model, as --model and --base-url say it; the key has no flag,
+    AGENTCORE_MODEL, AGENTCORE_BASE_URL, AGENTCORE_API_KEY    like --model and --base-url; the key has no flag,
                                                               because other people can read a command's arguments
-    AGENTCORE_CONFIRM                                         as --confirm says it
-    AGENTCORE_HOME                                            where conversations are kept, as --home says it
-    ANTHROPIC_API_KEY, OPENAI_API_KEY ...                     each provider's own, read where the provider is called
-    VISUAL, EDITOR                                            with what arguments are edited
+    AGENTCORE_CONFIRM                                         like --confirm
+    AGENTCORE_HOME                                            the folder with the conversations, like --home
+    ANTHROPIC_API_KEY, OPENAI_API_KEY ...                     each provider's own variable, read where the provider is called
+    VISUAL, EDITOR                                            the editor for arguments
 
 A flag wins over the environment.
 """
@@ -26,40 +26,38 @@ from pydantic import SecretStr
 
 from agentcore.cli.failures import UsageError
 
-__all__ = ["Confirm", "Settings", "read_settings", "to_write"]
-
 Confirm = Literal["never", "always", "risky"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What flags and environment came to."""
+    """The result of flags and environment."""
 
     home: str
-    """The folder that everything is kept in."""
+    """The folder with all data."""
     home_flag: str | None = None
-    """The folder as a flag named it: commands that are told to a person have to name it too."""
+    """The folder as the flag named it: suggested commands have to name it too."""
     program: str = "agentcore"
-    """How a person starts this program, as a shell reads it."""
+    """The shell command that starts this program."""
     model: str | None = None
     base_url: str | None = None
     api_key: SecretStr | None = None
     confirm: Confirm | None = None
     editor: str | None = None
     person: str | None = None
-    """The login name of who sits here, for the log of who approved what."""
+    """The login name, recorded with approvals and rejections."""
     keys: frozenset[str] = field(default=frozenset(), repr=False)
-    """The names of the variables that are set and look like providers' keys."""
+    """The names of the set variables that look like providers' keys."""
 
     @property
     def conversations(self) -> str:
         """The folder of the conversations."""
         return os.path.join(self.home, "conversations")
 
-    def command(self, words: str) -> str:
-        """Give the command that a person types to do this with the same conversations."""
+    def command(self, arguments: str) -> str:
+        """Return the shell command with these arguments and the same folder."""
         place = "" if self.home_flag is None else f" --home {shlex.quote(self.home_flag)}"
-        return f"{self.program} {words}{place}"
+        return f"{self.program} {arguments}{place}"
 
 
 def read_settings(
@@ -70,12 +68,12 @@ def read_settings(
     confirm: Confirm | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Put flags and environment together.
+    """Combine flags and environment.
 
     Raises:
-        UsageError: A variable says what it can't.
+        UsageError: A variable has an invalid value.
     """
-    # A variable that is set to nothing is one that is not set.
+    # An empty variable counts as not set.
     variables = {name: value for name, value in (environment or os.environ).items() if value}
     key = variables.get("AGENTCORE_API_KEY")
     return Settings(
@@ -92,29 +90,29 @@ def read_settings(
     )
 
 
-def to_write(settings: Settings) -> Settings:
-    """Give the settings back, if conversations can be kept where they say.
+def check_writable(settings: Settings) -> Settings:
+    """Return the settings if conversations can be written in their folder.
 
     Raises:
-        UsageError: They can't.
+        UsageError: They cannot.
     """
     place = settings.conversations
     while not os.path.lexists(place) and place != os.path.dirname(place):
         place = os.path.dirname(place)
     if not os.path.isdir(place):
-        problem = "is no folder"
+        problem = "is not a folder"
     elif not os.access(place, os.W_OK | os.X_OK):
-        problem = "can't be written by you"
+        problem = "is not writable"
     else:
         return settings
     raise UsageError(
-        f"Conversations can't be kept in {settings.conversations!r}: {place!r} {problem}. "
-        "Name another folder: --home, or AGENTCORE_HOME."
+        f"Cannot keep conversations in {settings.conversations!r}: {place!r} {problem}. "
+        "Choose another folder with --home or AGENTCORE_HOME."
     )
 
 
 def _program(path: str | None) -> str:
-    """Give the shortest words that start this very program again, by how it was started."""
+    """Return the shortest shell command that starts this very program again."""
     started = sys.argv[0]
     name = os.path.basename(started)
     if name == "__main__.py" and os.path.basename(os.path.dirname(started)) == "agentcore":
@@ -134,7 +132,7 @@ def _state_folder() -> str:
 
 def _confirm(value: str | None) -> Confirm | None:
     if value is not None and value not in get_args(Confirm):
-        raise UsageError(f"AGENTCORE_CONFIRM is {value!r}. Set it to {', '.join(get_args(Confirm))}, or not at all.")
+        raise UsageError(f"AGENTCORE_CONFIRM is {value!r}. Set it to {', '.join(get_args(Confirm))}, or unset it.")
     return cast("Confirm | None", value)
 
 

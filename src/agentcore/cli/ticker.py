@@ -1,4 +1,4 @@
-"""The line at the bottom of a terminal that says what is being waited for, while nothing else is printed."""
+"""The progress line at the bottom of a terminal: the current wait and how long it has lasted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ import anyio
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 
-from agentcore.cli.amounts import duration
-
-__all__ = ["Ticker"]
+from agentcore.cli.text import duration
 
 _EVERY = 0.25
 _QUIET = 0.5
-"""Seconds without news before the line shows: what is over at once needs none."""
+"""Seconds without output before the line appears, so that short waits show none."""
 _CLEAR = "\r\x1b[2K"
 
 
 class Ticker:
-    """Draws the line and takes it away. Nothing on a pipe, in a file or on a terminal that can't erase.
+    """Draws and erases the line. Draws nothing on a pipe, in a file or on a terminal that cannot erase.
 
-    Whoever prints calls `clear` before.
+    Call `clear` before printing anything else.
     """
 
     def __init__(self, console: Console, clock: Callable[[], float]) -> None:
@@ -33,13 +31,13 @@ class Ticker:
         self._since = self._printed = clock()
 
     def show(self, what: Callable[[], str] | str | None) -> None:
-        """Say from now on what is being waited for; None for nothing."""
+        """Set what is being waited for; None for nothing."""
         self.clear()
         self._what = (lambda: what) if isinstance(what, str) else what
         self._since = self._clock()
 
     def clear(self) -> bool:
-        """Take the line away, if it is there; it comes back when nothing is printed for a while."""
+        """Erase the line and return whether there was one; it comes back after a while without output."""
         self._printed = self._clock()
         drawn, self._drawn = self._drawn, False
         if drawn:
@@ -48,13 +46,13 @@ class Ticker:
         return drawn
 
     async def run(self) -> None:
-        """Draw for ever."""
+        """Redraw until cancelled."""
         while self._on:
             await anyio.sleep(_EVERY)
             self.draw()
 
     def draw(self) -> None:
-        """Draw it now, if there is something to wait for and it was quiet for long enough."""
+        """Draw the line if something is being waited for and nothing was printed recently."""
         now = self._clock()
         if self._what is None or now - self._printed < _QUIET:
             return

@@ -1,4 +1,4 @@
-"""Following a conversation for the view: events and deltas, in the order in which they make sense."""
+"""Feeds a view with the events and deltas of a conversation, in an order that makes sense to a reader."""
 
 from __future__ import annotations
 
@@ -21,24 +21,22 @@ from agentcore.events import (
     UserRejectObservation,
 )
 
-__all__ = ["Watch"]
-
 _CATCH_UP_SECONDS = 5.0
 _TURNS = 4
-"""Turns of the event loop in which a delta that is waiting is given out for certain."""
+"""Event loop iterations after which a waiting delta has certainly been delivered."""
 
 
 class Watch:
-    """Hands on what happens, until it is cancelled.
+    """Forwards events and deltas until it is cancelled.
 
-    Deltas come sooner than events: a reply's wait until what came before the reply was shown, a call's until it was
-    shown that it started. Events let those that came before them go first.
+    Deltas arrive sooner than events. The deltas of a reply wait until earlier events are shown, those of a call until its
+    start is shown. Events let earlier deltas pass first.
 
     Args:
-        conversation: Which one.
-        view: Shown events and deltas.
-        record: Given each event before it is shown.
-        after: The seq behind which to begin.
+        conversation: The conversation to watch.
+        view: Receives events and deltas.
+        record: Receives each event before the view does.
+        after: The seq after which to begin.
     """
 
     def __init__(
@@ -49,24 +47,24 @@ class Watch:
         self._record = record
         self._events = conversation.events(after=after)
         self._deltas = conversation.deltas()
-        self._heard = 0
+        self._delivered = 0
         self._seq = after
-        self._said_of: tuple[str | None, int, str | None] | None = None
-        """Of what the newest delta was a piece: the reply, its attempt, and the action."""
+        self._about: tuple[str | None, int, str | None] | None = None
+        """The reply, attempt and action of the newest delta."""
         self._coming = ""
-        """The reply that the next event is of."""
+        """The reply of the next event."""
         self._begun: set[str] = set()
-        """The actions that were shown to have started."""
+        """The actions whose start was shown."""
         self._moved = anyio.Event()
 
     def start(self, tasks: TaskGroup) -> None:
-        """Follow from now on."""
+        """Start watching."""
         tasks.start_soon(self._follow_events)
         tasks.start_soon(self._follow_deltas)
         tasks.start_soon(self._view.ticker.run)
 
     async def catch_up(self) -> None:
-        """Wait until everything that is in the log now was shown."""
+        """Wait until everything in the log was shown."""
         head = self._conversation.state.head
         with anyio.move_on_after(_CATCH_UP_SECONDS):  # noqa: ASYNC912 what is awaited in it is a checkpoint wherever it waits
             while self._seq < head:
@@ -76,12 +74,12 @@ class Watch:
         async for event in self._events:
             match event:
                 case ObservationEvent() | AgentErrorEvent() | UserRejectObservation():
-                    await self._hear_out()
+                    await self._let_deltas_pass()
                     self._begun.discard(event.cause or "")
                 case ActionEvent() | MessageEvent() | UsageEvent() if event.reply_id is not None:
                     self._coming = event.reply_id
                     self._move()
-                    await self._hear_out()
+                    await self._let_deltas_pass()
                 case ActionStarted():
                     self._begun.add(event.cause or "")
                 case _:
@@ -95,16 +93,16 @@ class Watch:
     async def _follow_deltas(self) -> None:
         async for delta in self._deltas:
             await self._wait_for_its_turn(delta)
-            self._heard += 1
+            self._delivered += 1
             self._view.delta(delta)
 
     async def _wait_for_its_turn(self, delta: StreamDelta) -> None:
-        """Wait, before the first piece of a reply or of a call's output, until what comes before it was shown."""
+        """Wait, before the first piece of a reply or an output, until earlier events were shown."""
         about = (delta.reply_id, delta.attempt, delta.action_id)
-        if about == self._said_of or delta.type == "gap":
+        if about == self._about or delta.type == "gap":
             return
-        self._said_of = about
-        # All that the reply answers is in the log by now; where the reply is too, its own events let it go first.
+        self._about = about
+        # The log has everything that the reply answers. If it has the reply too, the events of the reply let it pass.
         head = self._conversation.state.head
         while self._seq < head and delta.action_id not in self._begun and delta.reply_id != self._coming:
             await self._moved.wait()
@@ -113,10 +111,10 @@ class Watch:
         self._moved.set()
         self._moved = anyio.Event()
 
-    async def _hear_out(self) -> None:
-        """Let the deltas that came before go first: a call's output belongs above its answer."""
-        heard = -1
-        while heard != self._heard:
-            heard = self._heard
+    async def _let_deltas_pass(self) -> None:
+        """Let earlier deltas pass: the output of a call belongs above its result."""
+        delivered = -1
+        while delivered != self._delivered:
+            delivered = self._delivered
             for _ in range(_TURNS):
                 await checkpoint()

@@ -4,12 +4,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from agentcore.cli.flow import Flow
+from agentcore.cli.reply_printer import Wrap
 
 
 def flowed(pieces: list[str], width: int | None) -> str:
     written: list[str] = []
-    flow = Flow(written.append, width)
+    flow = Wrap(written.append, width)
     for piece in pieces:
         flow.feed(piece)
     flow.finish()
@@ -22,7 +22,7 @@ def test_words_move_to_the_next_line_whole() -> None:
 
 def test_a_word_is_held_back_until_it_is_whole() -> None:
     written: list[str] = []
-    flow = Flow(written.append, 80)
+    flow = Wrap(written.append, 80)
     flow.feed("one tw")
     assert "".join(written) == "one"
     flow.feed("o three")
@@ -39,7 +39,7 @@ def test_without_a_width_nothing_is_wrapped() -> None:
 
 def test_a_text_without_spaces_is_shown_all_the_same() -> None:
     written: list[str] = []
-    Flow(written.append, 80).feed("漢" * 60)
+    Wrap(written.append, 80).feed("漢" * 60)
     assert "".join(written)
 
 

@@ -1,4 +1,4 @@
-"""How the events are said that a model is not shown: decisions, control, usage."""
+"""Events that the model does not see, as text: state, control, usage."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import re
 from pydantic import JsonValue
 from rich.text import Text
 
-from agentcore.cli.amounts import cost, count, duration, spent
 from agentcore.cli.console import BAD, DIM, GOOD, WARN
-from agentcore.cli.printable import one_line, printable
+from agentcore.cli.text import cost, count, duration, one_line, printable, spent
 from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
@@ -35,51 +34,49 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 
-__all__ = ["error_lines", "model_of", "say_fact", "tools_of"]
-
 _GIVEN = re.compile(r"\s+Given: ")
 
 
-def say_fact(event: Event) -> Text:
-    """Say a bookkeeping event on one line; one of a kind that is not known here by its kind."""
+def render_state_event(event: Event) -> Text:
+    """Render a bookkeeping event as one line; an empty one for an unknown kind."""
     match event:
         case AgentConfigured():
-            said = Text(one_line(_agent(event)))
+            line = Text(one_line(_agent(event)))
         case WorkspaceOpened():
             where = event.spec.get("root", "")
-            said = Text(one_line(f"{event.workspace} {where}"))
+            line = Text(one_line(f"{event.workspace} {where}"))
         case UsageEvent():
-            said = Text(_usage(event), DIM)
+            line = Text(_usage(event), DIM)
         case RetryEvent():
-            then = f"the next one in {duration(event.delay)}"
+            then = f"retrying in {duration(event.delay)}"
             if event.next_model is not None:
-                then = f"{event.next_model} is asked"
+                then = f"trying {event.next_model}"
             why = f"attempt {event.attempt} failed, {then}: {event.error}"
-            said = Text(printable(why), WARN)
+            line = Text(printable(why), WARN)
         case PauseEvent():
-            said = Text("asked to stop at the end of the step", WARN)
+            line = Text("pause requested after this step", WARN)
         case InterruptEvent():
-            why = f"stopped where it was: {event.reason or 'no reason given'}"
+            why = f"interrupted: {event.reason or 'no reason given'}"
             if event.partial_text:
-                why += f"; the reply had begun: {event.partial_text}"
-            said = Text(one_line(why), WARN)
+                why += f"; partial reply: {event.partial_text}"
+            line = Text(one_line(why), WARN)
         case ConversationErrorEvent():
-            said = Text(printable(f"{event.code}: {event.detail}"), BAD)
+            line = Text(printable(f"{event.code}: {event.detail}"), BAD)
         case HeadMoved():
-            said = Text(f"goes on from event {event.to}; what came after it is another branch", WARN)
+            line = Text(f"rewound to event {event.to}; later events are on another branch", WARN)
         case HookEvent():
-            said = Text(one_line(f"{event.hook}: {event.outcome} {event.output or ''}"))
+            line = Text(one_line(f"{event.hook}: {event.outcome} {event.output or ''}"))
         case ConversationStateUpdateEvent():
-            said = _say_update(event.update)
+            line = _render_fact(event.update)
         case _:
-            said = Text("")
-    return said
+            line = Text("")
+    return line
 
 
 def error_lines(event: AgentErrorEvent, *, whole: bool) -> list[str]:
-    """Return why a call came to nothing, line by line.
+    """Return the lines of an error.
 
-    Of a call that can't be made, a model is also told what it gave and what is wanted: a person sees the call above.
+    For a malformed call the model also reads its arguments and the schema. People see the call above, so these are omitted.
     """
     error = event.error
     if event.code in ("bad_arguments", "unknown_tool") and not whole:
@@ -90,9 +87,9 @@ def error_lines(event: AgentErrorEvent, *, whole: bool) -> list[str]:
 def _agent(event: AgentConfigured) -> str:
     model, missing = model_of(event), list(event.missing)
     if model is None and "llm" not in event.agent and missing:
-        # The model is the first to be named among what is missing.
-        model = f"{missing.pop(0)}, which is not recorded"
-    line = f"{model or 'a model that is not recorded'}, with {', '.join(tools_of(event)) or 'no tools'}"
+        # The model is the first of the missing parts.
+        model = f"{missing.pop(0)}, which was not recorded"
+    line = f"{model or 'a model that was not recorded'}, with {', '.join(tools_of(event)) or 'no tools'}"
     return f"{line} (not recorded: {', '.join(missing)})" if missing else line
 
 
@@ -107,37 +104,39 @@ def _usage(event: UsageEvent) -> str:
     return ", ".join(parts)
 
 
-def _say_update(fact: Fact) -> Text:
+def _render_fact(fact: Fact) -> Text:
     match fact:
         case StatusChanged():
             style = {"finished": GOOD, "error": BAD, "stuck": BAD, "waiting_for_confirmation": WARN, "paused": WARN}
             why = ": ".join(part for part in (fact.code, fact.detail) if part)
-            said = str(fact.status).replace("_", " ")
-            told = Text(one_line(f"{said} ({why})" if why else said), style.get(fact.status, ""))
+            line = str(fact.status).replace("_", " ")
+            rendered = Text(one_line(f"{line} ({why})" if why else line), style.get(fact.status, ""))
         case TitleSet():
-            told = Text(one_line(f"title: {fact.title}"))
+            rendered = Text(one_line(f"title: {fact.title}"))
         case TagsSet():
-            told = Text(
+            rendered = Text(
                 one_line(f"tags: {', '.join(f'{name}={value}' for name, value in fact.tags.items()) or 'none'}")
             )
         case LimitsSet():
             held = fact.limits.model_dump(mode="json", exclude_none=True)
-            told = Text(one_line(f"limits: {', '.join(f'{name} {value}' for name, value in held.items()) or 'none'}"))
+            rendered = Text(
+                one_line(f"limits: {', '.join(f'{name} {value}' for name, value in held.items()) or 'none'}")
+            )
         case PolicySet():
-            told = Text(one_line(f"confirmation: {fact.policy.get('name', 'of the program')}"))
+            rendered = Text(one_line(f"confirmation: {fact.policy.get('name', 'of the program')}"))
         case SecretsRegistered():
-            told = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
+            rendered = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
         case ToolsetNotice():
-            told = Text(one_line(fact.detail), "" if fact.code in {"open", "said"} else WARN)
+            rendered = Text(one_line(fact.detail), "" if fact.code in {"open", "said"} else WARN)
         case Forked():
-            told = Text(one_line(f"a copy of {fact.conversation_id} up to its event {fact.at}"))
+            rendered = Text(one_line(f"forked from {fact.conversation_id} at event {fact.at}"))
         case _:
-            told = Text(one_line(f"{fact.fact}: {json.dumps(fact.model_extra, default=str)}"))
-    return told
+            rendered = Text(one_line(f"{fact.fact}: {json.dumps(fact.model_extra, default=str)}"))
+    return rendered
 
 
 def model_of(configured: AgentConfigured) -> str | None:
-    """Give the name of the model that was recorded."""
+    """Return the name of the recorded model."""
     match configured.agent.get("llm"):
         case {"model": str() as model}:
             return model
@@ -146,7 +145,7 @@ def model_of(configured: AgentConfigured) -> str | None:
 
 
 def tools_of(configured: AgentConfigured) -> list[str]:
-    """Give the names under which the agent's tools and toolsets were recorded."""
+    """Return the names of the recorded tools and toolsets."""
     names: list[str] = []
     match configured.agent.get("tools"):
         case list() as tools:
@@ -170,7 +169,7 @@ def tools_of(configured: AgentConfigured) -> list[str]:
 
 def _toolset_name(recorded: JsonValue) -> str:
     match recorded:
-        case {"params": {"toolset": inner}}:  # what wraps another one
+        case {"params": {"toolset": inner}}:  # a wrapper
             return _toolset_name(inner)
         case {"name": str() as name}:
             return f"{name} (a toolset)"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agentcore.cli.check import _lines_of  # pyright: ignore[reportPrivateUsage]
+from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store
 from agentcore.cli.failures import UsageError
-from agentcore.cli.home import find_conversation, is_at_work, is_there, open_store
+from agentcore.cli.log import _lines_of  # pyright: ignore[reportPrivateUsage]
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.record import EventLog, MemoryStore, Store
@@ -41,7 +41,7 @@ async def test_without_an_id_it_is_the_one_that_changed_last(tmp_path: Path) -> 
 
 async def test_an_ambiguous_beginning_lists_what_it_could_mean(tmp_path: Path) -> None:
     store, settings = await store_with(tmp_path, "x-1", "x-2", "y-3")
-    with pytest.raises(UsageError, match=r"'x-' is the beginning of 2 ids") as raised:
+    with pytest.raises(UsageError, match=r"'x-' matches 2 conversations") as raised:
         await find_conversation(store, settings, "x-")
     assert "\n  x-1" in str(raised.value)
     assert "\n  x-2" in str(raised.value)
@@ -66,28 +66,28 @@ async def test_what_is_no_id_is_told_with_what_to_do(tmp_path: Path, given: str)
 
 async def test_where_there_is_none_it_is_said_how_to_begin_one(tmp_path: Path) -> None:
     store, settings = await store_with(tmp_path)
-    with pytest.raises(UsageError, match="Begin one: agentcore run"):
+    with pytest.raises(UsageError, match="Start one: agentcore run"):
         await find_conversation(store, settings, None)
     assert not (tmp_path / "conversations").exists()
 
 
 async def test_a_log_is_there_by_its_whole_id_alone_even_if_its_meta_is_damaged(tmp_path: Path) -> None:
     store, _ = await store_with(tmp_path, "task-2")
-    assert [await is_there(store, given) for given in ("task-2", "task", "../x", "")] == [True, False, False, False]
+    assert [await has_log(store, given) for given in ("task-2", "task", "../x", "")] == [True, False, False, False]
     (tmp_path / "conversations" / "task-2" / "meta.json").write_text("{}")
-    assert await is_there(store, "task-2")
+    assert await has_log(store, "task-2")
 
 
 async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> None:
     store: Store = MemoryStore()
     log = await EventLog.create(store, "a")
-    assert not await is_at_work(store, log.state)
+    assert not await is_running(store, log.state)
     await log.append([[ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.RUNNING))]])
-    assert await is_at_work(store, log.state)
+    assert await is_running(store, log.state)
     await log.close()
-    assert not await is_at_work(store, log.state)
+    assert not await is_running(store, log.state)
     await store.delete("a")
-    assert not await is_at_work(store, log.state)
+    assert not await is_running(store, log.state)
 
 
 def test_logs_that_are_not_files_are_neither_verified_nor_repaired() -> None:
