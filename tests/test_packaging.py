@@ -103,7 +103,8 @@ def test_what_the_dependencies_need_is_pinned_too() -> None:
     assert sorted(reached - pins().keys()) == []
 
 
-OURS = {*PACKAGES, "tests", *(path.stem for path in (ROOT / "tests").glob("*.py"))}
+HELPERS = [*(ROOT / "tests").glob("*.py"), *(ROOT / "scripts").glob("*.py")]
+OURS = {*PACKAGES, "tests", *(path.stem for path in HELPERS)}
 """The packages, and what tests share with each other."""
 
 
