@@ -288,7 +288,7 @@ async def test_long_output_is_cut_for_the_model_and_kept_whole_where_it_can_be_r
         assert len(text) < 31_000
         assert text.startswith("begin")
         assert text.rstrip().endswith("end")
-        path = text.split("The whole is in ")[1].split("]")[0]
+        path = text.split("Full output: ")[1].split("]")[0]
         assert len(await conversation.workspace.read(path)) == 100_010
 
 

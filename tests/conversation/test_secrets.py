@@ -96,7 +96,7 @@ async def test_spooled_output_is_masked_too(tmp_path: Path) -> None:
     async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
         await conversation.run("go")
         (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
-        path = answer.text.split("The whole is in ")[1].split("]")[0]
+        path = answer.text.split("Full output: ")[1].split("]")[0]
         whole = (await conversation.workspace.read(path)).decode()
     assert TOKEN not in whole
     assert "<secret:TOKEN>" in whole
