@@ -177,7 +177,7 @@ class Cli:
                     while screen.read():
                         if done.is_set() and not select.select([master], [], [], 0)[0]:
                             break
-                except BaseException as error:
+                except BaseException as error:  # noqa: ASYNC103 of a thread, and raised by who started it
                     failures.append(error)
                     screen.types("l\nl\nl\n")
 

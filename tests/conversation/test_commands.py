@@ -360,7 +360,7 @@ async def test_a_fork_whose_caller_was_cancelled_is_whole_or_was_never_begun(tmp
 
 @pytest.mark.parametrize("raised", [ExceptionGroup("mine", [OSError(1), KeyError(2)])], ids=["group"])
 async def test_a_group_that_the_program_raised_leaves_as_it_is(tmp_path: Path, raised: Exception) -> None:
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.RaisesGroup(OSError, KeyError) as caught:
         async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path):
             raise raised
     assert caught.value is raised
