@@ -48,9 +48,9 @@ def install(session: nox.Session, extras: str) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run the tests, or those that are named after `--`."""
+    """Run the tests on both event loops, or what stands after `--`."""
     install(session, "all,test")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *(session.posargs or ["--every-loop"]))
 
 
 @nox.session

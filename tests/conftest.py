@@ -9,6 +9,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 import pytest
 from blockbuster import BlockBuster
@@ -47,7 +48,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """Run every async test on both event loops."""
+    """Run an async test on both event loops (on trio in five folders, and everywhere with `--every-loop`)."""
     backend: str = request.param
     return backend
 
@@ -109,8 +110,15 @@ def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
         yield python
 
 
+TRIO_AT_EVERY_COMMIT = ("conversation", "record", "secrets", "tools_floor", "workspace")
+"""The folders where a difference between the event loops would do harm. The others run on trio with `--every-loop`."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that rewrites the transcripts of the command line."""
+    """Add the options: every test on both event loops, and new transcripts of the command line."""
+    parser.addoption(
+        "--every-loop", action="store_true", help="run every async test on trio too, not those of five folders alone"
+    )
     parser.addoption("--update", action="store_true", help="rewrite tests/cli/transcripts with what is printed now")
 
 
@@ -131,11 +139,23 @@ def _costly(nodeid: str) -> str | None:
     return next((costly for costly in ("litellm", "packaging") if costly in file), None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def _needs_every_loop(item: pytest.Item) -> bool:
+    """Whether this is a test's run on trio outside of the folders where each commit has it."""
+    call: Any = getattr(item, "callspec", None)
+    on_trio = call is not None and call.params.get("anyio_backend") == "trio"
+    return on_trio and item.path.relative_to(Path(__file__).parent).parts[0] not in TRIO_AT_EVERY_COMMIT
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what stays together longest, and leave the rest in the order that chance gave it.
+
+    Runs on trio outside of `TRIO_AT_EVERY_COMMIT` are left to `--every-loop`, and to who names such a test.
 
     But for the terminal's tests: they wait more than they work. With all workers at them at once, no core has anything to do.
     """
+    if not config.option.every_loop and not any("[" in argument for argument in config.args):
+        config.hook.pytest_deselected(items=[item for item in items if _needs_every_loop(item)])
+        items[:] = [item for item in items if not _needs_every_loop(item)]
     waiting = [item for item in items if "tools/test_terminal_" in item.nodeid]
     others = [item for item in items if "tools/test_terminal_" not in item.nodeid]
     others.sort(key=lambda item: _costly(item.nodeid) is None)
