@@ -27,6 +27,7 @@ from agentcore.events import (
     StatusChanged,
     UserRejectObservation,
 )
+from agentcore.record import ConversationState
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -37,7 +38,7 @@ class StuckThresholds(Value):
     repeated_action: Annotated[int, Field(ge=2)] | None = 4
     """So many replies in a row that ask for the same and get the same answers."""
     repeated_error: Annotated[int, Field(ge=2)] | None = 3
-    """So many replies in a row that ask for the same and get nothing but errors: the model is told once. One more, and
+    """So many replies in a row that ask for the same and get nothing but errors: the model gets one warning. One more, and
     it is stuck."""
     monologue: Annotated[int, Field(ge=2)] | None = 3
     """So many messages of the agent in a row without an action."""
@@ -81,7 +82,7 @@ class Round:
         self.reply_id = reply_id
         self.actions: list[ActionEvent] = []
         self.nudged = False
-        """True if the model was told, after this round, that it repeats itself."""
+        """True if the model was warned, after this round, that it repeats itself."""
         self._answers: dict[str, AnswerEvent] = {}
 
     def add(self, action: ActionEvent) -> None:
@@ -191,7 +192,7 @@ class StuckDetector:
             case ConversationErrorEvent(code="ContextWindowExceeded"):
                 self._count_too_large(event.kind)
             case ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK)):
-                # The verdict was acted upon. Whoever runs it on from here gives it another chance.
+                # The verdict was acted upon. Running it on from here is another chance.
                 self.reset()
             case _:
                 pass
@@ -249,7 +250,7 @@ class StuckDetector:
                 f"time. The last error was:\n{error}\nThe same call will fail again. Find out why it fails, change the "
                 "arguments, or reach the goal in another way; if there is none, say what is in the way."
             )
-            return Verdict(code="repeated_error", detail=f"{what}. It was told so.", action="nudge", nudge=nudge)
+            return Verdict(code="repeated_error", detail=f"{what}. It was warned.", action="nudge", nudge=nudge)
         return None
 
     def _repeated_action(self) -> Verdict | None:
@@ -270,7 +271,7 @@ class StuckDetector:
             return None
         last, before = self._rounds[-1], self._rounds[-2]
         if last.asks_like(before):
-            return None  # one request whose answer changes: somebody waits for something
+            return None  # one request whose answer changes: it waits for something
         if all(self._rounds[-back].repeats(last if back % 2 else before) for back in range(3, limit + 1)):
             return _stuck(
                 "alternation",
@@ -290,3 +291,30 @@ def _stuck(code: StuckCode, detail: str) -> Verdict:
 
 def _shortened(error: str) -> str:
     return error if len(error) <= _ERROR_SHOWN else f"{error[:_ERROR_SHOWN]} ..."
+
+
+class StuckTracker:
+    """Lets a detector see each event of the active branch once, and all of them anew after a rewind."""
+
+    def __init__(self, thresholds: StuckThresholds | None) -> None:
+        self._detector = None if thresholds is None else StuckDetector(thresholds)
+        self._seen = 0
+        """The head up to which the detector has seen the log."""
+        self._epoch = -1
+        """The view's epoch then: after a rewind it has to see the other branch."""
+
+    def verdict(self, state: ConversationState) -> Verdict | None:
+        """Show the detector what is new, and return its verdict."""
+        detector = self._detector
+        if detector is None:
+            return None
+        if self._epoch != state.view_epoch:
+            detector.reset()
+            for event in state.branch_events():
+                detector.observe(event)
+            self._epoch = state.view_epoch
+        else:
+            for event in state.events[self._seen :]:
+                detector.observe(event)
+        self._seen = state.head
+        return detector.verdict()

@@ -29,7 +29,7 @@ from agentcore.tools import (
 
 @dataclass(frozen=True, kw_only=True)
 class Agent:
-    """A model, its tools, and what it is told. One value serves any number of conversations at once.
+    """A model, its tools, and its instructions. One value serves any number of conversations at once.
 
     Raises:
         TypeError: `llm` is the name of a model instead of one, or what is given as a tool is neither a tool nor a toolset.
@@ -149,7 +149,7 @@ def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agen
         llm: The model to work with, in place of the recorded one.
 
     Raises:
-        AgentcoreError: a tool or a toolset is not registered here, or the model is at an address that nobody here named.
+        AgentcoreError: a tool or a toolset is not registered here, or the model is at an address that was not named here.
         ValueError: it does not describe an agent.
     """
     return Agent(

@@ -1,6 +1,6 @@
 """One step: the view goes to the model, and what the model said becomes what happened.
 
-A function of values, with no task and no state of its own: whoever calls it writes the events down and runs the calls.
+A function of values, with no task and no state of its own: its caller writes the events down and runs the calls.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ async def take_step(
     Args:
         agent: Whose model is asked.
         messages: The view.
-        schemas: What the model is told of the tools.
+        schemas: The schemas of the tools, as the model sees them.
         tools: The tools themselves, against which its calls are read.
         reply_id: The id that the events of this reply share.
         view_seq: The head that the view was made at.

@@ -36,7 +36,7 @@ class Assessed(NamedTuple):
     call: Call
     """With other arguments where a check changed them."""
     event: ActionAssessed | None
-    """None where nobody had an opinion: it may start."""
+    """None where no check had an opinion: it may start."""
 
     @property
     def waits(self) -> bool:
@@ -73,9 +73,9 @@ async def assess_reply(
         before_waiting: Called once, before the first check that answers later is awaited.
     """
     if all(type(check) is NeverConfirm for check in checks) and all(call.tool.risk is None for call in calls):
-        return [Assessed(call, None) for call in calls]  # nobody can have an opinion, as by default
+        return [Assessed(call, None) for call in calls]  # no check has an opinion, as by default
     cases = [_Case(core, call) for call in calls]
-    # To finish or to think harms nobody: asking would only wear people out.
+    # Finishing and thinking do no harm: asking would only tire people.
     asked = [case for case in cases if not issubclass(case.call.tool.action, FinishAction | ThinkAction)]
     round_ = _Round(core, before_waiting)
     with mark_running_in(core.state.conversation_id):
@@ -227,7 +227,7 @@ class _Round:
         case.add(answer if answer.by else answer.model_copy(update={"by": _name_of(check)}))
 
     def _failed(self, check: Check, case: _Case, error: Exception) -> None:
-        # The reply was paid for, and has to be kept; what nobody could decide on, a person decides.
+        # The reply was paid for, and has to be kept; where no check could decide, a person does.
         name = _name_of(check)
         _log.warning(
             "a person is asked: a check failed",

@@ -73,7 +73,7 @@ def schedule(calls: Sequence[RunningCall], at_once: int) -> list[RunningCall]:
 
 
 class CallTable:
-    """Owned by whoever carries calls out. Others may look, and stop a call."""
+    """Owned by the code that runs calls. Others may look, and stop a call."""
 
     def __init__(self) -> None:
         self._running: dict[str, RunningCall] = {}
@@ -93,7 +93,7 @@ class CallTable:
         return self._arguments.get(action_id)
 
     def add(self, call: RunningCall) -> None:
-        """Note a call that is about to run: whoever sees its action may stop it."""
+        """Note a call that is about to run: from here on it can be stopped."""
         self._running[call.id] = call
 
     def running(self, action_id: str) -> RunningCall | None:

@@ -22,7 +22,6 @@ from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.journal import Decision, Journal
 from agentcore.conversation.prompt import PromptSource
 from agentcore.conversation.result import RunOutput, make_result
-from agentcore.conversation.stuck import StuckTracker
 from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import HeadSignal
@@ -31,6 +30,7 @@ from agentcore.events import ActionEvent, ActionStarted
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
 from agentcore.security import AlwaysConfirm, Check, Confirm, as_checks, read_checks
+from agentcore.stuck import StuckTracker
 from agentcore.workspace import Workspace
 
 
@@ -173,7 +173,7 @@ class Core:
             self.queued_turns.send_nowait(self.turn)
 
     def _wait_for_turn(self, decision: Decision) -> None:
-        """Return a `run` what it waits for."""
+        """Let a `run` wait for its turn."""
         if self.turn is None:
             decision.turn = make_result(self.state, self.output.get(self.agent, self.state))
         else:
@@ -190,7 +190,7 @@ class Core:
             turn.end(make_result(self.state, self.output.get(self.agent, self.state)))
 
     def close_turn(self) -> None:
-        """End the turn that nobody carries out any more."""
+        """End the turn that the driver has left."""
         if self.turn is not None:
             self.turn.error = self.turn.error or ConversationClosed(self.state.conversation_id)
             self.turn.fatal = True

@@ -77,7 +77,7 @@ def decide(command: Command, state: ConversationState) -> Sequence[Event]:
         case Rewind():
             events = _rewind(command, state)
         case Interrupt():
-            # While somebody works the turn records it: it knows what it was stopped in.
+            # During a turn the turn records it: it knows what was stopped.
             stops = state.status is _WAITING and not state.is_asking and command.run == state.run.seq
             interrupt = InterruptEvent(source="user", reason=command.reason, command=command.id, by=command.by)
             events = [interrupt] if stops else []

@@ -1,6 +1,6 @@
 """Deltas: pieces of replies and the progress of tools while they come, for people who watch.
 
-Not events: nothing here is kept. A subscriber that does not keep up loses pieces and is told of the gap; what counts is
+Not events: nothing here is kept. A subscriber that does not keep up loses pieces and gets a gap instead; what counts is
 in the log.
 """
 
@@ -106,7 +106,7 @@ class DeltaBroadcast:
         return bool(self._cursors)
 
     def publish(self, delta: StreamDelta) -> None:
-        """Return a piece to everybody who listens."""
+        """Add a piece for every subscriber."""
         for cursor in tuple(self._cursors):
             cursor.push(delta)
 

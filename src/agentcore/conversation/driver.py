@@ -36,7 +36,7 @@ _log = get_logger(__name__)
 
 
 async def drive(core: Core, queued: MemoryObjectReceiveStream[Turn]) -> None:
-    """Carry out one turn after another, each in the context of whoever asked for it."""
+    """Carry out one turn after another, each in the context of its caller."""
     async with open_group() as turns:
         async for turn in queued:
             await turns.create_task(_run_turn(core, turn), context=turn.context, name="turn").wait()
@@ -65,7 +65,7 @@ async def _run_turn(core: Core, turn: Turn) -> None:
             await _record_failure(core, turn, spurious_cancellation("The model, or a callback,", error))  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
             return  # noqa: ASYNC104 it was not a cancellation
         turn.closing = True
-        with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
+        with suppress(StoreError, ConversationClosed):  # the core reports these to those who wait
             await _stop(core, turn, stepper)  # noqa: ASYNC102 writes can't be cancelled, and the store bounds them
         raise
     except BaseException as error:
@@ -138,16 +138,16 @@ async def _stop(core: Core, turn: Turn, stepper: Stepper) -> None:
 
 
 async def close_unfinished(core: Core, why: str | None = None) -> None:
-    """Record that the conversation was closed while somebody worked, and answer what is open; an approval stays."""
+    """Record that the conversation was closed during a turn, and answer what is open; an approval stays."""
     after: list[Event] = []
-    if core.state.is_working:  # and nobody but the caller ends that
+    if core.state.is_working:  # and only the caller ends that
         detail = "The conversation was closed while the agent worked."
         after.append(status_event(ConversationStatus.PAUSED, "closed", detail))
     await _answer_open(core, why or "the conversation was closed", *after, keep_approved=True)
 
 
 async def _record_failure(core: Core, turn: Turn, error: BaseException) -> None:
-    """Record that the turn failed; where the log has died, that is what those who wait are told."""
+    """Record that the turn failed; where the log has died, those who wait get that error."""
     if turn.settled:
         _log.warning("the end of a turn raised", error=masked_repr(core.secrets, error))
         return

@@ -35,7 +35,7 @@ def masked_repr(secrets: SecretRegistry, error: BaseException) -> str:
 def _told(tell: Callable[[object], str], error: BaseException) -> str:
     try:
         return tell(error)
-    except Exception as another:  # of a class of somebody's own
+    except Exception as another:  # of a class outside agentcore
         return f"<{type(error).__name__}, and telling of it raised {type(another).__name__}>"
 
 
@@ -53,7 +53,7 @@ _ENDS: Final = (SystemExit, KeyboardInterrupt)
 
 
 def unwrap(error: BaseException, own: Collection[BaseException] = ()) -> BaseException:
-    """Return the one exception that a group is about; others are told in its notes.
+    """Return the one exception that a group is about; its notes name the others.
 
     Args:
         error: The group, or an exception that is none.
@@ -95,7 +95,7 @@ def exception_to_raise(group: BaseExceptionGroup[BaseException], own: Collection
     """Return the exception to raise for a group: the one that it is about, or the group where that may not leave bare.
 
     An end of the process that comes out of a task has stopped asyncio's loop already. All else is unwound while the loop
-    is being closed: a task that raises it bare once more stops that too, before the threads are told to end, and the
+    is being closed: a task that raises it bare once more stops that too, before the threads are asked to end, and the
     process waits for them for ever.
 
     Args:
@@ -111,19 +111,19 @@ def exception_to_raise(group: BaseExceptionGroup[BaseException], own: Collection
 async def is_cancelled() -> bool:
     """Return whether a cancellation that was caught is one of a scope that is in force here.
 
-    Code of users can raise the same exception by itself: on asyncio, whoever awaits a task that was cancelled does.
+    Code of users can raise the same exception by itself: on asyncio, awaiting a task that was cancelled does.
     """
     try:
         await checkpoint_if_cancelled()
-    except get_cancelled_exc_class():  # noqa: ASYNC103 asking is the purpose: whoever caught the first one raises it
+    except get_cancelled_exc_class():  # noqa: ASYNC103 asking is the purpose: the one who caught the first raises it
         return True  # noqa: ASYNC104 the same
     return False
 
 
 def spurious_cancellation(who: str, error: BaseException) -> RuntimeError:
-    """Make the error of code that raised a cancellation which nobody asked for."""
+    """Make the error of code that raised a cancellation that no scope asked for."""
     failed = RuntimeError(
-        f"{who} raised {type(error).__name__} although nobody cancelled it. Most likely it awaited a task or a future "
+        f"{who} raised {type(error).__name__} although it was not cancelled. Most likely it awaited a task or a future "
         "that was cancelled; catch that where it is awaited."
     )
     failed.__cause__ = error

@@ -133,7 +133,7 @@ class CallBatch:
             if call.scope.cancelled_caught and (call.started or call.code == "cancelled"):
                 await self._record_stop(call)
         except get_cancelled_exc_class():
-            # Of whoever hosts the conversation.
+            # A scope of the program that hosts the conversation.
             if call.started and call.id in self._core.state.open_actions:
                 await self._record_stop(call)  # noqa: ASYNC102 a write can't be cancelled, and the store bounds it
             raise
@@ -172,7 +172,7 @@ class CallBatch:
                 await self._core.journal.write_shielded(answer)
 
     async def _record_stop(self, call: RunningCall) -> None:
-        """Answer a call that was stopped: by somebody, by its time, or with the whole conversation."""
+        """Answer a call that was stopped: by a person, by its time limit, or with the whole conversation."""
         if call.abandoned or self._core.life.failure is not None:
             return
         why, code = call.reason or "the turn was stopped", call.code

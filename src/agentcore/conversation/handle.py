@@ -29,7 +29,6 @@ from agentcore.commands import (
     SetTags,
     SetTitle,
 )
-from agentcore.conversation.arguments import check_limits, check_message, select_pending, validate_arguments
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import DeltaCursor
@@ -37,10 +36,11 @@ from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.fork import fork
 from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
+from agentcore.conversation.pending import select_pending, validate_arguments
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import serve_conversation
-from agentcore.conversation.setup import Setup
+from agentcore.conversation.setup import Setup, check_limits, check_message
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
 from agentcore.errors import ConversationClosed, ConversationError, StoreError
@@ -57,7 +57,7 @@ ResultT = TypeVar("ResultT")
 class Conversation(AsyncContextManagerMixin):
     """A conversation with an agent: `async with Conversation(agent, workspace=...) as conversation`.
 
-    What happens in it is an append-only log, kept in the store before anybody is told of it; `state` is what the log
+    What happens in it is an append-only log, written to the store before anyone sees it; `state` is what the log
     says. Leaving the context interrupts what runs, answers what is open, and closes everything. It belongs to the event
     loop that it was entered in: in another one, or in another thread, all that waits or changes anything is refused.
 
@@ -70,7 +70,7 @@ class Conversation(AsyncContextManagerMixin):
         confirm: Which actions wait for a person: a policy, a check or a list of those, or an async callback that is
             asked about each action (except `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
         limits: Budgets and deadlines; by default the recorded ones, or `Limits()`.
-        secrets: Values by name that tools may use and that nobody sees: text, or functions that give it.
+        secrets: Values by name that tools may use and that stay hidden: text, or functions that return it.
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
@@ -277,7 +277,7 @@ class Conversation(AsyncContextManagerMixin):
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
 
-        Files are not rewound, and the model is told so. Usage, limits and policy stay as they are.
+        Files are not rewound, and the model reads that. Usage, limits and policy stay as they are.
 
         Raises:
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
@@ -307,11 +307,11 @@ class Conversation(AsyncContextManagerMixin):
         await self._execute(core, SetPolicy(policy=record_checks(policy)), Attachment(checks=as_checks(policy)))
 
     async def set_title(self, title: str) -> None:
-        """Return the conversation a title."""
+        """Record a title."""
         await self._execute(await self._live(), SetTitle(title=title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
-        """Return the conversation these tags, and no others."""
+        """Record tags, in place of those that were there."""
         await self._execute(await self._live(), SetTags(tags=dict(tags)))
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
@@ -366,7 +366,7 @@ class Conversation(AsyncContextManagerMixin):
         return await core.journal.receipt_of(core.journal.hand_over(command, attachment))
 
     async def _job(self, core: Core, job: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """Wait for a job, and note where its caller is told that the log died: leaving the context does not say so again."""
+        """Wait for a job, and note where its caller learns that the log died: leaving the context does not report it again."""
         try:
             return await job
         except StoreError as error:

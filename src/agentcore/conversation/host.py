@@ -112,7 +112,7 @@ class Host(AsyncContextManagerMixin):
                     await hosted.core.life.ended.wait()
                 return await self._start(setup)
         finally:
-            # It is the next one's already where somebody waits for it.
+            # It belongs to the next caller already where one waits.
             if not one_at_a_time.locked() and self._opening.get(setup.id) is one_at_a_time:
                 del self._opening[setup.id]
 
@@ -152,7 +152,7 @@ class Host(AsyncContextManagerMixin):
             await serve_conversation(setup, self._tasks, task_status=status)
         except Exception as error:
             if status.core is None:
-                raise  # not open yet: whoever opens it is told
+                raise  # not open yet: it reaches the one who opens it
             shown = masked_repr(status.core.secrets, error)
             _log.error("conversation ended", conversation=status.core.state.conversation_id, error=shown)
         finally:
@@ -175,7 +175,7 @@ class _Hosted:
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:
-    """Close what was opened for somebody who has left meanwhile."""
+    """Close what was opened for a caller who has left meanwhile."""
     if not hosted.taken:
         hosted.core.life.stop.set()
 
@@ -217,7 +217,7 @@ async def _refuse_other(core: Core, setup: Setup) -> None:
 
 
 class _Remember(TaskStatus[Core]):
-    """Notes the core on its way to whoever opens the conversation."""
+    """Notes the core on its way to the one who opens the conversation."""
 
     def __init__(self, status: TaskStatus[Core], remember: Callable[[Core], None]) -> None:
         self._status = status

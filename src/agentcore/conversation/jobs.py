@@ -1,6 +1,6 @@
-"""Jobs: work beside the turns, each in a task of the conversation, in the context of whoever asked for it.
+"""Jobs: work beside the turns, each in a task of the conversation, in the context of its caller.
 
-A caller that is cancelled just leaves. Work that nobody waits for any more is given up, or goes on to its end.
+A caller that is cancelled just leaves. Work that no caller waits for any more is cancelled, or runs to its end.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ class Jobs:
         Args:
             work: What to do.
             name: Of the task.
-            finish: Whether it goes on to its end when nobody waits for it any more.
-            discard: Lets go of a result that nobody waits for.
+            finish: Run it to its end when no caller waits for it any more.
+            discard: Releases a result that no caller waits for.
 
         Raises:
             ConversationClosed: The conversation takes no more jobs, or gave this one up.

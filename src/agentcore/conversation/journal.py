@@ -169,7 +169,7 @@ class Journal:
         self._secrets = secrets
         self._commands_closed = False
         self.failure_reported = False
-        """True once a caller was told that the log died."""
+        """True once a caller has got the error that the log died."""
 
     async def write(self, *events: Event, condition: Condition | None = None) -> Sequence[Event] | None:
         """Keep a group of events, all or nothing, and return them back as they are kept: masked, with their seqs.
@@ -179,7 +179,7 @@ class Journal:
             condition: Keep nothing, and give None, unless it holds when the recorder gets there.
 
         Raises:
-            StoreError: They are not kept, or nobody knows; the conversation is over.
+            StoreError: They are not kept, or that is unknown; the conversation is over.
             ConversationClosed: The conversation has ended.
         """
         await checkpoint_if_cancelled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 
@@ -53,7 +54,7 @@ async def approved_calls(core: Core) -> list[Call]:
 async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -> Call | AgentErrorEvent:
     """Make a call of an open action again, or the answer that says why that can't be done.
 
-    `as_recorded` asks that the tool is what the model was told of it: so it has to be, to run the call.
+    With `as_recorded` the tool has to have the schema that the model saw, as running the call demands.
     """
     event = action.event
     arguments = core.calls.arguments_of(event.id)
@@ -73,10 +74,33 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     return Call(event, read.tool, read.action)
 
 
+def select_pending(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...], bool]:
+    """Return the ids of the actions that a decision is about, and whether they are all that wait."""
+    if ids is None:
+        waiting = tuple(event.id for event in core.state.pending)
+        if not waiting:
+            raise NothingPending([], ())
+        return waiting, True
+    return ((ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))), False
+
+
+async def validate_arguments(
+    core: Core, selected: Sequence[str], edited: dict[str, JsonValue]
+) -> Mapping[str, JsonValue] | None:
+    """Return the edited arguments of one action as they are to be run, checked against its tool."""
+    if len(selected) != 1:
+        raise ValueError(f"Arguments can be changed for one action at a time; {len(selected)} are being approved.")
+    plain = await restore_edited(core, edited)
+    action = core.state.open_actions.get(selected[0])
+    if action is not None:
+        await check_edited(core, action.event, edited if plain is None else plain)
+    return plain
+
+
 async def restore_edited(core: Core, edited: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
     """Return a person's arguments with values where they say the masks of secrets: it is masks that people are shown.
 
-    None where a value is not there: the call is answered with that, as one whose arguments nobody changed.
+    None where a value is not there: the call is answered with that, as one with unchanged arguments is.
     """
     try:
         return await unmask(edited, core.secrets.get, names=core.state.secret_names)
@@ -85,7 +109,7 @@ async def restore_edited(core: Core, edited: dict[str, JsonValue]) -> dict[str, 
 
 
 async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, JsonValue]) -> None:
-    """Check the arguments that a person gave a waiting action, against the schema that the model was told.
+    """Check the arguments that a person gave a waiting action, against the schema that the model saw.
 
     Raises:
         ToolArgumentsError: They do not fit.
@@ -106,7 +130,7 @@ async def _never(arguments: dict[str, JsonValue], ctx: ToolContext) -> None:  # 
 
 
 def _recorded_schema(core: Core, name: str) -> ToolSchema | None:
-    """Find what the model was told of a tool when it made the calls that wait: no other request is made before they are answered."""
+    """Return the schema of a tool that the model saw when it made the waiting calls: the next request comes after their answers."""
     prompt = core.state.prompt
     return None if prompt is None else next((schema for schema in prompt.tools if schema.name == name), None)
 
@@ -132,9 +156,9 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
             if not _is_asked(core, turn, event):
                 continue  # decided on elsewhere while another one was asked about
             answer = await _ask(core, confirm, event, turn)
-            # What is said after a pause came too late: the action waits for whoever looks next.
+            # An answer after a pause comes too late: the action waits for the next one.
             if answer is not None and not turn.settled:
-                with suppress(NothingPending):  # somebody else was faster
+                with suppress(NothingPending):  # another answer came first
                     await core.journal.receipt_of(await _hand_over(core, event, answer))
     finally:
         timer.resume()
@@ -155,7 +179,7 @@ async def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -
 
 
 async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> Approve | Reject | None:
-    """Ask about one action; None where somebody else decides first, or pauses, and then nobody is asked any more."""
+    """Ask about one action; None where another answer or a pause comes first."""
     answer: Approve | Reject | None = None
     async with open_group() as tasks:
 

@@ -50,7 +50,7 @@ class PromptSource:
         """Compose it, where that needs no waiting: where no toolset has to be asked.
 
         Raises:
-            SchemaError: A model can't be told of one of the tools.
+            SchemaError: One of the tools has no schema that models take.
         """
         if not self._agent.toolsets:
             self._snapshot = self._snapshot or ToolSnapshot(self._agent.own_tools)
@@ -60,7 +60,7 @@ class PromptSource:
         """Return the tools of the next request, and the events that are to be kept before it is made.
 
         Raises:
-            SchemaError: A model can't be told of one of the tools.
+            SchemaError: One of the tools has no schema that models take.
             ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
         """
         basis = _Basis(state.last_user_seq, state.view_epoch, self._cuts)

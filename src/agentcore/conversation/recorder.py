@@ -39,7 +39,7 @@ class RecordListener(Protocol):
 async def keep_record(intake: Intake, log: EventLog, secrets: SecretRegistry, listener: RecordListener) -> None:
     """Keep what comes, all that is waiting in one write, until nothing more is taken in.
 
-    After a failed write nothing is tried again: everybody who waits, and whoever comes later, gets the error.
+    After a failed write nothing is tried again: every caller, waiting or later, gets the error.
     """
     failure: StoreError | None = None
     with anyio.CancelScope(shield=True):
@@ -49,7 +49,7 @@ async def keep_record(intake: Intake, log: EventLog, secrets: SecretRegistry, li
                     try:
                         await _keep(batch, log, secrets)
                         listener.recorded([item for item in batch if isinstance(item, Decision) and item.error is None])
-                    except BaseException as error:  # noqa: ASYNC103 an error of the store is told to all writers; what is none leaves
+                    except BaseException as error:  # noqa: ASYNC103 an error of the store goes to all writers; anything else leaves
                         failure = _store_error(error, log)
                         listener.failed(failure)
                         if not isinstance(error, Exception):

@@ -42,7 +42,7 @@ async def recover(core: Core) -> None:
         detail = "The process that ran this conversation ended while it worked."
         answers.append(status_event(ConversationStatus.PAUSED, "recovered", detail))
     elif state.is_asking:
-        detail = "The process that ran this conversation ended while somebody was asked."
+        detail = "The process that ran this conversation ended while a person was asked."
         answers.append(status_event(ConversationStatus.WAITING_FOR_CONFIRMATION, "recovered", detail))
     if answers:
         _log.info("recovered", answers=len(answers))

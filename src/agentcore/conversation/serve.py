@@ -25,7 +25,6 @@ from agentcore.conversation.prompt import PromptSource
 from agentcore.conversation.recorder import keep_record
 from agentcore.conversation.recover import recover
 from agentcore.conversation.setup import Setup, choose_checks, enter_workspace, open_log
-from agentcore.conversation.stuck import StuckTracker
 from agentcore.conversation.tool_host import remove_spool
 from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
@@ -49,6 +48,7 @@ from agentcore.secrets import SecretRegistry
 from agentcore.security import (
     record_checks,
 )
+from agentcore.stuck import StuckTracker
 from agentcore.workspace import record_workspace
 
 _log = get_logger(__name__)
@@ -84,14 +84,14 @@ async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status
                     try:
                         await store.delete(log.state.conversation_id)
                     except StoreError as error:
-                        recording.core.life.delete_error = error  # for whoever asked for it
+                        recording.core.life.delete_error = error  # raised in delete()
     finally:
         if recording.core is not None:
             recording.core.life.ended.set()
 
 
 class _Recording:
-    """The recorder's surroundings, and who is to be told what it recorded."""
+    """The recorder's surroundings, and the listener of what it recorded."""
 
     def __init__(self, log: EventLog, secrets: SecretRegistry) -> None:
         self.log = log
@@ -104,7 +104,7 @@ class _Recording:
 
     @asynccontextmanager
     async def under_way(self) -> AsyncGenerator[None]:
-        """Run the recorder; it outlives everybody who writes, and ends when nothing more is taken in and nothing is left."""
+        """Run the recorder; it outlives all writers, and ends when nothing more is taken in and nothing is left."""
         try:
             async with open_group() as keepers:
                 keepers.start_soon(keep_record, self._intake, self.log, self.secrets, self, name="recorder")
@@ -169,7 +169,7 @@ async def _serve(
                     queued_turns=turns_in,
                     stuck=StuckTracker(agent.stuck),
                     clock=anyio.current_time,
-                    # A log in memory that nobody else can reach is gone with the conversation.
+                    # A log in memory that only this conversation can reach is gone with the conversation.
                     life=Lifecycle(delete=setup.store is None),
                     prompt=PromptSource(agent, workspace.root, recording.secrets, sessions),
                     opened_at=state.head,
@@ -213,9 +213,9 @@ async def _wind_down(core: Core) -> None:
 
 
 async def _clear_up(core: Core) -> None:
-    """Leave nothing open and nobody waiting, when all tasks have ended: a turn may have been asked for behind the last one."""
+    """Leave nothing open and no caller waiting, when all tasks have ended: a turn may have been asked for behind the last one."""
     if core.life.serving:
-        with suppress(StoreError, ConversationClosed):  # whoever waits is told of these by the core
+        with suppress(StoreError, ConversationClosed):  # the core reports these to those who wait
             await core.journal.flush()
             await close_unfinished(core)
     core.life.serving = False

@@ -24,6 +24,7 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 from agentcore.ids import new_conversation_id
+from agentcore.messages import Message
 from agentcore.record import ConversationState, EventLog, Store
 from agentcore.secrets import SecretSource
 from agentcore.security import (
@@ -74,11 +75,28 @@ class Setup(NamedTuple):
             as_checks(cast("Checks", confirm))
 
 
+def check_message(message: str | Message | object) -> Message:
+    """Return a user's text as a message."""
+    if isinstance(message, str):
+        message = Message.user(message)
+    if not isinstance(message, Message):
+        raise TypeError(f"A message is text or a Message, not {type(message).__name__}.")
+    if message.role != "user":
+        raise ValueError(f"A message of role {message.role!r} can't be sent: make it with Message.user(...).")
+    return message
+
+
+def check_limits(limits: Limits | object) -> Limits:
+    if not isinstance(limits, Limits):
+        raise TypeError(f"limits are Limits(steps=..., cost=...), not {limits!r}.")
+    return limits
+
+
 @asynccontextmanager
 async def enter_workspace(
     given: Workspace | str | PathLike[str] | None, state: ConversationState
 ) -> AsyncGenerator[Workspace]:
-    """Enter a workspace unless somebody else has; without one, that in which the conversation worked."""
+    """Enter a workspace that is not open yet; without one, the one in which the conversation worked."""
     if given is None and state.workspace is not None:
         workspace = await _restore(state.conversation_id, state.workspace)
     else:

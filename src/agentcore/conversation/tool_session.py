@@ -86,7 +86,7 @@ class ToolSession(Generic[OpenT]):
                     await self._wait(self.opened, until)
         except Exception as error:
             if not self.was_open:
-                raise  # whoever wanted it is told
+                raise  # it reaches whatever opens it
             # One that ends by itself does not end the conversation.
             self.failure = unwrap(error)
             _log.warning("tool session ended", what=self.what, error=masked_repr(self._secrets, self.failure))
@@ -199,7 +199,7 @@ class ToolsetSession:
             if self._told_missing:
                 self._told_missing = False
                 self._notify("open", f"The {self.what} is open.")
-            with suppress(Exception):  # where they are read to be used, it is told
+            with suppress(Exception):  # reading them for use reports it
                 # To describe a thousand tools takes a while; each is described once.
                 await run_sync(_describe, list(opened.tools()))
             self.tried.set()

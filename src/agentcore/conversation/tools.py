@@ -42,7 +42,7 @@ _MOST_NOTICES: Final = 100
 
 _CHANGED: Final = (
     "The tool {name!r} is not what it was when this call was made: its description or its arguments have changed. "
-    "Nothing was done. You will be told of the tool as it is now; do not repeat the call until then."
+    "Nothing was done. The tool as it is now will be shown to you; do not repeat the call until then."
 )
 
 
@@ -92,7 +92,7 @@ class ToolSessions:
     async def compose(self) -> ToolSnapshot:
         """Read the tools as of now, once toolsets are open or have had their time; the same object where nothing changed.
 
-        To be called at a user's message and at a cut only: what models are told of tools is what their providers cache.
+        To be called at a user's message and at a cut only: tool schemas are part of the prefix that providers cache.
 
         Raises:
             ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
@@ -129,7 +129,7 @@ class ToolSessions:
     def resolve(self, name: str, digest: str | None) -> AnyTool | NotRun:
         """Find the tool of a name as it is now, to run a call of it.
 
-        `digest` is that of the schema that the model was told; None where nobody knows.
+        `digest` is that of the schema that the model saw; None where that is unknown.
 
         Costs nothing for a tool of the agent's own, and never waits.
         """
@@ -226,7 +226,7 @@ class ToolSessions:
         _log.info("toolset", name=name, code=code, detail=self._secrets.mask(detail))
 
     def _assign(self, read: Sequence[tuple[ToolsetSession, Sequence[AnyTool]]]) -> list[AnyTool]:
-        """Decide whose tool each name is: whoever had it keeps it, so that no toolset can put itself in another's place."""
+        """Decide whose tool each name is. The first owner keeps it, so that no toolset can take another's place."""
         owners: dict[str, ToolsetSession] = {}
         for session, tools in read:
             owners.update((tool.name, session) for tool in tools if self._owners.get(tool.name) is session)

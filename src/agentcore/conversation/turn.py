@@ -39,7 +39,7 @@ def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None
 
 
 class RunTimer:
-    """Counts the seconds of a run in which somebody worked, and ends its scope when the limit is reached.
+    """Counts the seconds that a run worked, and ends its scope when the limit is reached.
 
     Waiting for a person stops it. The limits may change while it runs.
     """
@@ -76,7 +76,7 @@ class RunTimer:
         self._update_deadline()
 
     def pause(self) -> None:
-        """Stop counting: somebody waits for a person."""
+        """Stop counting while a person is asked."""
         if self._since is not None:
             self._worked += self._clock() - self._since
             self._since = None

@@ -23,7 +23,7 @@ def check_seq(name: str, seq: int | object) -> int:
 
 
 class HeadSignal:
-    """Rung once per group commit; everybody who waits is woken by one event."""
+    """Rung once per group commit; one event wakes all who wait."""
 
     def __init__(self, home: LoopAffinity) -> None:
         self._home = home
@@ -37,13 +37,13 @@ class HeadSignal:
         return self._closed or self._home.loop_closed
 
     def notify(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all who wait."""
         if self._waiting:
             self._rung.set()
             self._rung = anyio.Event()
 
     def close(self) -> None:
-        """Wake everybody who waits, for the last time."""
+        """Wake all who wait, for the last time."""
         self._closed = True
         self.notify()
 

@@ -189,7 +189,7 @@ def _disagree(one: _Json, other: _Json) -> bool:
 
 
 def _say_the_items(node: _Json) -> None:
-    """Return an array the `items` that OpenAI demands, a tuple too: beyond its places there is none, so it says the same."""
+    """Add the `items` that OpenAI demands to an array, also to a tuple: it has nothing beyond its places, so the meaning is the same."""
     if isinstance(node.get("items"), list):
         node["prefixItems"] = node.pop("items")
     places: list[Any] = node.get("prefixItems", [])
