@@ -8,7 +8,6 @@ import signal
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import iter_modules
 
 import pytest
 from blockbuster import BlockBuster
@@ -17,8 +16,7 @@ from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs] - i
 from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
 
-import agentcore.cli
-from warm_python import WarmPython
+import agentcore
 
 # The same examples in every run: a failure belongs to a change, not to the day. `nox -s faults` looks further
 # (--hypothesis-profile=faults), with new examples each time.
@@ -89,24 +87,6 @@ def surroundings() -> dict[str, str]:
     # The package that the tests themselves import, installed or not.
     (package,) = agentcore.__path__
     return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
-
-
-@pytest.fixture(scope="session")
-def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
-    """Give a Python that has imported all of agentcore that the command line can come to need, but not litellm."""
-    commands = [f"agentcore.cli.{module.name}" for module in iter_modules(agentcore.cli.__path__)]
-    # What is imported when it is first needed.
-    late = [
-        "agentcore.llm.choose",
-        "anyio._backends._asyncio",
-        "argparse",
-        "docstring_parser",
-        "httpx",
-        "jsonschema",
-        "typer._adapters",
-    ]
-    with WarmPython(*commands, *late, "agentcore.testing", "agentcore_tools", env=surroundings) as python:
-        yield python
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
