@@ -71,7 +71,7 @@ def test_ctrl_c_interrupts_and_saves_everything(cli: Cli) -> None:
 
 
 def test_ctrl_c_during_a_reply_keeps_its_text(cli: Cli) -> None:
-    reply = Gate().hold(say("I will never get to the end of this."), after=4)
+    reply = Gate().hold(say("I will never\nget to the end of this."), after=6)
     with cli.serve(reply) as provider, cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url) as screen:
         screen.shows("I will never")
         screen.types(CTRL_C)

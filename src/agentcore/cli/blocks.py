@@ -7,6 +7,7 @@ the blocks do not show are added below them.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,6 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
-from agentcore.cli.diff import render_diff
 from agentcore.cli.text import OutputLines, one_line, printable, relative_path
 from agentcore.display import (
     CommandBlock,
@@ -35,6 +35,7 @@ from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, Tex
 
 _LONGEST_VALUE: Final = 200
 _NO_END: Final = 1 << 62
+_SIGNS: Final = {"+": GOOD, "-": BAD, "@": DIM, "\\": DIM}
 _TASK_MARKS: Final = {"todo": ("[ ]", ""), "in_progress": ("[~]", STRONG), "done": ("[x]", GOOD)}
 
 
@@ -115,16 +116,16 @@ def render_call(
             case MarkdownBlock(place="message"):
                 body += _lines(block.text) if message else []
             case MarkdownBlock():
-                body += [Text(style=DIM).append_text(line) for line in _render(block, root, "...")]
+                body += [Text(style=DIM).append_text(line) for line in _render(block, root)]
             case CommandBlock() if not has_command:
                 has_command = True
                 first, *more = printable(block.command).split("\n")
                 title.append(" $ ", DIM).append(first, STRONG)
                 body += [Text(f"> {line}", STRONG) for line in more]
             case DiffBlock() | TasksBlock():
-                change += _render(block, root, "...")
+                change += _render(block, root)
             case _:
-                body += _render(block, root, "...")
+                body += _render(block, root)
     if not whole:
         return RenderedCall(title, body, change)
     parts = [line.plain for line in (title, *body, *change)]
@@ -141,8 +142,8 @@ def render_call(
     return RenderedCall(title, body, change, rest)
 
 
-def render_result(event: ObservationEvent, *, root: str | None = None, more: str = "...") -> RenderedResult:
-    """Render a result; `more` is the sign for the lines between two hunks of a diff."""
+def render_result(event: ObservationEvent, *, root: str | None = None) -> RenderedResult:
+    """Render a result."""
     output: list[Text] = []
     lines: list[Text] = []
     states: list[str] = []
@@ -158,9 +159,9 @@ def render_result(event: ObservationEvent, *, root: str | None = None, more: str
             case ExcerptBlock(text=None):
                 output += output_lines(event.content)
             case DiffBlock():
-                lines += render_diff(block.diff, root=root, more=more) or output_lines(event.content)
+                lines += render_diff(block.diff, root=root) or output_lines(event.content)
             case _:
-                lines += _render(block, root, more)
+                lines += _render(block, root)
     if not event.display:
         output = output_lines(event.content)
     if command is None and event.is_error:
@@ -205,12 +206,12 @@ def render_media(block: ImageBlock | DocumentBlock) -> Text:
     return Text(f"[{what}: {', '.join(parts)}]", DIM)
 
 
-def _render(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
+def _render(block: DisplayBlock, root: str | None) -> list[Text]:
     match block:
         case MarkdownBlock():
             return [_render_markdown(line) for line in printable(block.text).split("\n")] if block.text else []
         case DiffBlock():
-            return render_diff(block.diff, root=root, more=more) if block.diff else []
+            return render_diff(block.diff, root=root) if block.diff else []
         case TableBlock():
             return _render_table(block)
         case TasksBlock():
@@ -304,3 +305,38 @@ def _read(text: str) -> list[str]:
 
 def _lines(text: str, style: str = "") -> list[Text]:
     return [Text(line, style) for line in printable(text).split("\n")]
+
+
+def render_diff(diff: str, *, root: str | None = None) -> list[Text]:
+    """Render a unified diff; a diff of several files has each file's name above it, relative to `root` if it is inside it."""
+    lines = diff.removesuffix("\n").split("\n")
+    heads = [number for number in range(len(lines)) if _is_head(lines, number)]
+    rendered: list[Text] = []
+    for number, line in enumerate(lines):
+        if number in heads:
+            if len(heads) > 1:
+                rendered.append(Text(_changed_file(line, lines[number + 1], root), STRONG))
+        elif number - 1 not in heads:
+            style = STRONG if line.startswith("*** ") else _SIGNS.get(line[:1], "")
+            rendered.append(Text(printable(line), style))
+    return rendered
+
+
+def _is_head(lines: list[str], number: int) -> bool:
+    """Return whether a file begins here. A removed line that begins with "-- " looks alike, except for what follows."""
+    below = lines[number + 1 : number + 3]
+    return (
+        lines[number].startswith("--- ")
+        and bool(below)
+        and below[0].startswith("+++ ")
+        and (len(below) == 1 or below[1].startswith(("@@", "--- ", "\\")))
+    )
+
+
+def _changed_file(old: str, new: str, root: str | None) -> str:
+    before, after = relative_path(printable(old[4:]), root), relative_path(printable(new[4:]), root)
+    if before == os.devnull:
+        return f"{after} (new)"
+    if after == os.devnull:
+        return f"{before} (removed)"
+    return before if before == after else f"{before} -> {after}"
