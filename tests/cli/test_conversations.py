@@ -7,7 +7,6 @@ import pytest
 
 from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store
 from agentcore.cli.failures import UsageError
-from agentcore.cli.log import _lines_of  # pyright: ignore[reportPrivateUsage]
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.record import EventLog, MemoryStore, Store
@@ -68,8 +67,3 @@ async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> N
     assert not await is_running(store, log.state)
     await store.delete("a")
     assert not await is_running(store, log.state)
-
-
-def test_logs_that_are_not_files_are_neither_verified_nor_repaired() -> None:
-    with pytest.raises(UsageError, match="The logs in memory are not files"):
-        _lines_of(MemoryStore())

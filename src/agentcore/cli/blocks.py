@@ -102,7 +102,7 @@ def render_call(
     """
     title = styled(one_line(event.tool_name), NAME)
     if event.malformed is not None:
-        return RenderedCall(title, _lines(event.malformed, BAD))
+        return RenderedCall(title, text_lines(event.malformed, BAD))
     longest = _NO_END if whole else _LONGEST_VALUE
     if arguments is not None or not event.display:
         return RenderedCall(title, _add_arguments(title, event.arguments if arguments is None else arguments, longest))
@@ -114,7 +114,7 @@ def render_call(
             case MarkdownBlock(place="heading"):
                 _add_heading(title, block.text, root, longest)
             case MarkdownBlock(place="message"):
-                body += _lines(block.text) if message else []
+                body += text_lines(block.text) if message else []
             case MarkdownBlock():
                 body += [Text(style=DIM).append_text(line) for line in _render(block, root)]
             case CommandBlock() if not has_command:
@@ -217,9 +217,9 @@ def _render(block: DisplayBlock, root: str | None) -> list[Text]:
         case TasksBlock():
             return render_tasks(block)
         case ExcerptBlock(text=str() as text):
-            return [Text(one_line(relative_path(block.path, root)), STRONG), *_lines(text)]
+            return [Text(one_line(relative_path(block.path, root)), STRONG), *text_lines(text)]
         case _:
-            return _lines(plain_text(block) or f"[a block of kind {block.kind}; a newer version can show it]", DIM)
+            return text_lines(plain_text(block) or f"[a block of kind {block.kind}; a newer version can show it]", DIM)
 
 
 def _render_markdown(line: str) -> Text:
@@ -270,7 +270,7 @@ def _add_arguments(title: Text, arguments: Mapping[str, Any], longest: int) -> l
         if value is None:
             continue  # models send null for an absent argument
         if isinstance(value, str) and "\n" in value.strip("\n"):
-            below += [Text(f"{one_line(name)}:", DIM), *_lines(value)]
+            below += [Text(f"{one_line(name)}:", DIM), *text_lines(value)]
             continue
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         title.append(f" {one_line(name)}=", DIM).append(_shorten(one_line(shown), longest))
@@ -303,8 +303,9 @@ def _read(text: str) -> list[str]:
     return [*reader.feed(text), *reader.finish()]
 
 
-def _lines(text: str, style: str = "") -> list[Text]:
-    return [Text(line, style) for line in printable(text).split("\n")]
+def text_lines(text: str, style: str = "") -> list[Text]:
+    """Return printable text line by line; no line for no text."""
+    return [Text(line, style) for line in printable(text).strip("\n").split("\n")] if text else []
 
 
 def render_diff(diff: str, *, root: str | None = None) -> list[Text]:

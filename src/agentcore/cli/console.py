@@ -39,11 +39,11 @@ class Glyphs:
 
     def __init__(self, encoding: str) -> None:
         try:
-            "│●…·".encode(encoding)
+            "│…·".encode(encoding)
         except (UnicodeEncodeError, LookupError):
-            self.bar, self.dot, self.more, self.between = "|", "*", "...", "-"
+            self.bar, self.more, self.between = "|", "...", "-"
         else:
-            self.bar, self.dot, self.more, self.between = "│", "●", "…", "·"
+            self.bar, self.more, self.between = "│", "…", "·"
 
 
 class _Console(Console):

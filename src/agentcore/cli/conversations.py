@@ -20,8 +20,8 @@ from agentcore.record import ConversationState, FileStore, LogInfo, Store, read_
 _LISTED = 10
 
 
-def open_store(settings: Settings) -> Store:
-    """Return the store in the settings' folder. No other code of the command line knows which kind of store it is."""
+def open_store(settings: Settings) -> FileStore:
+    """Return the store in the settings' folder."""
     return FileStore(settings.conversations)
 
 
@@ -41,8 +41,7 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
         return given
     infos = await store.list()
     if not infos:
-        begin = settings.command("run 'your task'")
-        raise UsageError(f"No conversations in {store.location} yet. Start one: {begin}")
+        raise UsageError(_none_yet(store, settings))
     newest = max(infos, key=lambda info: info.modified).conversation_id
     if given is None:
         return newest
@@ -64,11 +63,21 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
     )
 
 
+def _none_yet(store: Store, settings: Settings) -> str:
+    return f"No conversations in {store.location} yet. Start one: {settings.command('run')} 'your task'"
+
+
 def folder_of(state: ConversationState) -> str | None:
     """Return the local folder that a conversation works in."""
     opened = state.workspace
     root = opened.spec.get("root") if opened is not None and opened.workspace == "local" else None
     return root if isinstance(root, str) else None
+
+
+def title_of(state: ConversationState) -> str:
+    """Return the title, or the start of the first message."""
+    messages = (event.text for event in state.events if isinstance(event, MessageEvent) and event.source == "user")
+    return one_line(state.title or " ".join(next(messages, "").split())[:_TITLE])
 
 
 async def is_running(store: Store, state: ConversationState) -> bool:
@@ -131,15 +140,9 @@ class _Row:
 
     @property
     def title(self) -> str:
-        """The title, or the start of the first message."""
         if self.state is None:
             return self.problem or ""
-        if self.state.title:
-            return one_line(self.state.title)
-        for event in self.state.events:
-            if isinstance(event, MessageEvent) and event.source == "user":
-                return one_line(" ".join(event.text.split()))[:_TITLE]
-        return ""
+        return title_of(self.state)
 
 
 async def list_conversations(settings: Settings, *, limit: int, json: bool) -> int:
@@ -153,10 +156,7 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
         return 0
     console = make_console()
     if not rows:
-        print_line(
-            console,
-            f"No conversations in {store.location} yet. Start one: {settings.command('run')} 'your task'",
-        )
+        print_line(console, _none_yet(store, settings))
         return 0
     _print(console, rows)
     if len(infos) > len(rows):
