@@ -141,7 +141,7 @@ def test_killed_anywhere_a_writer_loses_nothing_that_it_acknowledged(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))  # two logs are killed each time
 def test_killed_two_hundred_times_a_writer_loses_nothing_that_it_acknowledged(
     surroundings: dict[str, str], tmp_path: Path, seed: int
 ) -> None:
