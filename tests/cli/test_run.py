@@ -61,7 +61,7 @@ def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli, repos
     assert result["usage"]["input_tokens"] >= 1000
     assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
     # With --json, text for people is on standard error.
-    for part in ("First the tests.", "FAILED (failures=1)", "│ +    return number + number\n", "4 steps"):
+    for part in ("First the tests.", "FAILED (failures=1)", "│ 2 +    return number + number\n", "4 steps"):
         assert part in ended.err
     subprocess.run(TESTS, cwd=repository, check=True, capture_output=True)
     changed = subprocess.run(["git", "status", "--porcelain", "-uno"], cwd=repository, check=True, capture_output=True)

@@ -7,7 +7,6 @@ the blocks do not show are added below them.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
+from agentcore.cli.diff import render_diff
 from agentcore.cli.text import OutputLines, one_line, printable, relative_path
 from agentcore.display import (
     CommandBlock,
@@ -35,7 +35,6 @@ from agentcore.messages import DocumentBlock, ImageBlock, StoredResultBlock, Tex
 
 _LONGEST_VALUE: Final = 200
 _NO_END: Final = 1 << 62
-_SIGNS: Final = {"+": GOOD, "-": BAD, "@": DIM, "\\": DIM}
 _TASK_MARKS: Final = {"todo": ("[ ]", ""), "in_progress": ("[~]", STRONG), "done": ("[x]", GOOD)}
 
 
@@ -306,38 +305,3 @@ def _read(text: str) -> list[str]:
 def text_lines(text: str, style: str = "") -> list[Text]:
     """Return printable text line by line; no line for no text."""
     return [Text(line, style) for line in printable(text).strip("\n").split("\n")] if text else []
-
-
-def render_diff(diff: str, *, root: str | None = None) -> list[Text]:
-    """Render a unified diff; a diff of several files has each file's name above it, relative to `root` if it is inside it."""
-    lines = diff.removesuffix("\n").split("\n")
-    heads = [number for number in range(len(lines)) if _is_head(lines, number)]
-    rendered: list[Text] = []
-    for number, line in enumerate(lines):
-        if number in heads:
-            if len(heads) > 1:
-                rendered.append(Text(_changed_file(line, lines[number + 1], root), STRONG))
-        elif number - 1 not in heads:
-            style = STRONG if line.startswith("*** ") else _SIGNS.get(line[:1], "")
-            rendered.append(Text(printable(line), style))
-    return rendered
-
-
-def _is_head(lines: list[str], number: int) -> bool:
-    """Return whether a file begins here. A removed line that begins with "-- " looks alike, except for what follows."""
-    below = lines[number + 1 : number + 3]
-    return (
-        lines[number].startswith("--- ")
-        and bool(below)
-        and below[0].startswith("+++ ")
-        and (len(below) == 1 or below[1].startswith(("@@", "--- ", "\\")))
-    )
-
-
-def _changed_file(old: str, new: str, root: str | None) -> str:
-    before, after = relative_path(printable(old[4:]), root), relative_path(printable(new[4:]), root)
-    if before == os.devnull:
-        return f"{after} (new)"
-    if after == os.devnull:
-        return f"{before} (removed)"
-    return before if before == after else f"{before} -> {after}"
