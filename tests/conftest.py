@@ -8,7 +8,6 @@ import signal
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -18,8 +17,7 @@ from xdist.remote import Producer  # pyright: ignore[reportMissingTypeStubs] - i
 from xdist.scheduler import LoadScopeScheduling  # pyright: ignore[reportMissingTypeStubs]
 from xdist.workermanage import WorkerController  # pyright: ignore[reportMissingTypeStubs]
 
-import agentcore.cli
-from warm_python import WarmPython
+import agentcore
 
 # The same examples in every run: a failure belongs to a change, not to the day. `nox -s faults` looks further
 # (--hypothesis-profile=faults), with new examples each time.
@@ -92,6 +90,7 @@ def surroundings() -> dict[str, str]:
     return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
 
 
+<<<<<<< HEAD
 @pytest.fixture(scope="session")
 def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
     """Give a Python that has imported all of agentcore that the command line can come to need, but not litellm."""
@@ -114,6 +113,8 @@ TRIO_AT_EVERY_COMMIT = ("conversation", "record", "secrets", "tools_floor", "wor
 """The folders where a difference between the event loops would do harm. The others run on trio with `--every-loop`."""
 
 
+=======
+>>>>>>> f-cli
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options: every test on both event loops, and new transcripts of the command line."""
     parser.addoption(

@@ -266,7 +266,9 @@ def blocks(story: Story) -> None:
     )
     tool = finish_tool(Trip)
     arguments: dict[str, Any] = {"message": "Done.\n\nAll.", "result": {"city": "Rome", "days": [1, 2]}}
-    display = [block.model_dump(mode="json") for block in describe_call(tool, tool.parse(arguments), _same)]
+    display = [
+        block.model_dump(mode="json") for block in describe_call(tool, tool.parse(arguments), lambda block: block)
+    ]
     for outcome in ("fails", "finishes"):
         (finish,) = story.reply(("finish", arguments), display=display)
         story.add("action_started", cause=finish)
@@ -274,10 +276,6 @@ def blocks(story: Story) -> None:
             story.error(finish, "`result` is missing.")
         else:
             story.answer(finish, "Marked.", MarkdownBlock(text=""), finished=True)
-
-
-def _same(block: DisplayBlock) -> DisplayBlock:
-    return block
 
 
 def approvals(story: Story) -> None:

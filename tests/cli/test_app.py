@@ -5,7 +5,12 @@ import importlib.metadata
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+
+import pytest
+
+from agentcore.cli import app
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -38,13 +43,13 @@ def test_the_version_is_that_of_the_distribution(cli: Cli) -> None:
         expected = importlib.metadata.version("agentcore-runtime")
     except importlib.metadata.PackageNotFoundError:
         expected = "(from its sources, not installed)"
-    ended = cli.spawn("--version")
+    ended = cli.run("--version")
     assert (ended.code, ended.out) == (0, f"agentcore {expected}\n")
 
 
-def test_windows_is_refused_in_one_sentence(cli: Cli) -> None:
-    program = "from agentcore.cli import main; import sys; sys.platform = 'win32'; main()"
-    ended = cli.spawn(program=[sys.executable, "-c", program])
+def test_windows_is_refused_in_one_sentence(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "sys", SimpleNamespace(platform="win32", exit=sys.exit))
+    ended = cli.run()
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("error: agentcore does not run on Windows")
     assert len(ended.err.splitlines()) == 1

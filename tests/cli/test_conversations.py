@@ -7,7 +7,6 @@ import pytest
 
 from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store
 from agentcore.cli.failures import UsageError
-from agentcore.cli.log import _lines_of  # pyright: ignore[reportPrivateUsage]
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.record import EventLog, MemoryStore, Store
@@ -24,44 +23,24 @@ async def store_with(home: Path, *ids: str) -> tuple[Store, Settings]:
     return store, settings
 
 
-async def test_the_beginning_of_an_id_is_enough(tmp_path: Path) -> None:
-    store, settings = await store_with(tmp_path, "20260101-aaa", "20260102-bbb")
-    assert await find_conversation(store, settings, "20260102") == "20260102-bbb"
+async def test_the_beginning_of_an_id_is_enough_and_without_one_it_is_the_last_changed(tmp_path: Path) -> None:
+    store, settings = await store_with(tmp_path, "20260101-aaa", "20260102-bbb", "task-2", "task")
+    for given, found in (("20260102", "20260102-bbb"), ("task", "task"), ("task-", "task-2"), (None, "task")):
+        assert await find_conversation(store, settings, given) == found
 
 
-async def test_a_whole_id_means_itself_even_if_it_begins_another(tmp_path: Path) -> None:
-    store, settings = await store_with(tmp_path, "task", "task-2")
-    assert await find_conversation(store, settings, "task") == "task"
-
-
-async def test_without_an_id_it_is_the_one_that_changed_last(tmp_path: Path) -> None:
-    store, settings = await store_with(tmp_path, "b", "c", "a")
-    assert await find_conversation(store, settings, None) == "a"
-
-
-async def test_an_ambiguous_beginning_lists_what_it_could_mean(tmp_path: Path) -> None:
-    store, settings = await store_with(tmp_path, "x-1", "x-2", "y-3")
-    with pytest.raises(UsageError, match=r"'x-' matches 2 conversations") as raised:
-        await find_conversation(store, settings, "x-")
-    assert "\n  x-1" in str(raised.value)
-    assert "\n  x-2" in str(raised.value)
-    assert "y-3" not in str(raised.value)
-
-
-async def test_a_long_list_is_cut_and_counted(tmp_path: Path) -> None:
-    store, settings = await store_with(tmp_path, *(f"x-{number}" for number in range(13)))
-    with pytest.raises(UsageError, match="and 3 more"):
-        await find_conversation(store, settings, "x")
-
-
-@pytest.mark.parametrize("given", ["nope", "../x", "a/b", ""])
-async def test_what_is_no_id_is_told_with_what_to_do(tmp_path: Path, given: str) -> None:
-    store, settings = await store_with(tmp_path, "x")
-    if given:
-        with pytest.raises(UsageError, match="agentcore conversations"):
-            await find_conversation(store, settings, given)
-    else:
-        assert await find_conversation(store, settings, given) == "x"
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ("x-1", r"'x-1' matches 4 conversations; type more of the id:(\n  x-1\d){4}$"),
+        ("x", "and 4 more$"),
+        *((given, "agentcore conversations") for given in ("nope", "../x", "a/b")),
+    ],
+)
+async def test_an_id_that_is_ambiguous_or_unknown_is_refused(tmp_path: Path, given: str, complaint: str) -> None:
+    store, settings = await store_with(tmp_path, *(f"x-{number}" for number in (*range(10, 14), *range(20, 30))))
+    with pytest.raises(UsageError, match=complaint):
+        await find_conversation(store, settings, given)
 
 
 async def test_where_there_is_none_it_is_said_how_to_begin_one(tmp_path: Path) -> None:
@@ -88,8 +67,3 @@ async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> N
     assert not await is_running(store, log.state)
     await store.delete("a")
     assert not await is_running(store, log.state)
-
-
-def test_logs_that_are_not_files_are_neither_verified_nor_repaired() -> None:
-    with pytest.raises(UsageError, match="The logs in memory are not files"):
-        _lines_of(MemoryStore())

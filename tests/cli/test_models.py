@@ -37,6 +37,16 @@ OWN_SERVER = settings(AGENTCORE_MODEL="mine", AGENTCORE_BASE_URL="http://127.0.0
 GEMINI = read_settings(home="/h", model="gemini/y", environment={"GEMINI_API_KEY": "k"})
 
 
+def rebuild(
+    state: ConversationState,
+    settings: Settings,
+    model: str | None = None,
+    base_url: str | None = None,
+    retries: int | None = None,
+) -> Agent:
+    return rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries)
+
+
 def llm_of(agent: Agent) -> LLM:
     assert isinstance(agent.llm, LLM)
     return agent.llm
@@ -48,46 +58,25 @@ async def state_of(llm: Model, tools: Any, tmp_path: Path) -> ConversationState:
         return conversation.state
 
 
-def test_a_model_has_to_be_named() -> None:
-    with pytest.raises(UsageError, match="--model or AGENTCORE_MODEL"):
-        build_agent(settings())
-
-
 @pytest.mark.parametrize(
     ("variables", "complaint"),
     [
-        ({"AGENTCORE_MODEL": "gpt-5"}, "names no provider"),
+        ({}, "--model or AGENTCORE_MODEL"),
         ({"AGENTCORE_MODEL": "openai/"}, "names no model"),
         ({"AGENTCORE_MODEL": "x", "AGENTCORE_BASE_URL": "localhost:1"}, "is no address"),
+        *(
+            ({"AGENTCORE_MODEL": name}, f"as in '{meant}'; for a server of your own, say where it is: --model '{name}' --base-url URL.")
+            for name, meant in (("claude", "anthropic/claude-sonnet-4-5"), ("gpt-5", "openai/gpt-5"), ("gemini-3", "gemini/gemini-3"))
+        ),
+        ({"AGENTCORE_MODEL": "anthropic/claude-sonnet-4-5"}, "Set the environment variable ANTHROPIC_API_KEY"),
+        ({"AGENTCORE_MODEL": "gemini/x"}, "Set the environment variable GEMINI_API_KEY or GOOGLE_API_KEY"),
     ],
-)
+)  # fmt: skip
 def test_a_model_that_can_not_be_is_refused_in_one_sentence(variables: dict[str, str], complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint) as raised:
+    with pytest.raises(UsageError) as raised:
         build_agent(settings(**variables))
-    assert "\n" not in str(raised.value)
-    assert "validation error" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [("claude", "anthropic/claude-sonnet-4-5"), ("gpt-5", "openai/gpt-5"), ("gemini-3", "gemini/gemini-3")],
-)
-def test_a_name_without_a_provider_is_said_in_flags_with_what_may_be_meant(name: str, meant: str) -> None:
-    with pytest.raises(UsageError, match="names no provider") as raised:
-        build_agent(settings(AGENTCORE_MODEL=name))
-    assert f"as in '{meant}'; for a server of your own, say where it is: --model '{name}' --base-url URL." in str(
-        raised.value
-    )
-    assert "LLM(" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("model", "variables"),
-    [("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"), ("gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY")],
-)
-def test_without_a_key_the_variable_is_named(model: str, variables: str) -> None:
-    with pytest.raises(UsageError, match=f"Set the environment variable {variables}"):
-        build_agent(settings(AGENTCORE_MODEL=model))
+    assert complaint in str(raised.value)
+    assert [part for part in ("\n", "validation error", "LLM(") if part in str(raised.value)] == []
 
 
 @pytest.mark.parametrize("name", ["ANTHROPIC_API_KEY", "AGENTCORE_API_KEY"])
@@ -121,21 +110,22 @@ async def test_a_limit_on_the_cost_needs_a_price() -> None:
     await check_model(LLM(model="openrouter/a/b"), limits)  # it says what it charged
     await check_model(LLM(model="anthropic/claude-sonnet-4-5"), limits)
     await check_model(ScriptedLLM([]), limits)
-    with pytest.raises(UsageError, match=r"No price is known for 'openai/mine'"):
-        await check_model(mine, limits)
+    for model in (mine, FallbackLLM(LLM(model="openrouter/a/b"), mine)):
+        with pytest.raises(UsageError, match=r"No price is known for 'openai/mine'"):
+            await check_model(model, limits)
 
 
 async def test_several_models_stay_and_have_no_common_address(tmp_path: Path) -> None:
     both = FallbackLLM(LLM(model="a", base_url="http://127.0.0.1:1"), LLM(model="anthropic/x", api_key="k"))
     state = await state_of(both, coding_tools(), tmp_path)
-    assert isinstance(rebuild_agent(state, OWN_SERVER, model=None, base_url=None, retries=None).llm, FallbackLLM)
+    assert isinstance(rebuild(state, OWN_SERVER).llm, FallbackLLM)
     with pytest.raises(UsageError, match="several models"):
-        rebuild_agent(state, OWN_SERVER, model=None, base_url="http://127.0.0.1:1", retries=None)
+        rebuild(state, OWN_SERVER, base_url="http://127.0.0.1:1")
 
 
 async def test_a_bare_name_is_one_that_the_server_of_the_log_knows(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1", temperature=0.5), coding_tools(), tmp_path)
-    same = llm_of(rebuild_agent(state, MINE, model=None, base_url=None, retries=None))
+    same = llm_of(rebuild(state, MINE))
     assert (same.model, same.base_url, same.temperature) == ("openai/mine", "http://127.0.0.1:1", 0.5)
 
 
@@ -146,7 +136,7 @@ def test_a_server_of_ones_own_needs_no_key() -> None:
 
 async def test_a_recorded_agent_comes_back_with_the_key_of_now(tmp_path: Path) -> None:
     state = await state_of(LLM(model="anthropic/x", temperature=0.5), coding_tools(), tmp_path)
-    agent = rebuild_agent(state, KEYED, model=None, base_url=None, retries=None)
+    agent = rebuild(state, KEYED)
     assert (llm_of(agent).model, llm_of(agent).temperature) == ("anthropic/x", 0.5)
     key: Any = llm_of(agent).api_key
     assert key.get_secret_value() == "sk-now"
@@ -155,16 +145,16 @@ async def test_a_recorded_agent_comes_back_with_the_key_of_now(tmp_path: Path) -
 
 async def test_flags_change_the_recorded_model(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), coding_tools(), tmp_path)
-    moved = rebuild_agent(state, MOVED, model=None, base_url="http://127.0.0.1:2", retries=1)
+    moved = rebuild(state, MOVED, base_url="http://127.0.0.1:2", retries=1)
     assert (llm_of(moved).model, llm_of(moved).base_url) == ("openai/mine", "http://127.0.0.1:2")
-    assert llm_of(rebuild_agent(state, GEMINI, model="gemini/y", base_url=None, retries=None)).model == "gemini/y"
+    assert llm_of(rebuild(state, GEMINI, model="gemini/y")).model == "gemini/y"
 
 
 async def test_a_scripted_model_is_not_recorded_and_another_one_takes_its_place(tmp_path: Path) -> None:
     state = await state_of(ScriptedLLM([]), coding_tools(), tmp_path)
     with pytest.raises(UsageError, match=r"was not recorded .*--model"):
-        rebuild_agent(state, PLAIN, model=None, base_url=None, retries=None)
-    agent = rebuild_agent(state, OWN_SERVER, model=None, base_url=None, retries=None)
+        rebuild(state, PLAIN)
+    agent = rebuild(state, OWN_SERVER)
     assert llm_of(agent).model == "openai/mine"
     assert [tool.name for tool in agent.tools] == [tool.name for tool in coding_tools()]
 
@@ -177,7 +167,7 @@ async def test_tools_that_could_not_be_recorded_are_named(tmp_path: Path) -> Non
 
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:1"), [local], tmp_path)
     with pytest.raises(UsageError, match="the tool 'local'"):
-        rebuild_agent(state, PLAIN, model=None, base_url=None, retries=None)
+        rebuild(state, PLAIN)
 
 
 ELSEWHERE = LLM(model="mine", base_url="https://gateway.example/v1")
@@ -188,24 +178,18 @@ async def test_an_address_that_only_the_log_names_is_refused_with_the_flag(llm: 
     state = await state_of(llm, coding_tools(), tmp_path)
     for rendered in (PLAIN, KEYED):
         with pytest.raises(UsageError, match=r"--base-url https://gateway\.example/v1"):
-            rebuild_agent(state, rendered, model=None, base_url=None, retries=None)
+            rebuild(state, rendered)
 
 
 async def test_a_bare_name_does_not_take_the_key_to_the_address_of_the_log(tmp_path: Path) -> None:
     state = await state_of(ELSEWHERE, coding_tools(), tmp_path)
     with pytest.raises(UsageError, match="--base-url"):
-        rebuild_agent(state, OTHER, model="other", base_url=None, retries=1)
+        rebuild(state, OTHER, model="other", retries=1)
 
 
 async def test_the_key_goes_to_a_server_on_this_machine_only_where_a_flag_names_it(tmp_path: Path) -> None:
     state = await state_of(LLM(model="mine", base_url="http://127.0.0.1:3/v1"), coding_tools(), tmp_path)
-    quiet = llm_of(rebuild_agent(state, KEYED, model=None, base_url=None, retries=None))
+    quiet = llm_of(rebuild(state, KEYED))
     assert (quiet.base_url, quiet.revealed_key) == ("http://127.0.0.1:3/v1", "")
-    keyed = llm_of(rebuild_agent(state, KEYED_SERVER, model=None, base_url="http://127.0.0.1:3/v1", retries=None))
+    keyed = llm_of(rebuild(state, KEYED_SERVER, base_url="http://127.0.0.1:3/v1"))
     assert (keyed.base_url, keyed.revealed_key) == ("http://127.0.0.1:3/v1", "sk-now")
-
-
-async def test_a_limit_on_the_cost_is_checked_for_models_that_are_wrapped() -> None:
-    mine = LLM(model="mine", base_url="http://127.0.0.1:1")
-    with pytest.raises(UsageError, match="No price is known for 'openai/mine'"):
-        await check_model(FallbackLLM(LLM(model="openrouter/a/b"), mine), Limits(cost=Decimal(1)))

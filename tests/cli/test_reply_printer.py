@@ -1,53 +1,39 @@
 from __future__ import annotations
 
+import io
+
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.console import Console
 
-from agentcore.cli.reply_printer import Wrap
+from agentcore.cli.reply_printer import ReplyPrinter
 
 
-def flowed(pieces: list[str], width: int | None) -> str:
-    written: list[str] = []
-    flow = Wrap(written.append, width)
+def printed(pieces: list[str], width: int, *, terminal: bool = True) -> list[str]:
+    """Return what is printed of these pieces, before the last one is known to be the last, and after it."""
+    console = Console(file=io.StringIO(), width=width, highlight=False, force_terminal=terminal, color_system=None)
+    assert isinstance(console.file, io.StringIO)
+    printer = ReplyPrinter(console)
+    offset = 0
     for piece in pieces:
-        flow.feed(piece)
-    flow.finish()
-    return "".join(written)
+        printer.text("r1", offset, piece)
+        offset += len(piece)
+    streamed = console.file.getvalue()
+    printer.end()
+    return [streamed, console.file.getvalue()]
 
 
-def test_words_move_to_the_next_line_whole() -> None:
-    assert flowed(["I look at ", "the pro", "ject first."], 14) == "I look at the\nproject first.\n"
-
-
-def test_a_word_is_held_back_until_it_is_whole() -> None:
-    written: list[str] = []
-    flow = Wrap(written.append, 80)
-    flow.feed("one tw")
-    assert "".join(written) == "one"
-    flow.feed("o three")
-    assert "".join(written) == "one two"
-
-
-def test_lines_and_indentation_of_the_text_stay() -> None:
-    assert flowed(["a:\n", "  - b\n\n", "    code"], 40) == "a:\n  - b\n\n    code\n"
-
-
-def test_without_a_width_nothing_is_wrapped() -> None:
-    assert flowed(["word " * 50], None).count("\n") == 1
-
-
-def test_a_text_without_spaces_is_shown_all_the_same() -> None:
-    written: list[str] = []
-    Wrap(written.append, 80).feed("漢" * 60)
-    assert "".join(written)
+def test_a_line_is_printed_when_the_next_one_begins_and_words_stay_whole() -> None:
+    pieces = ["I look at ", "the pro", "ject first.\nThen"]
+    assert printed(pieces[:2], 14) == ["I look at the\n", "I look at the\npro\n\n"]
+    assert printed(pieces, 14)[0] == "I look at the\nproject first.\n"
+    assert printed(pieces, 14, terminal=False)[0] == "I look at the project first.\n"
+    assert printed(["a:\n", "  - b\n\n", "    code"], 40)[1] == "a:\n  - b\n\n    code\n\n"
 
 
 @given(st.lists(st.text(alphabet="ab 漢\n", max_size=12)), st.integers(8, 30))
 def test_no_letter_is_lost_and_no_line_is_too_long(pieces: list[str], width: int) -> None:
-    text = flowed(pieces, width)
+    _, text = printed(pieces, width)
     assert "".join(text.split()) == "".join("".join(pieces).split())
-    longest_word = max((cell_len(word) for word in "".join(pieces).split()), default=0)
-    for line in text.split("\n"):
-        # Only what can't be broken goes on beyond the width: a word, and the indentation before a line's first one.
-        assert cell_len(line.strip()) <= max(width, longest_word)
+    assert all(cell_len(line) <= width for line in text.split("\n"))

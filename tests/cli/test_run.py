@@ -112,18 +112,6 @@ def test_without_a_terminal_a_call_that_needs_approval_does_not_start(cli: Cli) 
     assert not (cli.project / "touched").exists()
 
 
-def test_parallel_calls_are_numbered(cli: Cli) -> None:
-    (cli.project / "a.txt").write_text("in a\n")
-    (cli.project / "b.txt").write_text("in b\n")
-    views = [call("file_editor", command="view", path=f"{name}.txt") for name in "ab"]
-    out = cli.play(calls(*views), "Done.").out
-    assert "[1] file_editor view a.txt\n" in out
-    assert "[2] file_editor view b.txt\n" in out
-    for number, letter in enumerate("ab", 1):
-        (line,) = [line for line in out.splitlines() if f"in {letter}" in line]
-        assert line.startswith(f"{number}│ ")
-
-
 def test_no_line_of_output_is_lost_or_misplaced_where_replies_follow_at_once(cli: Cli) -> None:
     def reply(number: int) -> ScriptLine:
         seq, echo = (call("terminal", command=command) for command in (f"seq {number} {number + 3}", f"echo b{number}"))
@@ -140,19 +128,14 @@ def test_no_line_of_output_is_lost_or_misplaced_where_replies_follow_at_once(cli
     assert f"> Do it.\n\n{expected}Done.\n\nfinished" in ended.out
 
 
-def test_a_tool_cannot_control_the_terminal(cli: Cli) -> None:
+def test_verbose_shows_reasoning_and_bookkeeping_and_a_tool_cannot_control_the_terminal(cli: Cli) -> None:
     evil = call("terminal", command=r"printf '\033]0;owned\007\033[2Jx\n'")
-    ended = cli.play(evil, "Done \x1b[2J.", flags=["--verbose"], env={"FORCE_COLOR": "1"})
-    assert ended.code == 0
-    assert [part for part in ("\x1b]", "\x1b[2J", "\x07") if part in ended.out] == []
-
-
-def test_verbose_shows_reasoning_and_bookkeeping(cli: Cli) -> None:
-    script = (calls(call("think", thought="hmm"), thinking="deeply considered"), "Done.")
-    quiet, loud = cli.play(*script), cli.play(*script, flags=["--verbose"])
+    script = (calls(call("think", thought="hmm"), thinking="deeply considered"), evil, "Done \x1b[2J.")
+    quiet, loud = cli.play(*script), cli.play(*script, flags=["--verbose"], env={"FORCE_COLOR": "1"})
     assert "deeply considered" not in quiet.out
     assert "deeply considered" in loud.out
-    assert "# usage openai/mine: " in loud.out
+    assert "usage" in loud.out
+    assert [part for part in ("\x1b]", "\x1b[2J", "\x07") if part in quiet.out + loud.out] == []
 
 
 def test_an_id_that_is_taken_is_refused(cli: Cli) -> None:

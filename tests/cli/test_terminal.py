@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 from tests.cli.conftest import wait_for
 
-from agentcore.testing import Gate, call, calls, hang, say
+from agentcore.testing import Gate, call, calls, say
 from living import until_gone
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Generator, Sequence
 
-    from tests.cli.conftest import Cli, Screen
+    from tests.cli.conftest import Cli, Screen, Started
 
     from agentcore.testing import ScriptLine
 
@@ -41,6 +41,17 @@ def descendants(pid: int) -> dict[int, str]:
     return found
 
 
+@contextmanager
+def running(
+    cli: Cli, *script: ScriptLine, program: Sequence[str] = (), flags: Sequence[str] = ()
+) -> Generator[Started]:
+    """Start a run with a scripted model, in a process on a terminal."""
+    with cli.serve(*script) as provider:
+        command = ("run", "x", "-m", "mine", "--base-url", provider.base_url, *flags)
+        with cli.start(*command, program=program) as screen:
+            yield screen
+
+
 def approve(
     cli: Cli, script: Sequence[ScriptLine], *answers: tuple[str, str], env: dict[str, str] | None = None
 ) -> tuple[int, Screen]:
@@ -51,10 +62,7 @@ def approve(
 
 
 def test_ctrl_c_interrupts_and_saves_everything(cli: Cli) -> None:
-    with (
-        cli.serve(FOREVER) as provider,
-        cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url) as screen,
-    ):
+    with running(cli, FOREVER) as screen:
         screen.shows("│ begun")
         # It prints this before it becomes the process that sleeps.
         wait_for(lambda: "sleep" in descendants(screen.process.pid).values())
@@ -70,24 +78,17 @@ def test_ctrl_c_interrupts_and_saves_everything(cli: Cli) -> None:
     assert cli.run("log", "verify").code == 0
 
 
-def test_ctrl_c_during_a_reply_keeps_its_text(cli: Cli) -> None:
-    reply = Gate().hold(say("I will never get to the end of this."), after=4)
-    with cli.serve(reply) as provider, cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url) as screen:
-        screen.shows("I will never")
-        screen.types(CTRL_C)
-        assert screen.ends() == 4
-    (interrupt,) = [event for event in cli.events() if event["kind"] == "interrupt"]
-    assert interrupt["partial_text"].startswith("I will never")
-
-
-def test_ctrl_c_while_the_model_is_silent_drops_the_connection(cli: Cli) -> None:
-    with cli.serve(hang) as provider:
+def test_ctrl_c_during_a_reply_keeps_its_text_and_drops_the_connection(cli: Cli) -> None:
+    reply = Gate().hold(say("I will never\nget to the end of this."), after=6)
+    with cli.serve(reply) as provider:
         with cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url) as screen:
-            wait_for(lambda: provider.requests)
+            screen.shows("I will never")
             screen.types(CTRL_C)
             screen.shows("interrupted; progress is saved")
             assert screen.ends() == 4
         cli.portal.call(provider.idle)
+    (interrupt,) = [event for event in cli.events() if event["kind"] == "interrupt"]
+    assert interrupt["partial_text"].startswith("I will never")
 
 
 def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli: Cli) -> None:
@@ -97,12 +98,7 @@ def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli: Cli)
         "runner.Runner._on_interrupt = stuck\n"
         "from agentcore.cli import main\nmain()\n"
     )
-    with (
-        cli.serve(FOREVER) as provider,
-        cli.start(
-            "run", "x", "-m", "mine", "--base-url", provider.base_url, program=[sys.executable, "-c", program]
-        ) as screen,
-    ):
+    with running(cli, FOREVER, program=[sys.executable, "-c", program]) as screen:
         screen.shows("│ begun")
         processes = descendants(screen.process.pid)
         screen.types(CTRL_C)
@@ -128,12 +124,7 @@ def test_the_process_ends_though_the_thread_of_a_tool_does_not(cli: Cli) -> None
         "run.build_agent = with_tool\n"
         "main()\n"
     )
-    with (
-        cli.serve(call("sleep_deaf", seconds=1000)) as provider,
-        cli.start(
-            "run", "x", "-m", "mine", "--base-url", provider.base_url, program=[sys.executable, "-c", program]
-        ) as screen,
-    ):
+    with running(cli, call("sleep_deaf", seconds=1000), program=[sys.executable, "-c", program]) as screen:
         screen.shows("sleep_deaf seconds=1000")
         screen.types(CTRL_C)
         assert screen.ends() == 4
@@ -141,10 +132,7 @@ def test_the_process_ends_though_the_thread_of_a_tool_does_not(cli: Cli) -> None
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_that_ends_programs_interrupts_and_is_in_the_exit_code(cli: Cli, number: int, code: int) -> None:
-    with (
-        cli.serve(FOREVER) as provider,
-        cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url) as screen,
-    ):
+    with running(cli, FOREVER) as screen:
         screen.shows("│ begun")
         processes = descendants(screen.process.pid)
         os.kill(screen.process.pid, number)
@@ -156,10 +144,7 @@ def test_a_signal_that_ends_programs_interrupts_and_is_in_the_exit_code(cli: Cli
 def test_a_hangup_that_is_ignored_from_the_start_stays_ignored(cli: Cli) -> None:
     wait = call("terminal", command="echo begun; until [ -e go ]; do sleep 0.05; done")
     program = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", sys.executable, "-m", "agentcore"]
-    with (
-        cli.serve(wait, "Done.") as provider,
-        cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url, program=program) as screen,
-    ):
+    with running(cli, wait, "Done.", program=program) as screen:
         screen.shows("│ begun")
         os.kill(screen.process.pid, signal.SIGHUP)
         (cli.project / "go").touch()
@@ -191,31 +176,22 @@ def test_no_is_told_to_the_model_with_its_reason(cli: Cli) -> None:
     assert reasons == ["It is Sunday.", "not today either"]
 
 
-def test_arguments_are_edited_by_typing_them(cli: Cli) -> None:
-    code, screen = approve(
-        cli,
-        [TOUCH, "Done."],
-        (ASK, "e\n"), ("command is now: touch touched", ""), ("New value of command: ", "touch other\n"),
-        ("terminal command=touch other", ""), (ASK, "y\n"),
-    )  # fmt: skip
-    assert code == 0, screen.text
-    assert [path.name for path in cli.project.iterdir()] == ["other"]
-    (approved,) = [event for event in cli.events() if event["kind"] == "action_approved"]
-    assert approved["arguments"] == {"command": "touch other"}
-
-
-def test_of_several_arguments_one_is_edited_and_checked(cli: Cli) -> None:
+def test_arguments_are_edited_by_typing_them_and_checked(cli: Cli) -> None:
     waiting = call("terminal", command="touch touched", timeout=5)
     code, screen = approve(
         cli,
-        [waiting, "Done."],
+        [TOUCH, waiting, "Done."],
+        (ASK, "e\n"), ("command is now: touch touched", ""), ("New value of command: ", "touch other\n"),
+        ("terminal command=touch other", ""), (ASK, "y\n"),
         (ASK, "e\n"), ("Which one (command, timeout)? ", "nothing\n"), ("No such argument", ""),
         (ASK, "e\n"), ("Which one", "timeout\n"), ("New value of timeout: ", "many\n"), ("Not valid JSON", ""),
         (ASK, "e\n"), ("Which one", "timeout\n"), ("New value of timeout: ", '"many"\n'), (ASK, "y\n"),
         ("'terminal'", ""), (ASK, "y\n"),
     )  # fmt: skip
     assert code == 0, screen.text
-    assert (cli.project / "touched").exists()
+    assert sorted(path.name for path in cli.project.iterdir()) == ["other", "touched"]
+    approved, _ = [event for event in cli.events() if event["kind"] == "action_approved"]
+    assert approved["arguments"] == {"command": "touch other"}
 
 
 def test_arguments_are_edited_in_an_editor(cli: Cli) -> None:
@@ -239,30 +215,23 @@ def test_an_editor_that_fails_changes_nothing(cli: Cli, editor: str, complaint: 
     assert approve(cli, [TOUCH], *answers, env={"EDITOR": editor})[0] == 3
 
 
-@pytest.mark.parametrize("answer", ["l\n", CTRL_D])
-def test_a_call_is_left_waiting(cli: Cli, answer: str) -> None:
-    code, screen = approve(cli, [TOUCH], (ASK, answer))
-    assert code == 3
-    assert "waiting for approval (1 call)" in screen.text
+def test_a_call_is_left_waiting_and_anything_else_is_asked_again(cli: Cli) -> None:
+    again = "Type y (approve), n [reason] (reject), e (edit arguments) or l (decide later)."
+    answers = [each for word in ("", "maybe", "yesterday", "?") for each in ((ASK, f"{word}\n"), (again, ""))]
+    for last in ("l\n", CTRL_D):
+        code, screen = approve(cli, [TOUCH], *answers, (ASK, last))
+        answers = []
+        assert code == 3
+        assert "waiting for approval (1 call)" in screen.text
     assert not (cli.project / "touched").exists()
 
 
 def test_ctrl_c_leaves_a_call_waiting(cli: Cli) -> None:
-    with (
-        cli.serve(TOUCH) as provider,
-        cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url, "--confirm", "always") as screen,
-    ):
+    with running(cli, TOUCH, flags=("--confirm", "always")) as screen:
         screen.shows(ASK)
         screen.types(CTRL_C)
         screen.shows("waiting for approval (1 call)")
         assert screen.ends() == 3
-    assert not (cli.project / "touched").exists()
-
-
-def test_anything_else_is_asked_again(cli: Cli) -> None:
-    again = "Type y (approve), n [reason] (reject), e (edit arguments) or l (decide later)."
-    answers = [each for word in ("", "maybe", "yesterday", "?") for each in ((ASK, f"{word}\n"), (again, ""))]
-    assert approve(cli, [TOUCH], *answers, (ASK, "l\n"))[0] == 3
     assert not (cli.project / "touched").exists()
 
 

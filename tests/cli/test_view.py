@@ -49,14 +49,13 @@ def text_after(happen: Callable[[Story], Any], **options: Any) -> str:
     return stage.shows()
 
 
-def test_a_word_is_printed_when_it_is_whole() -> None:
+def test_a_line_is_printed_when_it_is_whole() -> None:
     stage = Stage()
     stage.story.delta("text", "I look ")
-    stage.story.delta("text", "at the", 7)
-    stage.story.delta("text", " tests.", 13)
-    assert stage.shows() == "I look at the"
-    stage.story.agent("I look at the tests.")
-    assert stage.shows() == "I look at the tests.\n\n"
+    stage.story.delta("text", "at the\ntests", 7)
+    assert stage.shows() == "I look at the\n"
+    stage.story.agent("I look at the\ntests.")
+    assert stage.shows() == "I look at the\ntests.\n\n"
 
 
 def test_deltas_after_their_event_are_ignored() -> None:

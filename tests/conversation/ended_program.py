@@ -1,4 +1,7 @@
-"""A program that something in a conversation ends: run as `ended_program.py KIND BACKEND`."""
+"""A program that something in a conversation ends: run as `ended_program.py KIND BACKEND [KIND BACKEND ...]`.
+
+The last one ends the process; how those before it ended is printed.
+"""
 
 from __future__ import annotations
 
@@ -89,4 +92,10 @@ async def leave() -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, sys.argv[1], backend=sys.argv[2])
+    *others, (last, on) = zip(sys.argv[1::2], sys.argv[2::2], strict=True)
+    for each, backend in others:
+        try:
+            anyio.run(main, each, backend=backend)
+        except BaseException as error:  # noqa: ASYNC103 after the event loop
+            print(f"ended {each} {backend}: {error!r}", flush=True)
+    anyio.run(main, last, backend=on)

@@ -1,7 +1,7 @@
-"""A conversation to be killed: run as a process, it works without end and says what is in the log for certain.
+"""Conversations to be killed: run as a process with their folders, they work without end and print what is in the log for certain.
 
 Each effect is a line in `effects.txt` that names its action. Every fifth action waits for a yes, which this process gives; every
-seventh time it does not, and waits to be killed.
+seventh time it does not, and the conversation waits to be killed.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ sys.path.append(str(Path(__file__).parents[1]))
 
 from live_toolset import Service
 
-HERE = Path(sys.argv[1])
-
 
 class EveryFifth:
     """Asks about some actions."""
@@ -36,7 +34,7 @@ async def effect(n: int, ctx: ToolContext) -> str:
     """Have an effect that must not come twice."""
 
     def write() -> None:
-        descriptor = os.open(HERE / "effects.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = os.open(Path(ctx.workspace.root) / "effects.txt", os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, f"{ctx.action_id}\n".encode())
         finally:
@@ -46,7 +44,7 @@ async def effect(n: int, ctx: ToolContext) -> str:
     return str(n)
 
 
-async def main() -> None:
+async def work(number: int, folder: Path) -> None:
     step = 0
 
     def reply(request: Request) -> ScriptedReply:
@@ -57,19 +55,21 @@ async def main() -> None:
         return call("effect", n=step)
 
     # The same tool, its own or a toolset's.
-    given = Service("effects", effect) if sys.argv[2:] == ["toolset"] else effect
+    given = Service("effects", effect) if number % 2 else effect
     agent = Agent(llm=ScriptedLLM(reply, record=False), tools=[given], stuck=None)
-    store = FileStore(HERE / "logs")
+    store = FileStore(folder / "logs")
     limits = Limits(steps=None)
-    async with Conversation(agent, HERE, store=store, id="victim", limits=limits, confirm=EveryFifth()) as conversation:
+    async with Conversation(
+        agent, folder, store=store, id="victim", limits=limits, confirm=EveryFifth()
+    ) as conversation:
         async with anyio.create_task_group() as tasks:
 
-            async def tell() -> None:
+            async def watch() -> None:
                 async for event in conversation.events():
-                    # What a watcher sees is kept: told with one write, so that no half of a line is ever read.
-                    os.write(1, f"{event.seq} {event.id}\n".encode())
+                    # What a watcher sees is in the log; one write, so that no half of a line is ever read.
+                    os.write(1, f"{number} {event.seq} {event.id}\n".encode())
 
-            tasks.start_soon(tell)
+            tasks.start_soon(watch)
             await conversation.send("go")
             waits = 0
             while True:
@@ -77,8 +77,15 @@ async def main() -> None:
                 if result.status is ConversationStatus.WAITING_FOR_CONFIRMATION:
                     waits += 1
                     if waits % 7 == 0:
+                        os.write(1, f"{number} waits\n".encode())
                         await anyio.sleep_forever()
                     await conversation.approve()
 
 
-anyio.run(main)
+async def main(*folders: str) -> None:
+    async with anyio.create_task_group() as tasks:
+        for number, folder in enumerate(folders):
+            tasks.start_soon(work, number, Path(folder))
+
+
+anyio.run(main, *sys.argv[1:])

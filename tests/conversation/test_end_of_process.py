@@ -3,60 +3,38 @@
 from __future__ import annotations
 
 import signal
-import sys
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
-from anyio.streams.buffered import BufferedByteReceiveStream
 
-from warm_python import WarmPython
+from programs import start_python
 
 PROGRAM = Path(__file__).with_name("ended_program.py")
 
 
-class Started:
-    """Runs the program in a process of its own."""
-
-    def __init__(self, warm: WarmPython, env: dict[str, str], cwd: Path) -> None:
-        self._warm = warm
-        self._env = env
-        self._cwd = cwd
-
-    async def ends_with(self, kind: str, backend: str) -> int:
-        with anyio.fail_after(60):
-            # Its words are of no interest here: what asyncio says of tasks that fail while it closes.
-            done = await self._warm.run([str(PROGRAM), kind, backend], env=self._env, cwd=self._cwd)
-        return done.returncode
+EXITS = ["task", "body", "ask", "think", "watch", "child_exits"]
+INTERRUPTS = ["interrupt", "interrupt_in_thread"]
+BOTH = [*((kind, "asyncio") for kind in EXITS + INTERRUPTS), ("task", "trio"), ("ask", "trio"), ("interrupt", "trio")]
 
 
-@pytest.fixture
-def started(warm: WarmPython, surroundings: dict[str, str], tmp_path: Path) -> Started:
-    """Give what runs the program."""
-    return Started(warm, surroundings, tmp_path)
+async def run_in_turn(env: dict[str, str], cwd: Path, *each: tuple[str, str]) -> tuple[list[str], int]:
+    """Run these in one process, of which the last ends it; return how the others ended, and the process's code."""
+    async with start_python(PROGRAM, *(word for pair in each for word in pair), env=env, cwd=cwd) as program:
+        lines = [line for line in await program.rest() if line.startswith("ended ")]
+        return lines, await program.wait()
 
 
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [
-        ("task", 6),
-        ("body", 6),
-        ("ask", 6),
-        ("think", 6),
-        ("watch", 6),
-        ("child_exits", 6),
-        ("interrupt", -signal.SIGINT),
-        ("interrupt_in_thread", -signal.SIGINT),
-    ],
-)
-def test_the_process_ends_with_its_code_on_asyncio(kind: str, code: int, started: Started) -> None:
-    assert anyio.run(started.ends_with, kind, "asyncio") == code
-
-
-@pytest.mark.parametrize(("kind", "code"), [("task", 6), ("ask", 6), ("interrupt", -signal.SIGINT)])
-def test_the_process_ends_with_its_code_on_trio(kind: str, code: int, started: Started) -> None:
-    assert anyio.run(started.ends_with, kind, "trio") == code
+@pytest.mark.parametrize(("last", "code"), [("ask", 6), ("interrupt_in_thread", -signal.SIGINT)])
+def test_the_process_ends_with_its_code(last: str, code: int, surroundings: dict[str, str], tmp_path: Path) -> None:
+    others = BOTH if last == "ask" else []
+    lines, ended = anyio.run(run_in_turn, surroundings, tmp_path, *others, (last, "asyncio"))
+    assert lines == [
+        f"ended {kind} {backend}: {'KeyboardInterrupt()' if kind in INTERRUPTS else 'SystemExit(6)'}"
+        for kind, backend in others
+    ]
+    assert ended == code
 
 
 async def at_rest(process: psutil.Process) -> None:
@@ -68,20 +46,16 @@ async def at_rest(process: psutil.Process) -> None:
         still = still + 1 if switches == before and process.status() == psutil.STATUS_SLEEPING else 0
 
 
-async def interrupted_twice(cwd: Path) -> int:
-    program = [sys.executable, str(PROGRAM), "hold", "asyncio"]
-    with anyio.fail_after(60):
-        async with await anyio.open_process(program, cwd=cwd, stderr=None) as process:
-            assert process.stdout is not None
-            said = BufferedByteReceiveStream(process.stdout)
-            assert await said.receive_until(b"\n", 100) == b"held"
-            process.send_signal(signal.SIGINT)
-            assert await said.receive_until(b"\n", 100) == b"asked"
-            await at_rest(psutil.Process(process.pid))
-            process.send_signal(signal.SIGINT)
-            return await process.wait()
+async def interrupted_twice(env: dict[str, str], cwd: Path) -> int:
+    async with start_python(PROGRAM, "hold", "asyncio", env=env, cwd=cwd) as program:
+        assert await program.line() == "held"
+        program.process.send_signal(signal.SIGINT)
+        assert await program.line() == "asked"
+        await at_rest(psutil.Process(program.process.pid))
+        program.process.send_signal(signal.SIGINT)
+        return await program.wait()
 
 
 @pytest.mark.slow  # it waits for the ten seconds that such a tool is given
-def test_a_second_ctrl_c_ends_a_tool_that_shields_itself(tmp_path: Path) -> None:
-    assert anyio.run(interrupted_twice, tmp_path) == -signal.SIGINT
+def test_a_second_ctrl_c_ends_a_tool_that_shields_itself(surroundings: dict[str, str], tmp_path: Path) -> None:
+    assert anyio.run(interrupted_twice, surroundings, tmp_path) == -signal.SIGINT

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 from collections import Counter
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 
-import anyio
 import pytest
-from anyio.streams.buffered import BufferedByteReceiveStream
 from hypothesis import settings
 
 from agentcore import (
@@ -21,7 +15,6 @@ from agentcore import (
     AgentErrorEvent,
     AlwaysConfirm,
     Conversation,
-    ConversationStatus,
     FileStore,
     ObservationEvent,
     UserRejectObservation,
@@ -29,7 +22,7 @@ from agentcore import (
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, say
 from agentcore.tools import tool
-from warm_python import Forked, Output, WarmPython
+from programs import start_python
 
 PROGRAM = Path(__file__).with_name("killed_agent.py")
 
@@ -40,48 +33,36 @@ async def never_again(n: int) -> str:
     raise AssertionError("an action was run again by opening its conversation")
 
 
-Start = Callable[[Path, str], AbstractAsyncContextManager[tuple[Forked, Output]]]
-"""Starts the program with its folder and the kind of its tool; it ends with the block at the latest."""
+Seen = dict[int, str]
+"""The ids of a conversation's events that were seen, by number."""
 
 
-@pytest.fixture
-def start(warm: WarmPython, surroundings: dict[str, str]) -> Start:
-    """Give what starts the program soon: it is started often."""
-    return lambda folder, kind: warm.telling([str(PROGRAM), str(folder), kind], env=surroundings, cwd=folder)
+async def kill_one(env: dict[str, str], folders: list[Path], lines: int) -> list[Seen]:
+    """Run the program, kill it after it printed so many lines, and return what it had printed of each conversation."""
+    seen: list[Seen] = [{} for _ in folders]
+    waiting: set[str] = set()
+
+    def note(line: str) -> None:
+        number, seq, *event_id = line.split()
+        if event_id:
+            seen[int(number)][int(seq)] = event_id[0]
+        else:
+            waiting.add(number)
+
+    async with start_python(PROGRAM, *folders, env=env, cwd=folders[0]) as program:
+        for _ in range(lines):
+            note(await program.line())
+            if len(waiting) == len(folders):
+                break
+        for line in await program.kill():
+            note(line)
+    return seen
 
 
-async def kill_one(start: Start, folder: Path, lines: int, kind: str) -> dict[int, str]:
-    """Run the program, kill it after it said so many lines, and give what it had said for certain."""
-    said: dict[int, str] = {}
-    async with start(folder, kind) as (process, output):
-        stream = BufferedByteReceiveStream(output)
-        with anyio.fail_after(60):
-            for _ in range(lines):
-                seq, event_id = (await stream.receive_until(b"\n", 200)).split()
-                said[int(seq)] = event_id.decode()
-                if await _is_waiting(folder, said):
-                    break
-            os.kill(process.pid, signal.SIGKILL)
-            with suppress(anyio.EndOfStream, anyio.IncompleteRead):
-                while True:
-                    seq, event_id = (await stream.receive_until(b"\n", 200)).split()
-                    said[int(seq)] = event_id.decode()
-            await process.wait()
-    return said
-
-
-async def _is_waiting(folder: Path, said: dict[int, str]) -> bool:
-    # The program stops for good at its seventh wait: nothing more would be said.
-    if len(said) % 40:
-        return False
-    state = await read_log(FileStore(folder / "logs"), "victim")
-    return state.status is ConversationStatus.WAITING_FOR_CONFIRMATION and state.head == len(said)
-
-
-async def check(folder: Path, said: dict[int, str]) -> None:
+async def check(folder: Path, seen: Seen) -> None:
     store = FileStore(folder / "logs")
     before = await read_log(store, "victim")
-    for seq, event_id in said.items():
+    for seq, event_id in seen.items():
         assert before.events[seq - 1].id == event_id, "an acknowledged event is lost"
     waiting = {event.id for event in before.pending}
     agent = Agent(llm=ScriptedLLM([say("went on")]), tools=[never_again])
@@ -112,25 +93,30 @@ async def check(folder: Path, said: dict[int, str]) -> None:
         assert not state.open_actions
 
 
-async def rounds(start: Start, tmp_path: Path, count: int, seed: int) -> None:
+async def rounds(env: dict[str, str], tmp_path: Path, count: int, seed: int) -> None:
+    """Kill four conversations that share a process, again and again."""
     chance = random.Random(seed)
     for number in range(count):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        kind = "toolset" if number % 2 else "tool"
-        await check(folder, await kill_one(start, folder, chance.randint(1, 150), kind))
+        folders = [tmp_path / f"{number}-{each}" for each in range(4)]
+        for folder in folders:
+            folder.mkdir()
+        for folder, seen in zip(folders, await kill_one(env, folders, chance.randint(1, 600)), strict=True):
+            if seen or (folder / "logs" / "victim").exists():
+                await check(folder, seen)
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_nothing_that_was_acknowledged_is_lost_and_nothing_happens_twice(start: Start, tmp_path: Path) -> None:
-    await rounds(start, tmp_path, 4, seed=1)
+async def test_nothing_that_was_acknowledged_is_lost_and_nothing_happens_twice(
+    surroundings: dict[str, str], tmp_path: Path
+) -> None:
+    await rounds(surroundings, tmp_path, 2, seed=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_many_kills(start: Start, tmp_path: Path) -> None:
+async def test_many_kills(surroundings: dict[str, str], tmp_path: Path) -> None:
     # Two hundred in the session for long runs; fewer where it is bounded.
-    count = 200 if settings.get_current_profile_name() == "faults" else 30
+    count = 50 if settings.get_current_profile_name() == "faults" else 8
     seed = random.randrange(1_000_000)
-    print(f"{count} kills, seed {seed}")
-    await rounds(start, tmp_path, count, seed)
+    print(f"{4 * count} kills, seed {seed}")
+    await rounds(surroundings, tmp_path, count, seed)

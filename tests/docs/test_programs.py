@@ -1,7 +1,7 @@
 """Every Python program in the README and in the docs is run, in a folder of its own, as a reader would run it.
 
-The slow runs start an interpreter for each; the others fork one that has imported what agentcore needs.
-The README's first program is always started as a reader starts it.
+The slow runs start an interpreter for each, as the README's first program always has; the others run in this process, each in
+a namespace of its own.
 
 A fenced `python` block is a program. A comment above it may say something about it:
 
@@ -20,21 +20,21 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import cast
 
-import anyio
 import pytest
-from anyio import Path as AsyncPath
+from anyio.from_thread import start_blocking_portal
 
 from agentcore.testing import ScriptLine, call, calls, say, serve_provider
-from warm_python import WarmPython
+from programs import run_here
 
 ROOT = Path(__file__).parents[2]
+SECONDS = 60
 PAGES = sorted(path for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")] if path.is_file())
 
 _FENCE = re.compile(
@@ -132,37 +132,43 @@ def _all_programs() -> list[Program]:
 ALL = _all_programs()
 
 
-async def run(program: Program, folder: Path, warm: WarmPython | None = None) -> CompletedProcess[bytes]:
-    """Run a program as a reader would, in a new folder and with a home of its own; forked, if a Python is warm."""
-    place, home = AsyncPath(folder / "project"), AsyncPath(folder / "home")
-    await place.mkdir()
-    await home.mkdir()
-    file = AsyncPath(folder / f"{Path(program.page).stem}_page.py")
-    await file.write_text(program.code, encoding="utf-8")
+@contextmanager
+def prepared(program: Program, folder: Path) -> Generator[tuple[Path, Path, dict[str, str]]]:
+    """Write the program, and give its file, a new folder to run it in, and its environment, with a home of its own."""
+    place, home = folder / "project", folder / "home"
+    place.mkdir()
+    home.mkdir()
+    file = folder / f"{Path(program.page).stem}_page.py"
+    file.write_text(program.code, encoding="utf-8")
+    for name, content in program.files:
+        (place / name).write_text(content, encoding="utf-8")
     # The reader's own settings and keys must not decide whether a program runs.
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     environment |= {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
-    async with AsyncExitStack() as stack:
+    with ExitStack() as stack:
         if program.replies is not None:
-            provider = await stack.enter_async_context(serve_provider(_script(program.replies)))
-            environment |= {"OPENAI_BASE_URL": provider.base_url, "OPENAI_API_KEY": "not-a-key"}
-        with anyio.fail_after(60):
-            if program.files:
-                return await _run_pytest(program, place, environment)
-            if warm is not None:
-                return await warm.run([str(file)], cwd=place, env=environment)
-            return await anyio.run_process(
-                [sys.executable, str(file)], cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False
-            )
+            portal = stack.enter_context(start_blocking_portal())
+            provider = portal.wrap_async_context_manager(serve_provider(_script(program.replies)))
+            url = stack.enter_context(provider).base_url
+            environment |= {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "not-a-key"}
+        yield file, place, environment
 
 
-async def _run_pytest(program: Program, place: AsyncPath, environment: dict[str, str]) -> CompletedProcess[bytes]:
-    """Run pytest on a page's files. A page without settings of its own has those that it tells the reader to have."""
-    for name, content in program.files:
-        await (place / name).write_text(content, encoding="utf-8")
+def run(program: Program, folder: Path) -> CompletedProcess[str]:
+    """Run a program as a reader would, in an interpreter that is started for it; or pytest, on a page's files."""
+    with prepared(program, folder) as (file, place, environment):
+        command = ["-m", "pytest", *_options(program)] if program.files else [str(file)]
+        return subprocess.run(
+            [sys.executable, *command], cwd=place, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+
+
+def _options(program: Program) -> list[str]:
+    """Return pytest's options. A page without settings of its own has those that it tells the reader to have."""
+    # On one event loop: the contracts themselves are tested on both.
     settings = [] if any(name == "pyproject.toml" for name, _ in program.files) else ["-o", "anyio_mode=auto"]
-    command = [sys.executable, "-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *settings]
-    return await anyio.run_process(command, cwd=place, env=environment, stdin=subprocess.DEVNULL, check=False)
+    return ["-q", "-W", "error", "-p", "no:cacheprovider", "-k", "not trio", *settings]
 
 
 def _script(replies: str) -> Sequence[ScriptLine]:
@@ -170,30 +176,31 @@ def _script(replies: str) -> Sequence[ScriptLine]:
     return cast("Sequence[ScriptLine]", script if isinstance(script, tuple) else (script,))
 
 
-def succeeded(program: Program, ended: CompletedProcess[bytes]) -> bool:
-    """Whether it ended with 0; if not, what it said is printed."""
-    print((ended.stdout + ended.stderr).decode(errors="replace"))
-    return ended.returncode == 0
-
-
 TO_RUN = [each for each in ALL if each.not_run is None]
 FIRST = next(each for each in TO_RUN if each.page == "README.md")
 
 
-# Each once, not on both event loops: a program brings its own.
-@pytest.mark.parametrize("program", [each for each in TO_RUN if each is not FIRST], ids=str)
-def test_the_program_runs(program: Program, tmp_path: Path, warm: WarmPython) -> None:
-    assert succeeded(program, anyio.run(run, program, tmp_path, warm))
+@pytest.mark.parametrize("program", [each for each in TO_RUN if each is not FIRST and not each.files], ids=str)
+def test_the_program_runs(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with prepared(program, tmp_path) as (file, place, environment):
+        for name in set(os.environ) - set(environment):
+            monkeypatch.delenv(name)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(place)
+        assert run_here(monkeypatch, file) == 0
 
 
-def test_the_first_program_of_the_readme_runs_in_an_interpreter_that_is_started_for_it(tmp_path: Path) -> None:
-    assert succeeded(FIRST, anyio.run(run, FIRST, tmp_path))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("program", TO_RUN, ids=str)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(each, marks=() if each is FIRST or each.files else pytest.mark.slow, id=str(each))
+        for each in TO_RUN
+    ],
+)
 def test_the_program_runs_in_an_interpreter_that_is_started_for_it(program: Program, tmp_path: Path) -> None:
-    assert succeeded(program, anyio.run(run, program, tmp_path))
+    ended = run(program, tmp_path)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 @pytest.mark.parametrize("program", [each for each in ALL if each.not_run is not None], ids=str)
@@ -237,26 +244,27 @@ def test_a_block_that_would_escape_is_an_error(page: str, complaint: str) -> Non
         list(programs_of("page.md", page))
 
 
-@pytest.mark.parametrize(("asserted", "code"), [("True", 0), ("False", 1)])
-async def test_files_of_a_page_are_tested_together(tmp_path: Path, asserted: str, code: int) -> None:
+def test_files_of_a_page_are_tested_together(tmp_path: Path) -> None:
     page = (
         "<!-- file: pyproject.toml -->\n```toml\n[tool.pytest.ini_options]\npython_functions = 'check_*'\n```\n"
-        f"<!-- file: test_a.py -->\n```python\ndef check_it():\n    assert {asserted}\n```\n\n```python\nx = 1\n```\n"
+        "<!-- file: test_a.py -->\n```python\ndef check_it():\n    pass\n\ndef check_that():\n    assert False\n```\n"
+        "\n```python\nx = 1\n```\n"
     )
     other, tested = programs_of("page.md", page)
     assert (tested.line, other.code.strip()) == (3, "x = 1")
-    ended = await run(tested, tmp_path)
-    assert ended.returncode == code, ended.stdout.decode()
-
-
-async def test_a_program_that_fails_is_told_with_the_pages_line(tmp_path: Path) -> None:
-    (program,) = programs_of("page.md", "# T\n\n```python\nassert False\n```\n")
-    ended = await run(program, tmp_path)
+    ended = run(tested, tmp_path)
     assert ended.returncode == 1
-    assert b'page_page.py", line 4' in ended.stderr
+    assert "1 failed, 1 passed" in ended.stdout
 
 
-async def test_a_program_with_replies_talks_to_a_model_that_gives_them(tmp_path: Path) -> None:
+def test_a_program_that_fails_is_told_with_the_pages_line(tmp_path: Path) -> None:
+    (program,) = programs_of("page.md", "# T\n\n```python\nassert False\n```\n")
+    ended = run(program, tmp_path)
+    assert ended.returncode == 1
+    assert 'page_page.py", line 4' in ended.stderr
+
+
+def test_a_program_with_replies_talks_to_a_model_that_gives_them(tmp_path: Path) -> None:
     page = """
 <!-- replies: say("One."), say("Two.") -->
 
@@ -270,5 +278,5 @@ for _ in range(2):
 ```
 """
     (program,) = programs_of("page.md", page)
-    ended = await run(program, tmp_path)
-    assert ended.stdout.split() == [b"One.", b"Two."], ended.stderr.decode()
+    ended = run(program, tmp_path)
+    assert ended.stdout.split() == ["One.", "Two."], ended.stderr

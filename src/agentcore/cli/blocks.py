@@ -101,7 +101,7 @@ def render_call(
     """
     title = styled(one_line(event.tool_name), NAME)
     if event.malformed is not None:
-        return RenderedCall(title, _lines(event.malformed, BAD))
+        return RenderedCall(title, text_lines(event.malformed, BAD))
     longest = _NO_END if whole else _LONGEST_VALUE
     if arguments is not None or not event.display:
         return RenderedCall(title, _add_arguments(title, event.arguments if arguments is None else arguments, longest))
@@ -113,18 +113,18 @@ def render_call(
             case MarkdownBlock(place="heading"):
                 _add_heading(title, block.text, root, longest)
             case MarkdownBlock(place="message"):
-                body += _lines(block.text) if message else []
+                body += text_lines(block.text) if message else []
             case MarkdownBlock():
-                body += [Text(style=DIM).append_text(line) for line in _render(block, root, "...")]
+                body += [Text(style=DIM).append_text(line) for line in _render(block, root)]
             case CommandBlock() if not has_command:
                 has_command = True
                 first, *more = printable(block.command).split("\n")
                 title.append(" $ ", DIM).append(first, STRONG)
                 body += [Text(f"> {line}", STRONG) for line in more]
             case DiffBlock() | TasksBlock():
-                change += _render(block, root, "...")
+                change += _render(block, root)
             case _:
-                body += _render(block, root, "...")
+                body += _render(block, root)
     if not whole:
         return RenderedCall(title, body, change)
     parts = [line.plain for line in (title, *body, *change)]
@@ -141,8 +141,8 @@ def render_call(
     return RenderedCall(title, body, change, rest)
 
 
-def render_result(event: ObservationEvent, *, root: str | None = None, more: str = "...") -> RenderedResult:
-    """Render a result; `more` is the sign for the lines between two hunks of a diff."""
+def render_result(event: ObservationEvent, *, root: str | None = None) -> RenderedResult:
+    """Render a result."""
     output: list[Text] = []
     lines: list[Text] = []
     states: list[str] = []
@@ -158,9 +158,9 @@ def render_result(event: ObservationEvent, *, root: str | None = None, more: str
             case ExcerptBlock(text=None):
                 output += output_lines(event.content)
             case DiffBlock():
-                lines += render_diff(block.diff, root=root, more=more) or output_lines(event.content)
+                lines += render_diff(block.diff, root=root) or output_lines(event.content)
             case _:
-                lines += _render(block, root, more)
+                lines += _render(block, root)
     if not event.display:
         output = output_lines(event.content)
     if command is None and event.is_error:
@@ -205,20 +205,20 @@ def render_media(block: ImageBlock | DocumentBlock) -> Text:
     return Text(f"[{what}: {', '.join(parts)}]", DIM)
 
 
-def _render(block: DisplayBlock, root: str | None, more: str) -> list[Text]:
+def _render(block: DisplayBlock, root: str | None) -> list[Text]:
     match block:
         case MarkdownBlock():
             return [_render_markdown(line) for line in printable(block.text).split("\n")] if block.text else []
         case DiffBlock():
-            return render_diff(block.diff, root=root, more=more) if block.diff else []
+            return render_diff(block.diff, root=root) if block.diff else []
         case TableBlock():
             return _render_table(block)
         case TasksBlock():
             return render_tasks(block)
         case ExcerptBlock(text=str() as text):
-            return [Text(one_line(relative_path(block.path, root)), STRONG), *_lines(text)]
+            return [Text(one_line(relative_path(block.path, root)), STRONG), *text_lines(text)]
         case _:
-            return _lines(plain_text(block) or f"[a block of kind {block.kind}; a newer version can show it]", DIM)
+            return text_lines(plain_text(block) or f"[a block of kind {block.kind}; a newer version can show it]", DIM)
 
 
 def _render_markdown(line: str) -> Text:
@@ -269,7 +269,7 @@ def _add_arguments(title: Text, arguments: Mapping[str, Any], longest: int) -> l
         if value is None:
             continue  # models send null for an absent argument
         if isinstance(value, str) and "\n" in value.strip("\n"):
-            below += [Text(f"{one_line(name)}:", DIM), *_lines(value)]
+            below += [Text(f"{one_line(name)}:", DIM), *text_lines(value)]
             continue
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         title.append(f" {one_line(name)}=", DIM).append(_shorten(one_line(shown), longest))
@@ -302,5 +302,6 @@ def _read(text: str) -> list[str]:
     return [*reader.feed(text), *reader.finish()]
 
 
-def _lines(text: str, style: str = "") -> list[Text]:
-    return [Text(line, style) for line in printable(text).split("\n")]
+def text_lines(text: str, style: str = "") -> list[Text]:
+    """Return printable text line by line; no line for no text."""
+    return [Text(line, style) for line in printable(text).strip("\n").split("\n")] if text else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, print_line, styled, write_json
+from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, print_line, write_json
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.cli.text import age, cost, one_line
@@ -20,8 +20,8 @@ from agentcore.record import ConversationState, FileStore, LogInfo, Store, read_
 _LISTED = 10
 
 
-def open_store(settings: Settings) -> Store:
-    """Return the store in the settings' folder. No other code of the command line knows which kind of store it is."""
+def open_store(settings: Settings) -> FileStore:
+    """Return the store in the settings' folder."""
     return FileStore(settings.conversations)
 
 
@@ -41,8 +41,7 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
         return given
     infos = await store.list()
     if not infos:
-        begin = settings.command("run 'your task'")
-        raise UsageError(f"No conversations in {store.location} yet. Start one: {begin}")
+        raise UsageError(_none_yet(store, settings))
     newest = max(infos, key=lambda info: info.modified).conversation_id
     if given is None:
         return newest
@@ -64,11 +63,21 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
     )
 
 
+def _none_yet(store: Store, settings: Settings) -> str:
+    return f"No conversations in {store.location} yet. Start one: {settings.command('run')} 'your task'"
+
+
 def folder_of(state: ConversationState) -> str | None:
     """Return the local folder that a conversation works in."""
     opened = state.workspace
     root = opened.spec.get("root") if opened is not None and opened.workspace == "local" else None
     return root if isinstance(root, str) else None
+
+
+def title_of(state: ConversationState) -> str:
+    """Return the title, or the start of the first message."""
+    messages = (event.text for event in state.events if isinstance(event, MessageEvent) and event.source == "user")
+    return one_line(state.title or " ".join(next(messages, "").split())[:_TITLE])
 
 
 async def is_running(store: Store, state: ConversationState) -> bool:
@@ -103,8 +112,6 @@ _STYLES = {
     "damaged": BAD,
 }
 _HEADINGS = ("id", "status", "events", "cost", "changed")
-_SPARED = (3, 2, 4, 1)
-"""The columns to omit on a narrow terminal, in this order."""
 _TITLE = 200
 _LEAST_TITLE = 20
 
@@ -133,15 +140,9 @@ class _Row:
 
     @property
     def title(self) -> str:
-        """The title, or the start of the first message."""
         if self.state is None:
             return self.problem or ""
-        if self.state.title:
-            return one_line(self.state.title)
-        for event in self.state.events:
-            if isinstance(event, MessageEvent) and event.source == "user":
-                return one_line(" ".join(event.text.split()))[:_TITLE]
-        return ""
+        return title_of(self.state)
 
 
 async def list_conversations(settings: Settings, *, limit: int, json: bool) -> int:
@@ -155,10 +156,7 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
         return 0
     console = make_console()
     if not rows:
-        print_line(
-            console,
-            f"No conversations in {store.location} yet. Start one: {settings.command('run')} 'your task'",
-        )
+        print_line(console, _none_yet(store, settings))
         return 0
     _print(console, rows)
     if len(infos) > len(rows):
@@ -179,7 +177,7 @@ async def _read(store: Store, info: LogInfo) -> _Row:
 def _print(console: Console, rows: Sequence[_Row]) -> None:
     """Print a table whose last column, the task, gets the remaining width. Ids are never cut, so that they can be copied.
 
-    On a narrow terminal the task is on the next line, and the least important columns are omitted.
+    On a narrow terminal each id has its own line, and its status and task are below it.
     """
     cells = [
         (
@@ -192,30 +190,21 @@ def _print(console: Console, rows: Sequence[_Row]) -> None:
         for row in rows
     ]
     widths = [max(map(len, column)) for column in zip(_HEADINGS, *cells, strict=True)]
-    columns = list(range(len(_HEADINGS)))
-    room = console.width if console.is_terminal else sum(widths) + 2 * len(widths) + _TITLE
-    below = room - sum(widths) - 2 * len(widths) < _LEAST_TITLE
-    for column in _SPARED if below else ():
-        if sum(widths[each] + 2 for each in columns) - 2 > room:
-            columns.remove(column)
-
-    def line(cell: Sequence[str], title: str, style: str, status: str) -> None:
-        row_text = styled(f"{cell[0]:<{widths[0] if len(columns) > 1 else 0}}", style)
-        for column in columns[1:]:
-            text = f"{cell[column]:<{widths[1]}}" if column == 1 else f"{cell[column]:>{widths[column]}}"
-            row_text.append("  ").append(text, status if column == 1 else "")
-        cut = Text(title)
-        cut.truncate(max(room - (2 if below else len(row_text) + 2), 1), overflow="ellipsis")
-        if not below:
-            print_line(console, row_text.append("  ").append_text(cut))
-            return
-        print_line(console, row_text)
-        if title:
-            print_line(console, Text("  ").append_text(cut))
-
-    line(_HEADINGS, "" if below else "task", DIM, DIM)
-    for row, cell in zip(rows, cells, strict=True):
-        line(cell, row.title, "", _STYLES.get(row.status, ""))
+    narrow = console.is_terminal and console.width < sum(widths) + 2 * len(widths) + _LEAST_TITLE
+    if not narrow:
+        heading = [name.ljust(width) for name, width in zip(_HEADINGS, widths, strict=True)]
+        print_line(console, "  ".join([*heading, "task"]), DIM)
+    for row, (id_, status, *rest) in zip(rows, cells, strict=True):
+        line = Text("  " if narrow else f"{id_:<{widths[0]}}  ")
+        line.append(status if narrow else f"{status:<{widths[1]}}", _STYLES.get(row.status, ""))
+        if narrow:
+            print_line(console, id_)
+        else:
+            line.append("".join(f"  {cell:>{width}}" for cell, width in zip(rest, widths[2:], strict=True)))
+        line.append(f"  {row.title}")
+        if console.is_terminal:
+            line.truncate(console.width, overflow="ellipsis")
+        print_line(console, line)
 
 
 def _as_json(row: _Row) -> dict[str, object]:

@@ -14,28 +14,27 @@ _NOWHERE: Final = "/dev/null"
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
-def render_diff(diff: str, *, root: str | None = None, more: str = "...") -> list[Text]:
+def render_diff(diff: str, *, root: str | None = None) -> list[Text]:
     """Render a unified diff with line numbers; a diff of several files has each file's name above it.
 
     Args:
         diff: The diff. A created or removed file gets no numbers, because all of its lines are there.
         root: The workspace's folder; paths inside it are shown relative to it.
-        more: The sign for the lines between two hunks.
     """
     lines = diff.removesuffix("\n").split("\n")
     heads = [number for number in range(len(lines)) if _is_head(lines, number)]
     ends = [*heads[1:], len(lines)]
     if not heads:
-        return _of_one_file(lines, more)
+        return _of_one_file(lines)
     shown: list[Text] = []
     for head, end in zip(heads, ends, strict=True):
         if len(heads) > 1:
             shown.append(Text(_named(lines[head], lines[head + 1], root), STRONG))
-        shown += _of_one_file(lines[head + 2 : end], more)
+        shown += _of_one_file(lines[head + 2 : end])
     return shown
 
 
-def _of_one_file(lines: list[str], more: str) -> list[Text]:
+def _of_one_file(lines: list[str]) -> list[Text]:
     places = [match for line in lines if (match := _HUNK.match(line))]
     if not places or any("0" in (place[2], place[4]) for place in places):
         return [_line(line) for line in lines if not _HUNK.match(line)]
@@ -46,7 +45,7 @@ def _of_one_file(lines: list[str], more: str) -> list[Text]:
     for line in lines:
         if not any(left) and (place := _HUNK.match(line)):
             if shown:
-                shown.append(Text(more, DIM))
+                shown.append(Text("...", DIM))
             old, new = int(place[1]), int(place[3])
             left = [int(place[2] or 1), int(place[4] or 1)]
             continue

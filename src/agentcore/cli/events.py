@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
-from agentcore.cli.blocks import message_of, output_lines, render_call, render_media, render_result
+from agentcore.cli.blocks import message_of, output_lines, render_call, render_media, render_result, text_lines
 from agentcore.cli.console import BAD, DIM, GOOD, NAME, STRONG, WARN, styled
 from agentcore.cli.state_events import error_lines, render_state_event
-from agentcore.cli.text import count, one_line, printable
+from agentcore.cli.text import count, one_line
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -93,12 +93,12 @@ class EventRenderer:
             case SystemPromptEvent():
                 line = Text(f"{len(event.prompt):,} characters, {count(len(event.tools), 'tool')}: ")
                 line.append(one_line(", ".join(tool.name for tool in event.tools)))
-                rendered = RenderedEvent(Text("prompt", DIM), line, _lines(event.prompt, DIM) if self.whole else ())
+                rendered = RenderedEvent(Text("prompt", DIM), line, text_lines(event.prompt, DIM) if self.whole else ())
             case CondensationSummaryEvent():
-                rendered = RenderedEvent(Text("summary"), Text(""), _lines(event.summary))
+                rendered = RenderedEvent(Text("summary"), Text(""), text_lines(event.summary))
             case Condensation():
                 line = Text(f"{count(len(event.forgotten), 'event')} no longer shown to the model")
-                rendered = RenderedEvent(Text("condensed"), line, _lines(event.summary) if event.summary else ())
+                rendered = RenderedEvent(Text("condensed"), line, text_lines(event.summary or ""))
             case UnknownEvent():
                 rendered = RenderedEvent(
                     Text(one_line(event.kind)), Text("an event kind of a newer version of agentcore", DIM)
@@ -116,14 +116,14 @@ class EventRenderer:
         shown = [
             render_media(block) for block in event.message.content if isinstance(block, ImageBlock | DocumentBlock)
         ]
-        return RenderedEvent(label or Text("note", WARN), note, [*thoughts, *_lines(event.text), *shown])
+        return RenderedEvent(label or Text("note", WARN), note, [*thoughts, *text_lines(event.text), *shown])
 
     def _action(self, event: ActionEvent) -> RenderedEvent:
         call = render_call(event, root=self.root, whole=self.whole)
         label = Text("call", NAME)
         thoughts = thinking_in(event.before) if self.whole else []
         after = "\n".join(block.text for block in event.after if isinstance(block, TextBlock))
-        thought = [*thoughts, *_lines(event.thought), *_lines(after)]
+        thought = [*thoughts, *text_lines(event.thought), *text_lines(after)]
         if message_of(event) is not None:
             return RenderedEvent(
                 label, call.title, thought=[*thought, *call.below]
@@ -179,13 +179,9 @@ def thinking_in(blocks: Iterable[Block]) -> list[Text]:
     for block in blocks:
         match block:
             case ThinkingBlock():
-                thoughts += _lines(block.text, f"{DIM} italic")
+                thoughts += text_lines(block.text, f"{DIM} italic")
             case ReasoningBlock():
-                thoughts += [line for part in block.summary for line in _lines(part, f"{DIM} italic")]
+                thoughts += [line for part in block.summary for line in text_lines(part, f"{DIM} italic")]
             case _:
                 pass
     return thoughts
-
-
-def _lines(text: str, style: str = "") -> list[Text]:
-    return [Text(line, style) for line in printable(text).strip("\n").split("\n")] if text else []

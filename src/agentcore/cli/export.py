@@ -13,7 +13,7 @@ from typing import Literal
 from anyio.to_thread import run_sync
 
 from agentcore.cli.console import make_console, print_line
-from agentcore.cli.conversations import find_conversation, folder_of, open_store
+from agentcore.cli.conversations import find_conversation, folder_of, open_store, title_of
 from agentcore.cli.events import EventRenderer
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
@@ -36,11 +36,8 @@ async def export_log(
     lines = _markdown(state) if form == "markdown" else (event.model_dump_json() for event in state.events)
     await run_sync(_write, lines, output, force)
     if output is not None:
-        what = count(state.head, "event")
-        print_line(
-            make_console(stderr=True),
-            f"Exported {what} of {state.conversation_id} to {output}",
-        )
+        exported = f"Exported {count(state.head, 'event')} of {state.conversation_id} to {output}"
+        print_line(make_console(stderr=True), exported)
     return 0
 
 
@@ -68,7 +65,7 @@ def _write(lines: Iterable[str], output: str | None, force: bool) -> None:
 
 
 def _markdown(state: ConversationState) -> Iterator[str]:
-    yield f"# {_title(state)}"
+    yield f"# {title_of(state) or state.conversation_id}"
     yield ""
     where = folder_of(state)
     status = f"{str(state.status).replace('_', ' ')}, {count(state.head, 'event')}, {spent(state.usage)}"
@@ -100,15 +97,6 @@ def _section(event: Event, renderer: EventRenderer) -> Iterator[str]:
             yield from _fenced(changes, "diff") if changes else _fenced(body)
         case _:
             pass  # bookkeeping is only in the JSON Lines
-
-
-def _title(state: ConversationState) -> str:
-    if state.title:
-        return one_line(state.title)
-    for event in state.events:
-        if isinstance(event, MessageEvent) and event.source == "user":
-            return one_line(event.text.split("\n")[0])
-    return state.conversation_id
 
 
 def _changes(event: ActionEvent | ObservationEvent) -> list[str]:

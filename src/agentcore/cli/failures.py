@@ -7,6 +7,7 @@ import os
 import re
 from typing import Final
 
+from agentcore._groups import leaf_exceptions
 from agentcore.errors import (
     AgentcoreError,
     ConversationExists,
@@ -46,7 +47,7 @@ def explain(error: BaseException) -> tuple[str, int]:
     """Return an error's sentence for a person, and the exit code."""
     match error:
         case BaseExceptionGroup():
-            return explain(error.exceptions[0])
+            return explain(leaf_exceptions(error)[0])
         case RunError() if error.__cause__ is not None:
             return explain(error.__cause__)
         case UsageError() | ConversationNotFound() | ConversationExists() | PathError():
@@ -90,25 +91,17 @@ def _describe_store_error(error: StoreError, refused: OSError) -> str:
 
 def output_error(error: BaseException) -> OSError | None:
     """Return the error that refused the output, such as a full disk, if there is one in `error`."""
-    match error:
-        case BaseExceptionGroup(exceptions=exceptions):
-            relative_path: tuple[BaseException, ...] = exceptions
-            return next((found for each in relative_path if (found := output_error(each)) is not None), None)
-        case OutputRefused():
-            return error.refused
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG, filename=None):
-            return error
-        case _:
-            return None
+    for each in leaf_exceptions(error):
+        match each:
+            case OutputRefused():
+                return each.refused
+            case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EFBIG, filename=None):
+                return each
+            case _:
+                pass
+    return None
 
 
 def is_broken_pipe(error: BaseException) -> bool:
     """Return whether the reader of the output is gone: after `| head`, or on a closed terminal."""
-    match error:
-        case BaseExceptionGroup(exceptions=exceptions):
-            relative_path: tuple[BaseException, ...] = exceptions
-            return any(is_broken_pipe(each) for each in relative_path)
-        case OSError(errno=errno.EPIPE | errno.EIO):
-            return True
-        case _:
-            return False
+    return any(isinstance(each, OSError) and each.errno in (errno.EPIPE, errno.EIO) for each in leaf_exceptions(error))

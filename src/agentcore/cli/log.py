@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import Protocol, runtime_checkable
 
 import anyio
 from rich.console import Console
@@ -29,7 +28,7 @@ from agentcore.cli.settings import Settings
 from agentcore.cli.text import count, one_line, spent
 from agentcore.errors import LogDamaged
 from agentcore.events import KNOWN_KINDS, ActionStarted, ConversationStatus, Event
-from agentcore.record import ConversationState, LogReader, RepairReport, Store, read_log
+from agentcore.record import ConversationState, LogReader, read_log
 
 _FOLLOW_SECONDS = 0.25
 _LABEL = 8
@@ -153,15 +152,6 @@ async def _follow(reader: LogReader, page: _Page) -> None:
 _SOUND, _DAMAGED, _UNFINISHED = 0, 1, 3
 
 
-@runtime_checkable
-class _KeepsLines(Protocol):
-    """A store whose logs are lines that a disk may damage, such as `FileStore`."""
-
-    async def verify(self, conversation_id: str) -> tuple[int, str | None]: ...
-
-    async def repair(self, conversation_id: str) -> RepairReport: ...
-
-
 async def verify_log(given: str | None, settings: Settings) -> int:
     """Verify a log and return the exit code: 0 if it is intact, 1 if damaged, 3 if its end is incomplete."""
     store = open_store(settings)
@@ -169,7 +159,7 @@ async def verify_log(given: str | None, settings: Settings) -> int:
     console = make_console()
     print_line(console, conversation_id, STRONG)
     try:
-        events, unfinished = await _lines_of(store).verify(conversation_id)
+        events, unfinished = await store.verify(conversation_id)
         await read_log(store, conversation_id)  # checks that the lines are events and that their blobs exist
     except LogDamaged as damage:
         print_line(console, f"damaged: line {damage.line}: {damage.reason}", BAD)
@@ -193,7 +183,7 @@ async def repair_log(given: str, settings: Settings) -> int:
     """Truncate a damaged log to its intact beginning and return the exit code."""
     store = open_store(settings)
     conversation_id = await find_conversation(store, settings, given)
-    report = await _lines_of(store).repair(conversation_id)
+    report = await store.repair(conversation_id)
     console = make_console()
     print_line(console, conversation_id, STRONG)
     if report.backup is None:
@@ -210,9 +200,3 @@ async def repair_log(given: str, settings: Settings) -> int:
         return 0
     print_line(console, f"Resume from the last kept event: {settings.command(f'resume {conversation_id}')}", DIM)
     return 0
-
-
-def _lines_of(store: Store) -> _KeepsLines:
-    if not isinstance(store, _KeepsLines):
-        raise UsageError(f"The logs in {store.location} are not files. Only files can be verified and repaired.")
-    return store

@@ -68,28 +68,23 @@ def print_outcome(
 def _describe(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
     resume = settings.command(f"resume {conversation_id}")
     go_on = [("continue", resume)]
-    detail = "" if result.error is None else f": {printable(result.error.detail)}"
+    code, detail = ("", "") if result.error is None else (result.error.code, f": {printable(result.error.detail)}")
     match result.status:
         case ConversationStatus.FINISHED:
-            outcome = styled("finished", f"{STRONG} {GOOD}"), list[tuple[str, str]]()
+            return styled("finished", f"{STRONG} {GOOD}"), []
         case ConversationStatus.WAITING_FOR_CONFIRMATION:
             waiting = f"waiting for approval ({count(len(result.pending), 'call')})"
             advice = [("decide", f"{resume}  (all calls: --approve or --reject REASON)")]
-            outcome = styled(waiting, f"{STRONG} {WARN}"), advice
+            return styled(waiting, f"{STRONG} {WARN}"), advice
         case ConversationStatus.STUCK:
-            advice = [("continue with a hint", f"{resume} 'your message'")]
-            outcome = styled(f"stuck{detail}", f"{STRONG} {BAD}"), advice
+            return styled(f"stuck{detail}", f"{STRONG} {BAD}"), [("continue with a hint", f"{resume} 'your message'")]
+        case ConversationStatus.ERROR if code in _LIMITS:
+            if (flag := _LIMITS[code]) is not None:
+                go_on = [("continue without the limit", f"{resume} {flag} none")]
+                if code != "cost_unknown":
+                    go_on.insert(0, ("continue with a new limit", f"{resume} {flag} ..."))
+            return styled(f"stopped{detail}", f"{STRONG} {WARN}"), go_on
         case ConversationStatus.ERROR:
-            flag = _LIMITS.get(result.error.code) if result.error is not None else None
-            if result.error is not None and result.error.code in _LIMITS:
-                raised = go_on
-                if flag is not None:
-                    raised = [("continue without the limit", f"{resume} {flag} none")]
-                    if result.error.code != "cost_unknown":
-                        raised.insert(0, ("continue with a new limit", f"{resume} {flag} ..."))
-                outcome = styled(f"stopped{detail}", f"{STRONG} {WARN}"), raised
-            else:
-                outcome = styled("failed", f"{STRONG} {BAD}"), go_on
+            return styled("failed", f"{STRONG} {BAD}"), go_on
         case _:
-            outcome = styled("interrupted; progress is saved", f"{STRONG} {WARN}"), go_on
-    return outcome
+            return styled("interrupted; progress is saved", f"{STRONG} {WARN}"), go_on

@@ -9,6 +9,7 @@ import sys
 import termios
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -77,9 +78,9 @@ class Person:
                 case "y" | "yes":
                     return Approve(arguments=arguments, by=self._settings.person)
                 case "n" | "no":
-                    reason = rest.strip() or await self.line("Reason, for the model (Enter for none): ")
-                    shown = Reject(by=self._settings.person)
-                    return Reject(reason.strip(), by=self._settings.person) if reason and reason.strip() else shown
+                    reason = rest or await self.line("Reason, for the model (Enter for none): ") or ""
+                    plain = Reject(by=self._settings.person)
+                    return replace(plain, reason=reason.strip()) if reason.strip() else plain
                 case "e" | "edit":
                     editor = self._settings.editor
                     # Ctrl-C belongs to the editor while it runs.

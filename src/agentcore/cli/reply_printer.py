@@ -1,76 +1,12 @@
-"""The model's text in the live view: printed while it streams, wrapped between words, and never printed twice."""
+"""The model's text in the live view: printed line by line while it streams, and never printed twice."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.console import DIM
+from agentcore.cli.console import DIM, print_text
 from agentcore.cli.text import printable
-
-_PIECE = re.compile(r"\n|[^\S\n]+|\S+")
-_LONG_WORD = 40
-
-
-class Wrap:
-    """Wraps text that arrives in pieces. rich wraps only what it has whole.
-
-    Args:
-        write: Receives the text that can be printed.
-        width: The columns of the terminal; None where nothing is wrapped.
-    """
-
-    def __init__(self, write: Callable[[str], None], width: int | None) -> None:
-        self._write = write
-        self._width = width
-        self._column = 0
-        self._gap = ""
-        self._word = ""
-
-    def feed(self, text: str) -> None:
-        """Write the next piece; its last word is held back, because it may continue."""
-        ready: list[str] = []
-        for piece in _PIECE.findall(text):
-            if piece == "\n":
-                self._end_word(ready)
-                ready.append("\n")
-                self._column, self._gap = 0, ""
-            elif piece.isspace():
-                self._end_word(ready)
-                self._gap += piece.replace("\t", "    ")
-            else:
-                self._word += piece
-                if len(self._word) > _LONG_WORD:
-                    self._end_word(ready)
-        if ready:
-            self._write("".join(ready))
-
-    def finish(self) -> None:
-        """Write what was held back, and end the line."""
-        ready: list[str] = []
-        self._end_word(ready)
-        self._gap = ""
-        if self._column:
-            ready.append("\n")
-            self._column = 0
-        if ready:
-            self._write("".join(ready))
-
-    def _end_word(self, ready: list[str]) -> None:
-        if not self._word:
-            return
-        size = cell_len(self._gap) + cell_len(self._word)
-        if self._width is not None and self._column and self._column + size > self._width:
-            ready.append("\n")
-            self._column, self._gap = 0, ""
-            size = cell_len(self._word)
-        ready.append(self._gap + self._word)
-        self._column += size
-        self._gap = self._word = ""
 
 
 class ReplyPrinter:
@@ -79,7 +15,8 @@ class ReplyPrinter:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._style = ""
-        self._wrap = self._new_wrap()
+        self._line = ""
+        """The beginning of the line that comes next."""
         self._open = False
         """Whether a paragraph is being printed."""
         self._reply_id: str | None = None
@@ -131,11 +68,13 @@ class ReplyPrinter:
 
     def pause(self) -> None:
         """End the line, because something else is shown for a while."""
-        self._wrap.finish()
+        if self._line.strip():
+            self._print_line(self._line)
+        self._line = ""
 
     def end(self) -> None:
         """End the paragraph."""
-        self._wrap.finish()
+        self.pause()
         if self._open:
             self._open = False
             self._console.print()
@@ -154,12 +93,16 @@ class ReplyPrinter:
             text = text.lstrip()
             if not text:
                 return
-            self._wrap = self._new_wrap()
             self._open = True
-        self._wrap.feed(printable(text))
+        *lines, self._line = (self._line + printable(text)).split("\n")
+        for line in lines:
+            self._print_line(line)
+        if self._console.is_terminal:
+            # Only the last line can change when the text continues.
+            *lines, last = Text(self._line).wrap(self._console, self._console.width) or [Text()]
+            for line in lines:
+                self._print_line(line.plain.rstrip())
+            self._line = last.plain
 
-    def _new_wrap(self) -> Wrap:
-        return Wrap(self._write, self._console.width if self._console.is_terminal else None)
-
-    def _write(self, text: str) -> None:
-        self._console.print(Text(text, self._style), end="", soft_wrap=True)
+    def _print_line(self, line: str) -> None:
+        print_text(self._console, Text(line, self._style))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Final
 
 import anyio
 from anyio.to_thread import run_sync
@@ -22,6 +23,12 @@ from agentcore.ids import check_conversation_id, new_conversation_id
 from agentcore.record import ConversationState, Store, read_log
 from agentcore.security import AlwaysConfirm, Approve, ConfirmationPolicy, ConfirmRisky, NeverConfirm, Reject
 from agentcore.usage import Limits
+
+_POLICIES: Final[Mapping[Confirm, Callable[[], ConfirmationPolicy]]] = {
+    "never": NeverConfirm,
+    "always": AlwaysConfirm,
+    "risky": ConfirmRisky,
+}
 
 
 async def run_task(
@@ -52,7 +59,7 @@ async def run_task(
             id=conversation_id,
             heading=agent.llm.name,
             message=await read_message(task),
-            confirm=None if settings.confirm is None else policy_named(settings.confirm),
+            confirm=None if settings.confirm is None else _POLICIES[settings.confirm](),
             limits=changed_limits,
             json=json,
             verbose=verbose,
@@ -71,17 +78,6 @@ async def read_message(text: str) -> str:
     if not text.strip():
         raise UsageError("The task is empty.")
     return text
-
-
-def policy_named(confirm: Confirm) -> ConfirmationPolicy:
-    """Return the confirmation policy with this name."""
-    match confirm:
-        case "never":
-            return NeverConfirm()
-        case "always":
-            return AlwaysConfirm()
-        case "risky":
-            return ConfirmRisky()
 
 
 async def _refuse_known(store: Store, conversation_id: str) -> None:
@@ -161,7 +157,7 @@ async def resume_conversation(
             before=state,
             standing=standing if changes is None else f"{standing}\n{changes}",
             message=text,
-            confirm=None if confirm is None else policy_named(confirm),
+            confirm=None if confirm is None else _POLICIES[confirm](),
             limits=changed_limits,
             decision=decision,
             json=json,

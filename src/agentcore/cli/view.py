@@ -15,13 +15,12 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.blocks import RenderedResult, message_of, render_call, render_result
-from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, print_below, print_line, styled
+from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, Ticker, print_below, print_line, styled
 from agentcore.cli.events import EventRenderer
 from agentcore.cli.output import FEW, Output
 from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.state_events import error_lines, render_state_event
 from agentcore.cli.text import duration, one_line
-from agentcore.cli.ticker import Ticker
 from agentcore.conversation import StreamDelta
 from agentcore.events import (
     ActionApproved,
@@ -306,7 +305,7 @@ class View:
             self._below(call, Text(f"{self._glyphs.more} some lines arrived too fast to be shown", DIM))
 
     def _observed(self, call: _Call, event: ObservationEvent) -> None:
-        answer = render_result(event, root=self._root, more=self._glyphs.more)
+        answer = render_result(event, root=self._root)
         if call.change and not answer.has_change and not event.is_error:
             self._cut(call, call.change)
         if call.output.redrawn or not call.output.lines:
