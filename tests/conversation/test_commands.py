@@ -19,7 +19,21 @@ from agentcore.errors import ConversationClosed, NothingPending
 from agentcore.record import Record, read_log
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import tool
-from talks import BOUND, FINISHED, PAUSED, WAITING, HookedStore, at_once, change, hang, ran, running, scripted, talk, until
+from talks import (
+    BOUND,
+    FINISHED,
+    PAUSED,
+    WAITING,
+    HookedStore,
+    at_once,
+    change,
+    hang,
+    ran,
+    running,
+    scripted,
+    talk,
+    until,
+)
 
 
 @pytest.fixture(scope="module")
