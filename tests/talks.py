@@ -15,6 +15,7 @@ from agentcore import (
     AgentErrorEvent,
     Conversation,
     ConversationStatus,
+    Host,
     MemoryStore,
     ObservationEvent,
     RunResult,
@@ -26,7 +27,7 @@ from agentcore.testing import Request, ScriptedLLM, ScriptLine
 from agentcore.tools import tool
 
 E = TypeVar("E", bound=EventBase)
-BOUND = 20
+BOUND = 60
 """A test that hangs fails; one on a loaded machine does not."""
 
 IDLE, RUNNING, PAUSED = ConversationStatus.IDLE, ConversationStatus.RUNNING, ConversationStatus.PAUSED
@@ -74,9 +75,23 @@ def scripted(script: Script | ScriptedLLM, *tools: Any, **settings: Any) -> Agen
     return Agent(llm=llm, tools=tools, **settings)
 
 
-def talk(script: Script | ScriptedLLM | Agent, *tools: Any, **options: Any) -> Conversation:
-    """Make a conversation of such an agent in the test's folder."""
-    return Conversation(script if isinstance(script, Agent) else scripted(script, *tools), **options)
+@asynccontextmanager
+async def talk(
+    script: Script | ScriptedLLM | Agent | None, *tools: Any, **options: Any
+) -> AsyncGenerator[Conversation]:
+    """Open a conversation of such an agent in the test's folder, and let no test hang in it."""
+    agent = script if script is None or isinstance(script, Agent) else scripted(script, *tools)
+    with anyio.fail_after(BOUND):
+        async with Conversation(agent, **options) as conversation:
+            yield conversation
+
+
+@asynccontextmanager
+async def hosting() -> AsyncGenerator[Host]:
+    """Open a host, and let no test hang in it."""
+    with anyio.fail_after(BOUND):
+        async with Host() as host:
+            yield host
 
 
 class Begun:

@@ -78,8 +78,7 @@ async def test_an_approval_whose_caller_was_cancelled_is_carried_out_and_a_run_t
         await conversation.run("go")
         store.close_gate()
         approving = asyncio.ensure_future(conversation.approve())
-        with anyio.fail_after(BOUND):
-            await store.waiting.wait()
+        await store.waiting.wait()
         async with running(conversation, None) as joined:
             await anyio.wait_all_tasks_blocked()
             approving.cancel()

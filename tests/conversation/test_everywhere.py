@@ -20,7 +20,6 @@ from agentcore import (
     AlwaysConfirm,
     Assessment,
     Conversation,
-    ConversationStatus,
     Host,
     LocalWorkspace,
     MemoryStore,
@@ -34,6 +33,7 @@ from agentcore.record import read_log
 from agentcore.security import CheckContext
 from agentcore.testing import Kept, ScriptedLLM, call, calls, cancel_everywhere, crash_everywhere, say
 from agentcore.tools import tool
+from talks import FINISHED, RUNNING, events_of, scripted
 
 
 @tool(resources=())
@@ -60,7 +60,7 @@ def worker() -> Agent:
             *[say("again")] * 3,
         ]
     )
-    return Agent(llm=llm, tools=[look, change])
+    return scripted(llm, look, change)
 
 
 @asynccontextmanager
@@ -84,12 +84,12 @@ async def check_log(store: Store, *, settled: bool = True) -> None:
             assert not isinstance(event, ObservationEvent) or event.cause in started
     assert set(answered.values()) <= {1}
     assert not settled or not [action for action in state.open_actions.values() if not action.waits]
-    assert not settled or state.status is not ConversationStatus.RUNNING
+    assert not settled or state.status is not RUNNING
 
 
 async def go_on(store: Store, workspace: Workspace) -> None:
     llm = ScriptedLLM([say("went on")])
-    async with Conversation(Agent(llm=llm, tools=[look, change]), workspace, store=store, id="a") as conversation:
+    async with Conversation(scripted(llm, look, change), workspace, store=store, id="a") as conversation:
         assert (await conversation.run("go on")).text == "went on"
 
 
@@ -147,7 +147,7 @@ async def test_assessing_that_is_cancelled_anywhere_starts_nothing_that_was_not_
                 state = await read_log(store, "a")
                 replies = {event.id: event for event in state.events if isinstance(event, ActionEvent)}
                 assessed = {event.cause: event for event in state.events if isinstance(event, ActionAssessed)}
-                started = [event for event in state.events if isinstance(event, ActionStarted)]
+                started = events_of(state, ActionStarted)
                 for event in started:
                     n = replies[event.cause or ""].arguments.get("n")
                     assert n != 2
@@ -164,8 +164,8 @@ async def test_a_run_whose_caller_is_cancelled_anywhere_is_settled_when_that_ret
                 await conversation.send("go")
                 await attempt(conversation.run)
                 assert not conversation.state.open_actions
-                assert conversation.state.status is not ConversationStatus.RUNNING
-                assert (await conversation.run()).status is ConversationStatus.FINISHED
+                assert conversation.state.status is not RUNNING
+                assert (await conversation.run()).status is FINISHED
                 await conversation.close()
             await check_log(store)
 
@@ -174,7 +174,7 @@ async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_pa
     async with place(tmp_path) as workspace, Host() as host:
         for attempt in cancel_everywhere():
             store = MemoryStore()
-            agent = Agent(llm=ScriptedLLM([call("change", n=1), *[say("done")] * 3]), tools=[change])
+            agent = scripted([call("change", n=1), *[say("done")] * 3], change)
             with anyio.fail_after(20):
                 conversation = await host.open(agent, workspace, store=store, id="a", confirm=AlwaysConfirm())
                 await conversation.run("go")
@@ -183,7 +183,7 @@ async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_pa
                 if result.pending:
                     await conversation.reject("no")
                     result = await conversation.run()
-                assert result.status is ConversationStatus.FINISHED
+                assert result.status is FINISHED
                 await conversation.close()
             await check_log(store)
 

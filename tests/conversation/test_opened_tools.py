@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -13,7 +12,6 @@ from anyio.lowlevel import checkpoint
 
 from agentcore import (
     Action,
-    Agent,
     AgentErrorEvent,
     Conversation,
     MemoryStore,
@@ -24,7 +22,8 @@ from agentcore import (
 from agentcore.conversation import tool_session
 from agentcore.errors import ConversationNotFound
 from agentcore.record import read_log
-from agentcore.testing import ScriptedLLM, call, calls, say
+from agentcore.testing import call, calls, say
+from talks import events_of, scripted, talk
 
 
 class Nothing(Action):
@@ -43,10 +42,10 @@ async def answer(action: Nothing, ctx: ToolContext) -> Observation:
 
 
 def errors(conversation: Conversation) -> list[AgentErrorEvent]:
-    return [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+    return events_of(conversation, AgentErrorEvent)
 
 
-async def test_tools_are_closed_in_order_when_the_body_raises(tmp_path: Path) -> None:
+async def test_tools_are_closed_in_order_when_the_body_raises() -> None:
     closed: list[str] = []
 
     @asynccontextmanager
@@ -57,15 +56,15 @@ async def test_tools_are_closed_in_order_when_the_body_raises(tmp_path: Path) ->
             await checkpoint()  # a goodbye, which a cancellation would cut off
             closed.append("said goodbye")
 
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    agent = scripted([call("served"), say("done")], opened_tool("served", server))
     with pytest.raises(KeyError, match="body"):
-        async with Conversation(agent, tmp_path) as conversation:
+        async with talk(agent) as conversation:
             await conversation.run("go")
             raise KeyError("body")
     assert closed == ["said goodbye"]
 
 
-async def test_a_tool_that_can_not_close_keeps_no_other_from_closing(tmp_path: Path) -> None:
+async def test_a_tool_that_can_not_close_keeps_no_other_from_closing() -> None:
     closed: list[str] = []
 
     def server(name: str, *, fails: bool) -> Opened:
@@ -80,15 +79,15 @@ async def test_a_tool_that_can_not_close_keeps_no_other_from_closing(tmp_path: P
         return opened
 
     tools = [opened_tool("first", server("first", fails=False)), opened_tool("second", server("second", fails=True))]
-    agent = Agent(llm=ScriptedLLM([calls(call("first"), call("second")), say("done")]), tools=tools)
+    agent = scripted([calls(call("first"), call("second")), say("done")], *tools)
     with pytest.raises(ValueError, match="would not stop") as caught:
-        async with Conversation(agent, tmp_path) as conversation:
+        async with talk(agent) as conversation:
             await conversation.run("go")
     assert sorted(closed) == ["first", "second"]
     assert caught.value.__notes__ == ["Raised while the tool 'second' was closed."]
 
 
-async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
+async def test_a_tool_whose_server_died_is_opened_again() -> None:
     opened: list[anyio.Event] = []
     died = anyio.Event()
 
@@ -109,22 +108,17 @@ async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
         finally:
             died.set()
 
-    agent = Agent(
-        llm=ScriptedLLM([call("served"), say("one"), call("served"), say("two")]), tools=[opened_tool("served", server)]
-    )
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
-            opened[0].set()
-            await died.wait()
-            assert (await conversation.run("more")).text == "two"
+    agent = scripted([call("served"), say("one"), call("served"), say("two")], opened_tool("served", server))
+    async with talk(agent) as conversation:
+        await conversation.run("go")
+        opened[0].set()
+        await died.wait()
+        assert (await conversation.run("more")).text == "two"
     assert len(opened) == 2
     assert not errors(conversation)
 
 
-async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_session, "_CLOSE_SECONDS", 0)
 
     @asynccontextmanager
@@ -132,13 +126,12 @@ async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
         yield answer
         await anyio.sleep_forever()
 
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
+    agent = scripted([call("served"), say("done")], opened_tool("served", server))
+    async with talk(agent) as conversation:
+        await conversation.run("go")
 
 
-async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Path) -> None:
+async def test_a_tool_that_is_being_opened_does_not_hold_up_another() -> None:
     other_is_open = anyio.Event()
 
     @asynccontextmanager
@@ -155,29 +148,28 @@ async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Pa
         Tool(name=name, description="Opens.", action=Nothing, open=opened, resources=())
         for name, opened in (("slow", slow), ("quick", quick))
     ]
-    agent = Agent(llm=ScriptedLLM([calls(call("slow"), call("quick")), say("done")]), tools=tools)
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            assert (await conversation.run("go")).text == "done"
+    agent = scripted([calls(call("slow"), call("quick")), say("done")], *tools)
+    async with talk(agent) as conversation:
+        assert (await conversation.run("go")).text == "done"
 
 
-async def test_a_conversation_whose_tool_breaks_while_it_closes_is_deleted_all_the_same(tmp_path: Path) -> None:
+async def test_a_conversation_whose_tool_breaks_while_it_closes_is_deleted_all_the_same() -> None:
     @asynccontextmanager
     async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
         yield answer
         raise ValueError("no goodbye")
 
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
+    agent = scripted([call("served"), say("done")], opened_tool("served", server))
     with pytest.raises(ValueError, match="no goodbye"):
-        async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+        async with talk(agent, store=store, id="a") as conversation:
             await conversation.run("go")
             await conversation.delete()
     with pytest.raises(ConversationNotFound):
         await read_log(store, "a")
 
 
-async def test_a_delete_that_has_begun_is_finished_though_everything_is_cancelled(tmp_path: Path) -> None:
+async def test_a_delete_that_has_begun_is_finished_though_everything_is_cancelled() -> None:
     farewell = anyio.Event()
 
     @asynccontextmanager
@@ -187,17 +179,16 @@ async def test_a_delete_that_has_begun_is_finished_though_everything_is_cancelle
         await checkpoint()
 
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
+    agent = scripted([call("served"), say("done")], opened_tool("served", server))
+    async with anyio.create_task_group() as tasks:
 
-            async def cancel() -> None:
-                await farewell.wait()
-                tasks.cancel_scope.cancel()
+        async def cancel() -> None:
+            await farewell.wait()
+            tasks.cancel_scope.cancel()
 
-            tasks.start_soon(cancel)
-            async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
-                await conversation.run("go")
-                await conversation.delete()
+        tasks.start_soon(cancel)
+        async with talk(agent, store=store, id="a") as conversation:
+            await conversation.run("go")
+            await conversation.delete()
     with pytest.raises(ConversationNotFound):
         await read_log(store, "a")

@@ -24,7 +24,6 @@ from agentcore.record import read_log
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
 from agentcore.tools import tool
 from talks import (
-    BOUND,
     ERROR,
     FINISHED,
     IDLE,
@@ -194,8 +193,7 @@ async def test_run_and_close_from_inside_a_tool_are_refused_with_what_to_do() ->
         return "refused"
 
     async with talk([call("naughty"), say("done")], naughty) as conversation:
-        with anyio.fail_after(BOUND):
-            assert (await conversation.run("go")).text == "done"
+        assert (await conversation.run("go")).text == "done"
     assert not events_of(conversation, AgentErrorEvent)
 
 

@@ -11,10 +11,8 @@ from pydantic import JsonValue
 
 from agentcore import (
     ActionEvent,
-    Agent,
     AgentErrorEvent,
     AlwaysConfirm,
-    Conversation,
     FileStore,
     MemoryStore,
     ObservationEvent,
@@ -27,6 +25,7 @@ from agentcore.record import read_log
 from agentcore.security import Approve
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ContentObservation, tool
+from talks import events_of, scripted, talk
 
 TOKEN = "tok-93f1-ab/é+x"
 
@@ -48,12 +47,12 @@ async def use(text: str) -> str:
 async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: Path) -> None:
     llm = ScriptedLLM([call("use", text=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
     store = FileStore(tmp_path / "logs")
-    agent = Agent(llm=llm, tools=[use])
-    async with Conversation(agent, tmp_path, store=store, secrets={"TOKEN": TOKEN}) as conversation:
+    agent = scripted(llm, use)
+    async with talk(agent, store=store, secrets={"TOKEN": TOKEN}) as conversation:
         result = await conversation.run(f"My token is {TOKEN}.")
     assert used == [f"curl -H {TOKEN}"]
     assert result.text == "I used <secret:TOKEN>"
-    (action,) = [event for event in conversation.state.events if isinstance(event, ActionEvent)]
+    (action,) = events_of(conversation, ActionEvent)
     assert action.arguments == {"text": "curl -H <secret:TOKEN>"}
     log = Path(store.folder(conversation.id), "events.jsonl").read_text()
     assert TOKEN not in log
@@ -62,7 +61,7 @@ async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: P
     assert conversation.state.secret_names == ("TOKEN",)
 
 
-async def test_tools_read_secrets_by_name_and_what_they_print_is_masked(tmp_path: Path) -> None:
+async def test_tools_read_secrets_by_name_and_what_they_print_is_masked() -> None:
     asked: list[str] = []
 
     async def from_vault() -> str:
@@ -76,50 +75,49 @@ async def test_tools_read_secrets_by_name_and_what_they_print_is_masked(tmp_path
         return f"plain {value} encoded {base64.b64encode(value.encode()).decode()}"
 
     llm = ScriptedLLM([call("show"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[show]), tmp_path, secrets={"TOKEN": from_vault}) as conversation:
+    async with talk(llm, show, secrets={"TOKEN": from_vault}) as conversation:
         assert not asked
         await conversation.run("go")
-    (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    (answer,) = events_of(conversation, ObservationEvent)
     assert TOKEN not in answer.text
     assert base64.b64encode(TOKEN.encode()).decode()[:12] not in answer.text
     assert answer.text.startswith("plain <secret:TOKEN> encoded <secret:TOKEN")
 
 
-async def test_spooled_output_is_masked_too(tmp_path: Path) -> None:
+async def test_spooled_output_is_masked_too() -> None:
     @tool
     async def flood() -> str:
         """Flood."""
         return "x" * 40_000 + TOKEN + "y" * 40_000
 
     llm = ScriptedLLM([call("flood"), say("done")])
-    agent = Agent(llm=llm, tools=[flood])
-    async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
+    agent = scripted(llm, flood)
+    async with talk(agent, secrets={"TOKEN": TOKEN}) as conversation:
         await conversation.run("go")
-        (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+        (answer,) = events_of(conversation, ObservationEvent)
         path = answer.text.split("Full output: ")[1].split("]")[0]
         whole = (await conversation.workspace.read(path)).decode()
     assert TOKEN not in whole
     assert "<secret:TOKEN>" in whole
 
 
-async def test_a_secret_that_is_split_over_deltas_never_shows(tmp_path: Path) -> None:
+async def test_a_secret_that_is_split_over_deltas_never_shows() -> None:
     secret = "abcdefghijklmnopqrstuvwxyz0123456789" * 2
     llm = ScriptedLLM([say(f"It is {secret} indeed")])
     shown: list[str] = []
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            async with Conversation(Agent(llm=llm), tmp_path, secrets={"LONG": secret}) as conversation:
-                deltas = conversation.deltas()
+    async with anyio.create_task_group() as tasks:
+        async with talk(llm, secrets={"LONG": secret}) as conversation:
+            deltas = conversation.deltas()
 
-                async def follow() -> None:
-                    shown.extend([delta.text async for delta in deltas])
+            async def follow() -> None:
+                shown.extend([delta.text async for delta in deltas])
 
-                tasks.start_soon(follow)
-                await conversation.run("go")
+            tasks.start_soon(follow)
+            await conversation.run("go")
     assert "".join(shown) == "It is <secret:LONG> indeed"
 
 
-async def test_pictures_and_documents_are_left_alone(tmp_path: Path) -> None:
+async def test_pictures_and_documents_are_left_alone() -> None:
     data = base64.b64encode(TOKEN.encode() * 20).decode()
 
     @tool
@@ -128,10 +126,10 @@ async def test_pictures_and_documents_are_left_alone(tmp_path: Path) -> None:
         return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data)))
 
     llm = ScriptedLLM([call("picture"), say("done")])
-    agent = Agent(llm=llm, tools=[picture])
-    async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
+    agent = scripted(llm, picture)
+    async with talk(agent, secrets={"TOKEN": TOKEN}) as conversation:
         await conversation.run("go")
-    (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    (answer,) = events_of(conversation, ObservationEvent)
     picture_again, document = answer.content
     assert isinstance(picture_again, ImageBlock)
     assert isinstance(document, DocumentBlock)
@@ -140,34 +138,34 @@ async def test_pictures_and_documents_are_left_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("registered", [True, False])
 async def test_an_action_that_waited_through_a_restart_gets_its_secret_back_or_says_what_is_missing(
-    tmp_path: Path, registered: bool
+    registered: bool,
 ) -> None:
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("use", text=f"curl {TOKEN}"), say("done")]), tools=[use])
+    agent = scripted([call("use", text=f"curl {TOKEN}"), say("done")], use)
     secrets = {"TOKEN": TOKEN}
-    async with Conversation(agent, tmp_path, store=store, id="a", confirm=AlwaysConfirm(), secrets=secrets) as before:
+    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm(), secrets=secrets) as before:
         await before.run("go")
-    async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets if registered else None) as after:
+    async with talk(agent, store=store, id="a", secrets=secrets if registered else None) as after:
         await after.approve()
         assert (await after.run()).text == "done"
     if registered:
         assert used == [f"curl {TOKEN}"]
     else:
         assert not used
-        (answer,) = [event for event in after.state.events if isinstance(event, AgentErrorEvent)]
+        (answer,) = events_of(after, AgentErrorEvent)
         assert "TOKEN" in answer.error
         assert answer.outcome == "not_run"
 
 
-async def test_a_value_that_is_too_short_to_mask_is_refused(tmp_path: Path) -> None:
+async def test_a_value_that_is_too_short_to_mask_is_refused() -> None:
     with pytest.raises(SecretError, match="PIN"):
-        async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path, secrets={"PIN": "12345"}):
+        async with talk([], secrets={"PIN": "12345"}):
             pass
 
 
-async def test_secrets_can_be_added_and_history_stays_as_it_was(tmp_path: Path) -> None:
+async def test_secrets_can_be_added_and_history_stays_as_it_was() -> None:
     llm = ScriptedLLM([say(f"{TOKEN} one"), say(f"{TOKEN} two")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+    async with talk(llm) as conversation:
         assert (await conversation.run("go")).text == f"{TOKEN} one"
         await conversation.add_secrets({"TOKEN": TOKEN})
         assert (await conversation.run("go")).text == "<secret:TOKEN> two"
@@ -194,9 +192,9 @@ async def test_what_python_writes_of_a_value_is_masked_in_events_and_in_the_log_
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("DEBUG", "agentcore")
-    agent = Agent(llm=ScriptedLLM([call("look_up"), call("show"), say("done")]), tools=[look_up, show])
+    agent = scripted([call("look_up"), call("show"), say("done")], look_up, show)
     store = FileStore(tmp_path / "logs")
-    async with Conversation(agent, tmp_path, store=store, secrets={"PASSWORD": QUOTED}) as conversation:
+    async with talk(agent, store=store, secrets={"PASSWORD": QUOTED}) as conversation:
         await conversation.run("go")
         raised, printed = [
             event.error if isinstance(event, AgentErrorEvent) else str(event.content)
@@ -211,12 +209,10 @@ async def test_what_python_writes_of_a_value_is_masked_in_events_and_in_the_log_
     assert not any("pass" in record.getMessage() for record in caplog.records)
 
 
-async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", "agentcore")
     llm = ScriptedLLM([BadRequest(f"not a key: {QUOTED!r}, {TOKEN}")])
-    async with Conversation(Agent(llm=llm), tmp_path, secrets={"PASSWORD": QUOTED, "TOKEN": TOKEN}) as conversation:
+    async with talk(llm, secrets={"PASSWORD": QUOTED, "TOKEN": TOKEN}) as conversation:
         with pytest.raises(RunError) as caught:
             await conversation.run("go")
         failed = conversation.state.events[-1]
@@ -227,14 +223,14 @@ async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(
         assert not any(TOKEN in record.getMessage() for record in caplog.records)
 
 
-async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known(tmp_path: Path) -> None:
+async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known() -> None:
     @tool(resources=())
     async def ask(ctx: ToolContext) -> str:
         """Ask for the token."""
         return await ctx.secrets.get("TOKEN")
 
-    agent = Agent(llm=ScriptedLLM([call("ask"), say("done")]), tools=[ask], system_prompt=f"Use {TOKEN}.")
-    async with Conversation(agent, tmp_path, secrets={"TOKEN": lambda: TOKEN}) as conversation:
+    agent = scripted([call("ask"), say("done")], ask, system_prompt=f"Use {TOKEN}.")
+    async with talk(agent, secrets={"TOKEN": lambda: TOKEN}) as conversation:
         await conversation.run("go")
         assert conversation.state.prompt is not None
         assert conversation.state.prompt.prompt.startswith("Use <secret:TOKEN>.")
@@ -242,14 +238,14 @@ async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known(tm
 
 @pytest.mark.parametrize(("restarted", "asked"), [(False, False), (True, False), (True, True)])
 async def test_changed_arguments_that_say_the_masks_that_people_are_shown_get_the_values(
-    tmp_path: Path, restarted: bool, asked: bool
+    restarted: bool, asked: bool
 ) -> None:
     async def confirm(event: ActionEvent) -> Approve:
         return Approve({"text": f"{event.arguments['text']} -v"})
 
     store, secrets = MemoryStore(), {"TOKEN": TOKEN}
-    agent = Agent(llm=ScriptedLLM([call("use", text=f"curl {TOKEN}"), say("done")]), tools=[use])
-    async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets, confirm=AlwaysConfirm()) as before:
+    agent = scripted([call("use", text=f"curl {TOKEN}"), say("done")], use)
+    async with talk(agent, store=store, id="a", secrets=secrets, confirm=AlwaysConfirm()) as before:
         (pending,) = (await before.run("go")).pending
         changed: dict[str, JsonValue] = {"text": f"{pending.arguments['text']} -v"}
         if not restarted:
@@ -257,7 +253,7 @@ async def test_changed_arguments_that_say_the_masks_that_people_are_shown_get_th
             await before.run()
     if restarted:
         decides = confirm if asked else None
-        async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets, confirm=decides) as after:
+        async with talk(agent, store=store, id="a", secrets=secrets, confirm=decides) as after:
             if not asked:
                 await after.approve(arguments=changed)
             await after.run()
@@ -265,7 +261,7 @@ async def test_changed_arguments_that_say_the_masks_that_people_are_shown_get_th
     assert TOKEN not in str((await read_log(store, "a")).events)
 
 
-async def test_changed_arguments_are_run_as_they_were_when_they_were_approved(tmp_path: Path) -> None:
+async def test_changed_arguments_are_run_as_they_were_when_they_were_approved() -> None:
     got: list[list[str]] = []
 
     @tool(resources=())
@@ -274,8 +270,8 @@ async def test_changed_arguments_are_run_as_they_were_when_they_were_approved(tm
         got.append(tags)
         return ""
 
-    agent = Agent(llm=ScriptedLLM([call("tag", tags=[]), say("done")]), tools=[tag])
-    async with Conversation(agent, tmp_path, confirm=AlwaysConfirm()) as conversation:
+    agent = scripted([call("tag", tags=[]), say("done")], tag)
+    async with talk(agent, confirm=AlwaysConfirm()) as conversation:
         await conversation.run("go")
         tags: list[JsonValue] = ["a"]
         await conversation.approve(arguments={"tags": tags})

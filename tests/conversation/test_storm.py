@@ -20,10 +20,8 @@ from anyio.lowlevel import checkpoint
 
 from agentcore import (
     ActionApproved,
-    Agent,
     AlwaysConfirm,
     Conversation,
-    ConversationStatus,
     FileStore,
     Limits,
     NeverConfirm,
@@ -32,9 +30,10 @@ from agentcore.conversation.core import Core
 from agentcore.errors import AgentcoreError
 from agentcore.record import ConversationState, read_log
 from agentcore.security import record_checks
-from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
+from agentcore.testing import ScriptLine, call, calls, say
 from agentcore.tools import tool
 from rounds import rounds
+from talks import WAITING, scripted
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
@@ -153,7 +152,7 @@ def check(core: Core) -> None:
     assert state.is_working == (core.turn is not None)
     if state.policy is not None:
         assert record_checks(core.checks) == state.policy
-    waits = state.status is ConversationStatus.WAITING_FOR_CONFIRMATION
+    waits = state.status is WAITING
     assert not waits or state.pending, "it waits for nobody"
     on_branch = {event.id for event in state.branch_events()}
     for event in state.events:
@@ -174,7 +173,7 @@ async def weather(folder: Path, seed: int, *, on_asyncio: bool) -> None:
         number += 1
         return dice.choice([say("done"), call("note", n=number), calls(call("note", n=1), call("note", n=2))])
 
-    agent = Agent(llm=ScriptedLLM(reply), tools=[note])
+    agent = scripted(reply, note)
     store = FileStore(folder, durability="flush")
     async with Conversation(agent, folder, store=store, id=f"c{seed}", confirm=AlwaysConfirm()) as conversation:
         storm = Storm(conversation, dice, on_asyncio=on_asyncio)
