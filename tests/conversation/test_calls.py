@@ -132,8 +132,7 @@ async def test_no_more_calls_run_at_once_than_the_agent_allows() -> None:
         inside -= 1
         return "ok"
 
-    agent = scripted([calls(*[call("count")] * 7), say("done")], count, max_parallel_calls=2)
-    async with talk(agent) as conversation:
+    async with talk(scripted([calls(*[call("count")] * 7), say("done")], count, max_parallel_calls=2)) as conversation:
         await conversation.run("go")
     assert (most, len(answers_of(conversation))) == (2, 7)
 

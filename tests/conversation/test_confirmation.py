@@ -122,8 +122,7 @@ async def test_a_wait_and_its_policy_survive_closing_and_opening_again(stored: b
 
 
 async def test_the_policy_can_be_changed() -> None:
-    agent = scripted([ONE, call("change", name="b"), say("done")], change)
-    async with talk(agent, confirm=AlwaysConfirm()) as conversation:
+    async with talk([ONE, call("change", name="b"), say("done")], change, confirm=AlwaysConfirm()) as conversation:
         await conversation.run("go")
         await conversation.set_policy(NeverConfirm())
         await conversation.approve()

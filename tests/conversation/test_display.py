@@ -8,13 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentcore import (
-    ActionEvent,
-    AlwaysConfirm,
-    FileStore,
-    MemoryStore,
-    ObservationEvent,
-)
+from agentcore import ActionEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent
 from agentcore.display import DisplayBlock, MarkdownBlock
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, call, say
@@ -59,8 +53,7 @@ async def test_the_log_has_what_a_tool_shows_masked(tmp_path: Path) -> None:
 
 
 async def test_finishing_and_thinking_are_what_the_agent_says() -> None:
-    llm = ScriptedLLM([call("think", thought="Hm."), call("finish", message="All done.")])
-    async with talk(llm) as conversation:
+    async with talk([call("think", thought="Hm."), call("finish", message="All done.")]) as conversation:
         await conversation.run("go")
     shown = [event.display for event in conversation.state.events if isinstance(event, ActionEvent | ObservationEvent)]
     message = MarkdownBlock(text="All done.", place="message")
@@ -81,8 +74,7 @@ def broken() -> FunctionTool[..., Any]:
 
 
 async def test_a_display_that_raises_takes_nothing_but_itself_away(caplog: pytest.LogCaptureFixture) -> None:
-    llm = ScriptedLLM([call("beep"), say("Done.")])
-    async with talk(llm, broken()) as conversation:
+    async with talk([call("beep"), say("Done.")], broken()) as conversation:
         result = await conversation.run("go")
     assert result.text == "Done."
     answers = events_of(conversation, ObservationEvent)
@@ -104,7 +96,6 @@ async def test_a_call_that_waits_for_a_person_has_its_display_also_after_a_resta
 
 
 async def test_a_call_that_cannot_run_is_shown_as_it_came() -> None:
-    llm = ScriptedLLM([call("add", a="x"), say("Done.")])
-    async with talk(llm, add) as conversation:
+    async with talk([call("add", a="x"), say("Done.")], add) as conversation:
         await conversation.run("go")
     assert displays(conversation.state.events) == []

@@ -96,8 +96,7 @@ async def test_a_tool_that_uses_its_context_in_a_loop_of_its_own_is_told_so(anyi
         anyio.run(ctx.send, "hello", backend=anyio_backend_name)
         return "never"
 
-    agent = scripted([call("elsewhere"), say("done")], elsewhere)
-    async with talk(agent) as conversation:
+    async with talk([call("elsewhere"), say("done")], elsewhere) as conversation:
         assert (await conversation.run("go")).text == "done"
         assert any("another event loop" in getattr(event, "error", "") for event in conversation.state.events)
 

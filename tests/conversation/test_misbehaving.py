@@ -12,21 +12,8 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import (
-    Action,
-    Agent,
-    Conversation,
-    MemoryStore,
-    Observation,
-    Tool,
-    ToolContext,
-)
-from agentcore.errors import (
-    ConversationClosed,
-    ReentrantCall,
-    RunError,
-    StoreError,
-)
+from agentcore import Action, Agent, Conversation, MemoryStore, Observation, Tool, ToolContext
+from agentcore.errors import ConversationClosed, ReentrantCall, RunError, StoreError
 from agentcore.events import Condensation
 from agentcore.record import ShownEvent, read_log
 from agentcore.testing import Gate, Request, ScriptLine, call, calls, say
@@ -77,8 +64,7 @@ async def test_a_tool_that_cancels_itself_is_answered_and_the_others_go_on() -> 
             await checkpoint()
         return "ok"
 
-    agent = scripted([calls(call("bad"), call("good")), say("done")], bad, good)
-    async with talk(agent) as conversation:
+    async with talk([calls(call("bad"), call("good")), say("done")], bad, good) as conversation:
         assert (await conversation.run("go")).text == "done"
         assert "nobody cancelled it" in error_of(conversation).error
 
@@ -104,8 +90,7 @@ async def test_an_error_of_another_conversations_store_is_the_tools_answer() -> 
         async with talk(inner, store=store, id="inner"):
             return "never"
 
-    agent = scripted([call("delegate"), say("done")], delegate)
-    async with talk(inner, store=store, id="inner"), talk(agent) as conversation:
+    async with talk(inner, store=store, id="inner"), talk([call("delegate"), say("done")], delegate) as conversation:
         assert (await conversation.run("go")).text == "done"
         assert error_of(conversation).code == "ConversationLocked"
 
@@ -140,8 +125,7 @@ async def test_a_context_that_outlived_its_call_does_not_stop_a_later_turn() -> 
         return ""
 
     gate = Gate()
-    agent = scripted([call("leak"), say("one"), gate.hold(say("two"))], leak)
-    async with talk(agent) as conversation:
+    async with talk([call("leak"), say("one"), gate.hold(say("two"))], leak) as conversation:
         await conversation.run("go")
 
         async def late() -> None:
@@ -164,8 +148,7 @@ async def test_a_stream_of_a_run_is_not_followed_from_inside_it() -> None:
             pass
         return "never"
 
-    agent = scripted([call("follow"), say("done")], follow)
-    async with talk(agent) as conversation:
+    async with talk([call("follow"), say("done")], follow) as conversation:
         stream = conversation.run_stream("go")
         async for _ in stream:
             pass
@@ -173,7 +156,7 @@ async def test_a_stream_of_a_run_is_not_followed_from_inside_it() -> None:
         assert error_of(conversation).code == ReentrantCall.__name__
 
 
-async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_scripted() -> None:
+async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_working() -> None:
     class Eager:
         async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
             return Condensation(forgotten=(shown[-1].id,), summary="It began.")

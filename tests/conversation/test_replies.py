@@ -10,12 +10,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import JsonValue
 
-from agentcore import (
-    ActionAssessed,
-    ActionEvent,
-    AgentErrorEvent,
-    Message,
-)
+from agentcore import ActionAssessed, ActionEvent, AgentErrorEvent, Message
 from agentcore.context import build_messages
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
@@ -69,8 +64,7 @@ async def test_arguments_that_are_nested_too_deeply_are_answered_with_what_is_wr
 
     given = '{"things": ' + "[" * levels + "]" * levels + "}"
     deep = ToolCallBlock(id="a", name=name, arguments=given)
-    llm = ScriptedLLM([calls(deep, call("pack", things=[[1]]), usage=PAID), say("done")])
-    async with talk(llm, pack) as conversation:
+    async with talk([calls(deep, call("pack", things=[[1]]), usage=PAID), say("done")], pack) as conversation:
         result = await conversation.run("go")
         assert (result.text, result.usage.known_cost) == ("done", PAID.known_cost)
         actions = events_of(conversation, ActionEvent)
@@ -86,8 +80,7 @@ async def test_an_object_that_is_nested_too_deeply_is_kept_as_the_text_it_came_a
     things: JsonValue = []
     for _ in range(200):
         things = [things]
-    llm = ScriptedLLM([call("echo", text=things), say("done")])
-    async with talk(llm, echo) as conversation:
+    async with talk([call("echo", text=things), say("done")], echo) as conversation:
         assert (await conversation.run("go")).text == "done"
         (action,) = (event for event in conversation.state.events if isinstance(event, ActionEvent))
         assert json.loads(action.malformed or "") == {"text": things}
@@ -102,8 +95,7 @@ async def test_a_reply_is_paid_for_and_done_though_the_tool_can_not_say_how_risk
         """Odd."""
         return "did it"
 
-    llm = ScriptedLLM([calls(call("odd"), usage=PAID), say("done")])
-    async with talk(llm, odd) as conversation:
+    async with talk([calls(call("odd"), usage=PAID), say("done")], odd) as conversation:
         result = await conversation.run("go")
         assert (result.status, result.text) == (FINISHED, "done")
         assert result.usage.known_cost == PAID.known_cost
@@ -115,8 +107,7 @@ async def test_what_a_policy_can_not_decide_on_a_person_decides() -> None:
         def needs_confirmation(self, action: ActionEvent) -> bool:
             raise RuntimeError("no idea")
 
-    llm = ScriptedLLM([calls(call("echo", text="hello"), usage=PAID), say("done")])
-    async with talk(llm, echo, confirm=Odd()) as conversation:
+    async with talk([calls(call("echo", text="hello"), usage=PAID), say("done")], echo, confirm=Odd()) as conversation:
         result = await conversation.run("go")
         assert result.status is WAITING
         assert [action.tool_name for action in result.pending] == ["echo"]

@@ -23,20 +23,7 @@ from agentcore.errors import ConversationError, ModelUnavailable, ReentrantCall,
 from agentcore.record import read_log
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
 from agentcore.tools import tool
-from talks import (
-    ERROR,
-    FINISHED,
-    IDLE,
-    STUCK,
-    change,
-    error_of,
-    events_of,
-    kinds_of,
-    ran,
-    running,
-    scripted,
-    talk,
-)
+from talks import ERROR, FINISHED, IDLE, STUCK, change, error_of, events_of, kinds_of, ran, running, scripted, talk
 
 
 @tool

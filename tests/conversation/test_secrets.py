@@ -9,15 +9,7 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
-from agentcore import (
-    ActionEvent,
-    AgentErrorEvent,
-    AlwaysConfirm,
-    FileStore,
-    MemoryStore,
-    ObservationEvent,
-    ToolContext,
-)
+from agentcore import ActionEvent, AgentErrorEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent, ToolContext
 from agentcore.errors import BadRequest, RunError, SecretError
 from agentcore.events import ConversationErrorEvent
 from agentcore.messages import DocumentBlock, ImageBlock
@@ -47,8 +39,7 @@ async def use(text: str) -> str:
 async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: Path) -> None:
     llm = ScriptedLLM([call("use", text=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
     store = FileStore(tmp_path / "logs")
-    agent = scripted(llm, use)
-    async with talk(agent, store=store, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk(llm, use, store=store, secrets={"TOKEN": TOKEN}) as conversation:
         result = await conversation.run(f"My token is {TOKEN}.")
     assert used == [f"curl -H {TOKEN}"]
     assert result.text == "I used <secret:TOKEN>"
@@ -74,8 +65,7 @@ async def test_tools_read_secrets_by_name_and_what_they_print_is_masked() -> Non
         value = await ctx.secrets.get("TOKEN")
         return f"plain {value} encoded {base64.b64encode(value.encode()).decode()}"
 
-    llm = ScriptedLLM([call("show"), say("done")])
-    async with talk(llm, show, secrets={"TOKEN": from_vault}) as conversation:
+    async with talk([call("show"), say("done")], show, secrets={"TOKEN": from_vault}) as conversation:
         assert not asked
         await conversation.run("go")
     (answer,) = events_of(conversation, ObservationEvent)
@@ -90,9 +80,7 @@ async def test_spooled_output_is_masked_too() -> None:
         """Flood."""
         return "x" * 40_000 + TOKEN + "y" * 40_000
 
-    llm = ScriptedLLM([call("flood"), say("done")])
-    agent = scripted(llm, flood)
-    async with talk(agent, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk([call("flood"), say("done")], flood, secrets={"TOKEN": TOKEN}) as conversation:
         await conversation.run("go")
         (answer,) = events_of(conversation, ObservationEvent)
         path = answer.text.split("Full output: ")[1].split("]")[0]
@@ -103,10 +91,9 @@ async def test_spooled_output_is_masked_too() -> None:
 
 async def test_a_secret_that_is_split_over_deltas_never_shows() -> None:
     secret = "abcdefghijklmnopqrstuvwxyz0123456789" * 2
-    llm = ScriptedLLM([say(f"It is {secret} indeed")])
     shown: list[str] = []
     async with anyio.create_task_group() as tasks:
-        async with talk(llm, secrets={"LONG": secret}) as conversation:
+        async with talk([say(f"It is {secret} indeed")], secrets={"LONG": secret}) as conversation:
             deltas = conversation.deltas()
 
             async def follow() -> None:
@@ -125,9 +112,7 @@ async def test_pictures_and_documents_are_left_alone() -> None:
         """Look."""
         return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data)))
 
-    llm = ScriptedLLM([call("picture"), say("done")])
-    agent = scripted(llm, picture)
-    async with talk(agent, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk([call("picture"), say("done")], picture, secrets={"TOKEN": TOKEN}) as conversation:
         await conversation.run("go")
     (answer,) = events_of(conversation, ObservationEvent)
     picture_again, document = answer.content
@@ -164,8 +149,7 @@ async def test_a_value_that_is_too_short_to_mask_is_refused() -> None:
 
 
 async def test_secrets_can_be_added_and_history_stays_as_it_was() -> None:
-    llm = ScriptedLLM([say(f"{TOKEN} one"), say(f"{TOKEN} two")])
-    async with talk(llm) as conversation:
+    async with talk([say(f"{TOKEN} one"), say(f"{TOKEN} two")]) as conversation:
         assert (await conversation.run("go")).text == f"{TOKEN} one"
         await conversation.add_secrets({"TOKEN": TOKEN})
         assert (await conversation.run("go")).text == "<secret:TOKEN> two"
@@ -270,8 +254,7 @@ async def test_changed_arguments_are_run_as_they_were_when_they_were_approved() 
         got.append(tags)
         return ""
 
-    agent = scripted([call("tag", tags=[]), say("done")], tag)
-    async with talk(agent, confirm=AlwaysConfirm()) as conversation:
+    async with talk([call("tag", tags=[]), say("done")], tag, confirm=AlwaysConfirm()) as conversation:
         await conversation.run("go")
         tags: list[JsonValue] = ["a"]
         await conversation.approve(arguments={"tags": tags})

@@ -18,14 +18,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import (
-    ActionApproved,
-    AlwaysConfirm,
-    Conversation,
-    FileStore,
-    Limits,
-    NeverConfirm,
-)
+from agentcore import ActionApproved, AlwaysConfirm, Conversation, FileStore, Limits, NeverConfirm
 from agentcore.conversation.core import Core
 from agentcore.errors import AgentcoreError
 from agentcore.record import ConversationState, read_log

@@ -136,8 +136,7 @@ async def test_a_toolset_that_raises_a_cancellation_by_itself_ends_alone(monkeyp
 async def test_an_opening_that_raises_a_cancellation_by_itself_is_tried_again_with_the_next_message() -> None:
     service = Service("service", raw("again"))
     service.failure = asyncio.CancelledError()
-    script = [say("one"), call("again"), say("two")]
-    async with talk(script, service) as conversation:
+    async with talk([say("one"), call("again"), say("two")], service) as conversation:
         assert (await conversation.run("go")).text == "one"
         service.failure = None
         assert (await conversation.run("more")).text == "two"

@@ -93,8 +93,7 @@ async def test_the_list_is_read_at_a_message_of_the_user_and_not_at_each_step() 
 
 async def test_a_call_of_one_of_a_thousand_tools_is_run() -> None:
     service = Service("service", *(raw(f"tool_{n:04}") for n in range(1000)))
-    script = [call("my_tool_0999"), call("tool_9999"), say("done")]
-    async with talk(script, prefixed(service, "my_")) as conversation:
+    async with talk([call("my_tool_0999"), call("tool_9999"), say("done")], prefixed(service, "my_")) as conversation:
         await conversation.run("go")
     (error,) = [event.error for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
     assert "Of the 1002 tools there are these come closest: my_tool_" in error
@@ -175,8 +174,7 @@ async def test_attempts_come_after_growing_delays(monkeypatch: pytest.MonkeyPatc
 async def test_a_toolset_that_ended_is_opened_again_and_calls_meanwhile_fail_at_once() -> None:
     ran: list[str] = []
     service = Service("service", raw("a", ran=ran))
-    script = [call("a"), say("one"), call("a"), say("two"), call("a"), say("three")]
-    async with talk(script, service) as conversation:
+    async with talk([call("a"), say("one"), call("a"), say("two"), call("a"), say("three")], service) as conversation:
         await conversation.run("go")
         gate = service.gate = anyio.Event()
         service.end()
@@ -199,8 +197,7 @@ async def test_a_toolset_that_ended_is_opened_again_and_calls_meanwhile_fail_at_
 @pytest.mark.parametrize("why", [RuntimeError("it broke"), ExceptionGroup("both", [OSError("it broke")])])
 async def test_a_toolset_that_fails_while_it_is_open_is_opened_again(why: Exception) -> None:
     service = Service("service", raw("a"))
-    script = [call("a"), say("one"), call("a"), say("two")]
-    async with talk(script, service) as conversation:
+    async with talk([call("a"), say("one"), call("a"), say("two")], service) as conversation:
         await conversation.run("go")
         service.end(why)
         await service.until_opened(2)
@@ -221,8 +218,7 @@ async def test_what_a_toolset_tells_people_is_recorded_without_secrets_and_not_s
                 yield opened
 
     llm = ScriptedLLM([say("done")])
-    agent = scripted(llm, Telling("telling"))
-    async with talk(agent, secrets={"TOKEN": "hunter2hunter2"}) as conversation:
+    async with talk(llm, Telling("telling"), secrets={"TOKEN": "hunter2hunter2"}) as conversation:
         await conversation.run("go")
     assert notices_of(conversation) == [("said", "signed in with <secret:TOKEN>")]
     assert "signed in" not in str(llm.requests[0].messages)
@@ -244,8 +240,7 @@ async def test_a_tool_of_a_toolset_may_have_something_to_open_of_its_own() -> No
 
     inner = Tool(name="shell", description="A shell.", action=Nothing, open=shell)
     service = renamed(Service("service", inner), {"shell": "bash"})
-    script = [call("bash"), call("bash"), say("done")]
-    async with talk(script, service) as conversation:
+    async with talk([call("bash"), call("bash"), say("done")], service) as conversation:
         await conversation.run("go")
     answers = [event.text for event in conversation.state.events if isinstance(event, ObservationEvent)]
     assert answers == ["bash", "bash"]
