@@ -15,6 +15,7 @@ from agentcore import (
     AgentErrorEvent,
     Conversation,
     ConversationStatus,
+    Event,
     Host,
     MemoryStore,
     ObservationEvent,
@@ -22,7 +23,7 @@ from agentcore import (
     UserRejectObservation,
 )
 from agentcore.events import EventBase
-from agentcore.record import ConversationState, Record, StoredLog
+from agentcore.record import ConversationState, EventLog, Record, StoredLog
 from agentcore.testing import Request, ScriptedLLM, ScriptLine
 from agentcore.tools import tool
 
@@ -174,6 +175,15 @@ def error_of(conversation: Conversation) -> AgentErrorEvent:
     """Return the one error that answers a call."""
     (error,) = events_of(conversation, AgentErrorEvent)
     return error
+
+
+async def log_of(*events: Event) -> MemoryStore:
+    """Return a store with the log `c`, as a process would leave it that died after these events."""
+    store = MemoryStore()
+    log = await EventLog.create(store, "c")
+    await log.append([list(events)])
+    await log.close()
+    return store
 
 
 class HookedStore(MemoryStore):

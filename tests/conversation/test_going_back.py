@@ -11,9 +11,8 @@ import pytest
 
 from agentcore import Conversation, FileStore, Host, LocalWorkspace, MemoryStore, Store, WorkspaceOpened
 from agentcore.errors import PathError, WorkspaceNotRestored
-from agentcore.record import EventLog
 from agentcore.workspace import WorkspaceSpec, register_workspace
-from talks import events_of, scripted, talk
+from talks import events_of, log_of, scripted, talk
 
 
 def back(store: Store, workspace: Any = None) -> AbstractAsyncContextManager[Conversation]:
@@ -26,14 +25,6 @@ async def refused(store: Store, match: str) -> WorkspaceNotRestored:
         async with back(store):
             pass
     return caught.value
-
-
-async def log_of(workspace: str, **spec: str) -> MemoryStore:
-    store = MemoryStore()
-    log = await EventLog.create(store, "c")
-    await log.append([[WorkspaceOpened(workspace=workspace, spec=dict(spec))]])
-    await log.close()
-    return store
 
 
 def opened(conversation: Conversation) -> list[tuple[str, dict[str, Any]]]:
@@ -161,13 +152,13 @@ async def test_a_registered_kind_is_made_again(project: Path) -> None:
 
 
 async def test_a_kind_in_a_log_decides_no_import(project: Path) -> None:
-    store = await log_of("antigravity", root=str(project))
+    store = await log_of(WorkspaceOpened(workspace="antigravity", spec={"root": str(project)}))
     await refused(store, "no factory makes workspaces of the kind 'antigravity'")
     assert "antigravity" not in sys.modules
 
 
 async def test_a_recorded_root_that_is_no_folder_s_name_is_refused(project: Path) -> None:
-    store = await log_of("local", root=str(project), shell="zsh")
+    store = await log_of(WorkspaceOpened(workspace="local", spec={"root": str(project), "shell": "zsh"}))
     await refused(store, r"the kind 'local' cannot be made again: .*shell")
 
 

@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio  # noqa: TID251  what users raise by accident
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import Action, Agent, Conversation, MemoryStore, Observation, Tool, ToolContext
+from agentcore import Action, Agent, MemoryStore, Tool, ToolContext
 from agentcore.errors import ConversationClosed, ReentrantCall, RunError, StoreError
 from agentcore.events import Condensation
 from agentcore.record import ShownEvent, read_log
 from agentcore.testing import Gate, Request, ScriptLine, call, calls, say
 from agentcore.tools import tool
-from talks import ERROR, error_of, scripted, talk
+from talks import ERROR, error_of, running, scripted, talk
 
 
 class Boom(BaseException):
@@ -29,24 +27,18 @@ class Nothing(Action):
     """Nothing to say."""
 
 
-async def answer(action: Nothing, ctx: ToolContext) -> Observation:
-    return Observation()
-
-
-async def test_what_is_no_exception_leaves_as_itself_and_the_log_is_whole(tmp_path: Path) -> None:
+async def test_what_is_no_exception_leaves_as_itself_and_the_log_is_whole() -> None:
     @tool
     async def bad() -> str:
         """Explode."""
         raise Boom("over")
 
     store = MemoryStore()
-    conversation = Conversation(scripted([call("bad")], bad), tmp_path, store=store)
-    with pytest.raises(Boom, match="over"), anyio.fail_after(10):
-        async with conversation:
+    with pytest.raises(Boom, match="over"):
+        async with talk([call("bad")], bad, store=store, id="a") as conversation:
             await conversation.run("go")
-    state = await read_log(store, conversation.id)
-    assert state.status is ERROR
-    assert state.status_code == "Boom"
+    state = await read_log(store, "a")
+    assert (state.status, state.status_code) == (ERROR, "Boom")
     assert not state.open_actions
 
 
@@ -128,14 +120,11 @@ async def test_a_context_that_outlived_its_call_does_not_stop_a_later_turn() -> 
     async with talk([call("leak"), say("one"), gate.hold(say("two"))], leak) as conversation:
         await conversation.run("go")
 
-        async def late() -> None:
+        async with running(conversation, "more") as run:
             await gate.arrived()
             await kept[0].interrupt()
             gate.open()
-
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(late)
-            assert (await conversation.run("more")).text == "two"
+        assert run.result.text == "two"
     with pytest.raises(ConversationClosed):
         await kept[0].send("too late")
 

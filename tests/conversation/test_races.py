@@ -5,23 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import AlwaysConfirm, Conversation, ConversationStatus, Limits, RunResult
-from agentcore.context import build_messages
-from agentcore.errors import ConversationClosed, ConversationError, NothingPending, RewindRefused
-from agentcore.events import ActionApproved, ActionEvent, ConversationStateUpdateEvent, Event, HeadMoved, StatusChanged
-from agentcore.record import ConversationState, read_log
-from agentcore.testing import Request, ScriptedLLM, ScriptLine, call, calls, say
+from agentcore import AlwaysConfirm, Conversation, ConversationStatus, RunResult
+from agentcore.errors import ConversationError, NothingPending, RewindRefused
+from agentcore.events import ActionApproved, ConversationStateUpdateEvent, HeadMoved, StatusChanged
+from agentcore.record import ConversationState
+from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
 from talks import (
     BOUND,
     FINISHED,
     IDLE,
-    RUNNING,
     WAITING,
     HookedStore,
     answers_of,
@@ -144,102 +141,3 @@ def uneven_store(dice: random.Random) -> HookedStore:
 async def give_way(dice: random.Random) -> None:
     for _ in range(dice.randrange(6)):
         await checkpoint()
-
-
-class Crowd:
-    """Several people at one conversation, each doing whatever comes to mind."""
-
-    def __init__(self, conversation: Conversation, dice: random.Random) -> None:
-        self.conversation = conversation
-        self.dice = dice
-
-    async def person(self, acts: int) -> None:
-        for _ in range(acts):
-            await give_way(self.dice)
-            with suppress(ConversationError):
-                await self.deed()()
-
-    def deed(self) -> Callable[[], Awaitable[object]]:
-        c, dice = self.conversation, self.dice
-        one = dice.choice(c.state.pending).id if c.state.pending else None
-        usual: list[Callable[[], Awaitable[object]]] = [
-            self.run,
-            lambda: c.approve(one),
-            lambda: c.reject("no", one),
-            c.interrupt,
-            c.pause,
-            lambda: c.send("hello"),
-        ]
-        rare: list[Callable[[], Awaitable[object]]] = [
-            self.cancelled_run,
-            lambda: c.rewind(to=dice.randrange(c.state.head + 1)),
-            c.fork,
-            lambda: c.set_limits(Limits(steps=dice.randrange(1, 6))),
-            self.stream,
-            lambda: c.ask("how far?"),
-        ]
-        return dice.choice([*usual, *usual, *rare])
-
-    async def run(self) -> None:
-        await self.conversation.run("go on")
-
-    async def cancelled_run(self) -> None:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self.run_quietly)
-            await give_way(self.dice)
-            tasks.cancel_scope.cancel()
-
-    async def run_quietly(self) -> None:
-        with suppress(ConversationError):
-            await self.run()
-
-    async def stream(self) -> None:
-        async for _ in self.conversation.run_stream("hurry"):
-            if self.dice.random() < 0.2:
-                break
-
-
-def check(state: ConversationState) -> None:
-    """What holds whatever was done."""
-    counts = answered(state)
-    actions = [event.id for event in state.events if isinstance(event, ActionEvent)]
-    assert not counts - Counter(actions), "an answer to nothing, or two to one action"
-    left = {event.id for event in state.branch_events() if isinstance(event, ActionEvent)} - set(counts)
-    assert left == set(state.open_actions)
-    assert left == {action.id for action in state.pending} | {a for a in left if state.open_actions[a].approval}
-    assert state.status is not RUNNING
-    waits = state.status is WAITING
-    assert not waits or state.pending, "it waits for nobody"
-
-
-@pytest.mark.parametrize("seed", range(12))
-async def test_whatever_a_crowd_does_the_log_is_whole_and_nobody_hangs(seed: int) -> None:
-    dice = random.Random(seed)
-
-    def reply(request: Request) -> ScriptLine:
-        return dice.choice([say("done"), pings(1), pings(3), say("")])
-
-    store = uneven_store(dice)
-    seen: list[Event] = []
-    with anyio.fail_after(30):
-        async with talk(reply, ping, store=store, id="a", confirm=AlwaysConfirm()) as conversation:
-            crowd = Crowd(conversation, dice)
-
-            async def watch() -> None:
-                seen.extend([event async for event in conversation.events()])
-
-            async with anyio.create_task_group() as tasks:
-                for _ in range(4):
-                    tasks.start_soon(crowd.person, 12)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(watch)
-                await conversation.interrupt()
-                check(conversation.state)
-                await conversation.close()
-                with pytest.raises(ConversationClosed):
-                    await conversation.run()
-        check(conversation.state)
-        again = await read_log(store, "a")
-        assert again.snapshot() == conversation.state.snapshot()
-        assert list(build_messages(again)) == list(build_messages(conversation.state))
-        assert seen == list(conversation.state.events)

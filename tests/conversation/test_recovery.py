@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
+
 import pytest
 
 from agentcore import (
@@ -10,7 +12,6 @@ from agentcore import (
     ActionAssessed,
     ActionEvent,
     ActionStarted,
-    Agent,
     AgentErrorEvent,
     Conversation,
     ConversationStateUpdateEvent,
@@ -25,10 +26,9 @@ from agentcore import (
 )
 from agentcore.errors import ConversationError, ConversationNotFound, NotRecorded
 from agentcore.events import StatusChanged
-from agentcore.record import EventLog
 from agentcore.testing import call, say
 from agentcore.tools import TextObservation, tool
-from talks import PAUSED, RUNNING, WAITING, change, events_of, look, ran, scripted, talk
+from talks import PAUSED, RUNNING, WAITING, change, events_of, log_of, look, ran, talk
 
 
 class Pay(Action):
@@ -66,29 +66,26 @@ def asks(event: ActionEvent) -> ActionAssessed:
 
 async def crash_with(*events: Event) -> MemoryStore:
     """Leave a log as a process would that died just then."""
-    store = MemoryStore()
-    log = await EventLog.create(store, "crashed")
-    running = ConversationStateUpdateEvent(update=StatusChanged(status=RUNNING, code="run"))
-    await log.append([[MessageEvent(source="user", message=Message.user("go")), running, *events]])
-    await log.close()
-    return store
+    begun = ConversationStateUpdateEvent(update=StatusChanged(status=RUNNING, code="run"))
+    return await log_of(MessageEvent(source="user", message=Message.user("go")), begun, *events)
 
 
-def agent() -> Agent:
-    return scripted([say("went on")], change, look, pay)
+def opened(store: MemoryStore) -> AbstractAsyncContextManager[Conversation]:
+    return talk([say("went on")], change, look, pay, store=store, id="c")
 
 
 def outcomes(conversation: Conversation) -> list[str]:
-    return [event.outcome for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+    return [event.outcome for event in events_of(conversation, AgentErrorEvent)]
 
 
 async def test_what_had_started_may_have_happened_and_is_not_run_again() -> None:
     begun = action("change")
     store = await crash_with(begun, ActionStarted(cause=begun.id))
-    async with talk(agent(), store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert outcomes(conversation) == ["unknown"]
-        assert conversation.state.status is PAUSED
-        assert conversation.state.status_code == "recovered"
+        assert (conversation.state.status, conversation.state.status_code) == (PAUSED, "recovered")
+        assert conversation.state.worked_seconds < 5, "that the machine was off is not counted as work"
+        assert conversation.state.working_since is None
         assert (await conversation.run()).text == "went on"
     assert not ran
 
@@ -97,7 +94,7 @@ async def test_all_that_were_cut_off_are_answered_once() -> None:
     first, second, third = (action("change", call_id=f"c{n}") for n in range(3))
     store = await crash_with(first, second, third, ActionStarted(cause=first.id))
     for _ in range(2):
-        async with talk(agent(), store=store, id="crashed") as conversation:
+        async with opened(store) as conversation:
             assert outcomes(conversation) == ["unknown", "interrupted", "interrupted"]
             assert not conversation.state.open_actions
 
@@ -105,7 +102,7 @@ async def test_all_that_were_cut_off_are_answered_once() -> None:
 async def test_what_only_looked_is_run_again_with_the_next_run() -> None:
     begun = action("look")
     store = await crash_with(begun, ActionStarted(cause=begun.id))
-    async with talk(agent(), store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert not ran
         assert (await conversation.run()).text == "went on"
     assert ran == ["looked at x"]
@@ -116,7 +113,7 @@ async def test_what_only_looked_is_run_again_with_the_next_run() -> None:
 async def test_a_tool_is_asked_what_became_of_its_action(amount: int, known: bool) -> None:
     begun = action("pay", amount=amount)
     store = await crash_with(begun, ActionStarted(cause=begun.id))
-    async with talk(agent(), store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         answers = events_of(conversation, ObservationEvent)
         assert bool(answers) is known
         assert outcomes(conversation) == ([] if known else ["unknown"])
@@ -128,7 +125,7 @@ async def test_a_tool_is_asked_what_became_of_its_action(amount: int, known: boo
 async def test_what_was_approved_and_never_started_is_started_by_the_next_run_and_not_by_opening() -> None:
     waiting = action("change")
     store = await crash_with(waiting, asks(waiting), ActionApproved(cause=waiting.id))
-    async with talk(agent(), store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert not outcomes(conversation)
         assert not ran
         assert (await conversation.run()).text == "went on"
@@ -140,7 +137,7 @@ async def test_what_waits_for_a_person_still_waits() -> None:
     store = await crash_with(
         waiting, begun, asks(waiting), asks(begun), ActionApproved(cause=begun.id), ActionStarted(cause=begun.id)
     )
-    async with talk(agent(), store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert [event.id for event in conversation.state.pending] == [waiting.id]
         assert outcomes(conversation) == ["unknown"]
         assert conversation.state.status is PAUSED
@@ -148,13 +145,6 @@ async def test_what_waits_for_a_person_still_waits() -> None:
         await conversation.approve()
         assert (await conversation.run()).text == "went on"
     assert ran == ["x"]
-
-
-async def test_time_that_the_machine_was_off_is_not_counted_as_work() -> None:
-    store = await crash_with()
-    async with talk(agent(), store=store, id="crashed") as conversation:
-        assert conversation.state.worked_seconds < 5
-        assert conversation.state.working_since is None
 
 
 async def test_an_unknown_id_without_an_agent_is_an_error() -> None:
@@ -173,8 +163,7 @@ async def test_going_on_without_the_agent_names_the_parts_that_could_not_be_reco
         return name
 
     store = MemoryStore()
-    worker = scripted([call("local", name="a"), say("x")], local)
-    async with talk(worker, store=store, id="a") as conversation:
+    async with talk([call("local", name="a"), say("x")], local, store=store, id="a") as conversation:
         await conversation.run("go")
     with pytest.raises(NotRecorded) as caught:
         async with talk(None, store=store, id="a"):

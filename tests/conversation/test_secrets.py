@@ -9,7 +9,7 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
-from agentcore import ActionEvent, AgentErrorEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent, ToolContext
+from agentcore import ActionEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent, ToolContext
 from agentcore.errors import BadRequest, RunError, SecretError
 from agentcore.events import ConversationErrorEvent
 from agentcore.messages import DocumentBlock, ImageBlock
@@ -17,34 +17,22 @@ from agentcore.record import read_log
 from agentcore.security import Approve
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ContentObservation, tool
-from talks import events_of, scripted, talk
+from talks import change, error_of, events_of, ran, scripted, talk
 
 TOKEN = "tok-93f1-ab/é+x"
 
-used: list[str] = []
+SECRETS = {"TOKEN": TOKEN}
 
 
-@pytest.fixture(autouse=True)
-def _forget() -> None:
-    used.clear()
-
-
-@tool(resources=())
-async def use(text: str) -> str:
-    """Use some text."""
-    used.append(text)
-    return f"used {text}"
-
-
-async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: Path) -> None:
-    llm = ScriptedLLM([call("use", text=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
-    store = FileStore(tmp_path / "logs")
-    async with talk(llm, use, store=store, secrets={"TOKEN": TOKEN}) as conversation:
+async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name() -> None:
+    llm = ScriptedLLM([call("change", name=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
+    store = FileStore("logs")
+    async with talk(llm, change, store=store, secrets=SECRETS) as conversation:
         result = await conversation.run(f"My token is {TOKEN}.")
-    assert used == [f"curl -H {TOKEN}"]
+    assert ran == [f"curl -H {TOKEN}"]
     assert result.text == "I used <secret:TOKEN>"
     (action,) = events_of(conversation, ActionEvent)
-    assert action.arguments == {"text": "curl -H <secret:TOKEN>"}
+    assert action.arguments == {"name": "curl -H <secret:TOKEN>"}
     log = Path(store.folder(conversation.id), "events.jsonl").read_text()
     assert TOKEN not in log
     assert "tok-93f1" not in log
@@ -80,7 +68,7 @@ async def test_spooled_output_is_masked_too() -> None:
         """Flood."""
         return "x" * 40_000 + TOKEN + "y" * 40_000
 
-    async with talk([call("flood"), say("done")], flood, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk([call("flood"), say("done")], flood, secrets=SECRETS) as conversation:
         await conversation.run("go")
         (answer,) = events_of(conversation, ObservationEvent)
         path = answer.text.split("Full output: ")[1].split("]")[0]
@@ -112,13 +100,10 @@ async def test_pictures_and_documents_are_left_alone() -> None:
         """Look."""
         return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data)))
 
-    async with talk([call("picture"), say("done")], picture, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk([call("picture"), say("done")], picture, secrets=SECRETS) as conversation:
         await conversation.run("go")
     (answer,) = events_of(conversation, ObservationEvent)
-    picture_again, document = answer.content
-    assert isinstance(picture_again, ImageBlock)
-    assert isinstance(document, DocumentBlock)
-    assert (picture_again.data, document.data) == (data, data)
+    assert answer.content == (ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data))
 
 
 @pytest.mark.parametrize("registered", [True, False])
@@ -126,29 +111,22 @@ async def test_an_action_that_waited_through_a_restart_gets_its_secret_back_or_s
     registered: bool,
 ) -> None:
     store = MemoryStore()
-    agent = scripted([call("use", text=f"curl {TOKEN}"), say("done")], use)
-    secrets = {"TOKEN": TOKEN}
-    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm(), secrets=secrets) as before:
+    agent = scripted([call("change", name=f"curl {TOKEN}"), say("done")], change)
+    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm(), secrets=SECRETS) as before:
         await before.run("go")
-    async with talk(agent, store=store, id="a", secrets=secrets if registered else None) as after:
+    async with talk(agent, store=store, id="a", secrets=SECRETS if registered else None) as after:
         await after.approve()
         assert (await after.run()).text == "done"
-    if registered:
-        assert used == [f"curl {TOKEN}"]
-    else:
-        assert not used
-        (answer,) = events_of(after, AgentErrorEvent)
-        assert "TOKEN" in answer.error
-        assert answer.outcome == "not_run"
+    assert ran == ([f"curl {TOKEN}"] if registered else [])
+    if not registered:
+        assert "TOKEN" in error_of(after).error
+        assert error_of(after).outcome == "not_run"
 
 
-async def test_a_value_that_is_too_short_to_mask_is_refused() -> None:
+async def test_secrets_can_be_added_if_they_can_be_masked_and_history_stays_as_it_was() -> None:
     with pytest.raises(SecretError, match="PIN"):
         async with talk([], secrets={"PIN": "12345"}):
             pass
-
-
-async def test_secrets_can_be_added_and_history_stays_as_it_was() -> None:
     async with talk([say(f"{TOKEN} one"), say(f"{TOKEN} two")]) as conversation:
         assert (await conversation.run("go")).text == f"{TOKEN} one"
         await conversation.add_secrets({"TOKEN": TOKEN})
@@ -173,19 +151,15 @@ async def show() -> str:
 
 
 async def test_what_python_writes_of_a_value_is_masked_in_events_and_in_the_log_of_the_program(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("DEBUG", "agentcore")
     agent = scripted([call("look_up"), call("show"), say("done")], look_up, show)
-    store = FileStore(tmp_path / "logs")
+    store = FileStore("logs")
     async with talk(agent, store=store, secrets={"PASSWORD": QUOTED}) as conversation:
         await conversation.run("go")
-        raised, printed = [
-            event.error if isinstance(event, AgentErrorEvent) else str(event.content)
-            for event in conversation.state.events
-            if isinstance(event, AgentErrorEvent | ObservationEvent)
-        ]
-    assert "KeyError: '<secret:PASSWORD>'" in raised
+        printed = str(events_of(conversation, ObservationEvent)[0].content)
+    assert "KeyError: '<secret:PASSWORD>'" in error_of(conversation).error
     assert "<secret:PASSWORD>" in printed
     assert "pass" not in printed
     logged = next(record.getMessage() for record in caplog.records if "tool raised" in record.getMessage())
@@ -199,8 +173,7 @@ async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(caplog
     async with talk(llm, secrets={"PASSWORD": QUOTED, "TOKEN": TOKEN}) as conversation:
         with pytest.raises(RunError) as caught:
             await conversation.run("go")
-        failed = conversation.state.events[-1]
-        assert isinstance(failed, ConversationErrorEvent)
+        (failed,) = events_of(conversation, ConversationErrorEvent)
         assert failed.detail == "not a key: '<secret:PASSWORD>', <secret:TOKEN>"
         assert "<secret:TOKEN>" in str(caught.value)
         assert TOKEN not in str(caught.value)
@@ -225,23 +198,23 @@ async def test_changed_arguments_that_say_the_masks_that_people_are_shown_get_th
     restarted: bool, asked: bool
 ) -> None:
     async def confirm(event: ActionEvent) -> Approve:
-        return Approve({"text": f"{event.arguments['text']} -v"})
+        return Approve({"name": f"{event.arguments['name']} -v"})
 
-    store, secrets = MemoryStore(), {"TOKEN": TOKEN}
-    agent = scripted([call("use", text=f"curl {TOKEN}"), say("done")], use)
-    async with talk(agent, store=store, id="a", secrets=secrets, confirm=AlwaysConfirm()) as before:
+    store = MemoryStore()
+    agent = scripted([call("change", name=f"curl {TOKEN}"), say("done")], change)
+    async with talk(agent, store=store, id="a", secrets=SECRETS, confirm=AlwaysConfirm()) as before:
         (pending,) = (await before.run("go")).pending
-        changed: dict[str, JsonValue] = {"text": f"{pending.arguments['text']} -v"}
+        changed: dict[str, JsonValue] = {"name": f"{pending.arguments['name']} -v"}
         if not restarted:
             await before.approve(arguments=changed)
             await before.run()
     if restarted:
         decides = confirm if asked else None
-        async with talk(agent, store=store, id="a", secrets=secrets, confirm=decides) as after:
+        async with talk(agent, store=store, id="a", secrets=SECRETS, confirm=decides) as after:
             if not asked:
                 await after.approve(arguments=changed)
             await after.run()
-    assert used == [f"curl {TOKEN} -v"]
+    assert ran == [f"curl {TOKEN} -v"]
     assert TOKEN not in str((await read_log(store, "a")).events)
 
 

@@ -3,33 +3,51 @@
 from __future__ import annotations
 
 import asyncio  # noqa: TID251  its own cancellation is what is tested
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 
 from agentcore import Agent, AgentErrorEvent, Conversation, Host, LocalWorkspace, MemoryStore
 from agentcore.conversation import tool_session
 from agentcore.errors import ConversationNotFound, ReentrantCall
 from agentcore.record import read_log
 from agentcore.testing import call, calls, cancel_everywhere, say
+from agentcore.tools import AnyTool
 from live_toolset import Service, raw
-from talks import BOUND, events_of, scripted, talk
+from talks import BOUND, events_of, ran, running, scripted, talk
+
+Act = Callable[[], Awaitable[object]]
 
 
 def agent_with(*services: Service) -> Agent:
-    script = [calls(call("a"), call("b")), say("done"), *[say("again")] * 3]
-    return scripted(script, *services)
+    return scripted([calls(call("a"), call("b")), say("done"), *[say("again")] * 3], *services)
+
+
+class Leaving(Service):
+    """Does something more when it is left."""
+
+    def __init__(self, name: str, *tools: AnyTool, inside: Act = checkpoint, after: Act = checkpoint) -> None:
+        super().__init__(name, *tools)
+        self.inside, self.after = inside, after
+
+    @asynccontextmanager
+    async def open(self, context: Any, /) -> AsyncGenerator[Any]:
+        async with super().open(context) as opened:
+            yield opened
+            await self.inside()
+        await self.after()
 
 
 async def test_a_conversation_that_is_cancelled_anywhere_leaves_no_toolset_open(tmp_path: Path) -> None:
     async with LocalWorkspace(tmp_path) as workspace:
         for attempt in cancel_everywhere():
-            ran: list[str] = []
-            one, two = Service("one", raw("a", ran=ran)), Service("two", raw("b", ran=ran))
+            ran.clear()
+            one, two = Service("one", raw("a")), Service("two", raw("b"))
             store = MemoryStore()
 
             async def work(one: Service, two: Service, store: MemoryStore) -> None:
@@ -69,8 +87,7 @@ async def test_a_conversation_that_is_closed_while_a_toolset_opens_cancels_the_o
     slow, quick = Service("slow"), Service("quick", raw("a"))
     slow.gate = anyio.Event()
     async with talk(agent_with(slow, quick)) as conversation:
-        async with anyio.create_task_group() as group:
-            group.start_soon(conversation.run, "go")
+        async with running(conversation):
             await slow.until_asked(1)
             await quick.until_opened(1)
             await conversation.close()
@@ -91,28 +108,17 @@ async def test_a_conversation_that_is_closed_while_a_toolset_waits_to_be_opened_
 async def test_a_toolset_that_does_not_close_is_cancelled_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_session, "_CLOSE_SECONDS", 0)
 
-    class Stubborn(Service):
-        @asynccontextmanager
-        async def open(self, context: Any, /) -> AsyncGenerator[Any]:
-            async with super().open(context) as opened:
-                yield opened
-                await anyio.sleep_forever()
-
-    stubborn, other = Stubborn("stubborn", raw("a")), Service("other", raw("b"))
+    stubborn, other = Leaving("stubborn", raw("a"), inside=anyio.sleep_forever), Service("other", raw("b"))
     async with talk(agent_with(other, stubborn)) as conversation:
         await conversation.run("go")
     assert (stubborn.closed, other.closed) == (1, 1)
 
 
 async def test_a_toolset_that_can_not_close_keeps_no_other_from_closing() -> None:
-    class Failing(Service):
-        @asynccontextmanager
-        async def open(self, context: Any, /) -> AsyncGenerator[Any]:
-            async with super().open(context) as opened:
-                yield opened
-            raise ValueError("The server would not stop.")
+    async def fail() -> None:
+        raise ValueError("The server would not stop.")
 
-    failing, other = Failing("failing", raw("a")), Service("other", raw("b"))
+    failing, other = Leaving("failing", raw("a"), after=fail), Service("other", raw("b"))
     with pytest.raises(ValueError, match="would not stop") as caught:
         async with talk(agent_with(other, failing)) as conversation:
             await conversation.run("go")
@@ -164,7 +170,7 @@ async def test_asyncios_own_cancellation_leaves_no_toolset_open() -> None:
 
 
 @pytest.mark.parametrize("when", ["opening", "open", "waiting"])
-def test_a_loop_that_cancels_all_its_tasks_ends(tmp_path: Path, when: str) -> None:
+def test_a_loop_that_cancels_all_its_tasks_ends(when: str) -> None:
     """As asyncio.run does when Ctrl-C is pressed: every task is cancelled once, and waited for."""
     service = Service("service", raw("a"), raw("b"))
 
