@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar, overload
 
@@ -143,7 +143,7 @@ async def until(source: Any, kind: Any = None) -> Any:
     raise AssertionError(f"the conversation was closed without {kind.__name__}")
 
 
-async def at_once(*functions: Callable[[], Awaitable[object]]) -> None:
+async def at_once(*functions: Callable[[], Coroutine[Any, Any, object]]) -> None:
     """Call them together."""
     with anyio.fail_after(BOUND):
         async with anyio.create_task_group() as tasks:
@@ -167,8 +167,8 @@ def answers_of(
 ) -> list[ObservationEvent | AgentErrorEvent | UserRejectObservation]:
     """Return what answers a call."""
     state = source.state if isinstance(source, Conversation) else source
-    kinds = ObservationEvent | AgentErrorEvent | UserRejectObservation
-    return [event for event in state.events if isinstance(event, kinds)]
+    answers = state.events
+    return [each for each in answers if isinstance(each, ObservationEvent | AgentErrorEvent | UserRejectObservation)]
 
 
 def error_of(conversation: Conversation) -> AgentErrorEvent:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +22,6 @@ from agentcore import (
     ConfirmRisky,
     Conversation,
     FileStore,
-    MemoryStore,
     NeverConfirm,
     ObservationEvent,
     SecurityRisk,
@@ -295,19 +295,6 @@ async def test_arguments_that_a_check_changes_are_run_recorded_and_told_to_the_m
     assert answer.text.startswith("A check changed the arguments before it ran, to: {'name': 'one'}")
 
 
-async def test_changed_arguments_are_run_after_a_wait_through_a_restart_too() -> None:
-    def rename(action: ActionEvent, context: CheckContext) -> Opinion:
-        return Assessment(verdict="ask", arguments={"name": "one"}, reason="one is enough")
-
-    store, agent = MemoryStore(), agent_with(call("change", name="everything"), say("done"))
-    async with talk(agent, store=store, id="c", confirm=Rule(rename)) as conversation:
-        assert (await conversation.run("go")).status is WAITING
-    async with talk(agent, store=store, id="c") as conversation:
-        await conversation.approve()
-        assert (await conversation.run()).text == "done"
-    assert ran == ["one"]
-
-
 @pytest.mark.parametrize("arguments", [{"nme": "one"}, {"name": 1, "more": 2}])
 async def test_changed_arguments_that_do_not_fit_ask_about_the_ones_that_the_model_gave(
     arguments: dict[str, Any],
@@ -329,15 +316,20 @@ async def test_checks_that_change_each_other_s_arguments_ask() -> None:
 
 @pytest.mark.parametrize("base", [object, NeverConfirm])
 async def test_a_policy_may_be_async_and_anything_but_false_asks(base: type[Any]) -> None:
-    answers: list[Any] = [True, False, None, 0]
-    for answer in answers:
+    answer: Any = None
 
-        class Mine(base):
-            async def needs_confirmation(self, action: RatedAction, answer: Any = answer) -> bool:
-                await checkpoint()
-                return answer
+    class Mine(base):
+        def needs_confirmation(self, action: RatedAction) -> bool:
+            return answer
 
-        async with talk(agent_with(call("change", name="a"), say("done")), confirm=Mine()) as conversation:
+    class Later(base):
+        async def needs_confirmation(self, action: RatedAction) -> bool:
+            await checkpoint()
+            return answer
+
+    policies: list[Any] = [Mine(), Later()]
+    for answer, policy in product([True, False, None, 0], policies):
+        async with talk(agent_with(call("change", name="a"), say("done")), confirm=policy) as conversation:
             assert (await conversation.run("go")).status is (FINISHED if answer is False else WAITING)
             if answer is None:
                 assert "Does it end without a return?" in assessed(conversation)[0].parts[0].reason

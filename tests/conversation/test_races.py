@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import anyio
 import pytest
@@ -48,7 +49,7 @@ async def refused_of(*functions: Callable[[], Awaitable[object]]) -> list[Except
         except ConversationError as error:
             refused.append(error)
 
-    await at_once(*(lambda function=function: one(function) for function in functions))
+    await at_once(*(partial(one, function) for function in functions))
     return refused
 
 

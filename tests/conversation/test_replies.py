@@ -10,13 +10,13 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import JsonValue
 
-from agentcore import ActionAssessed, ActionEvent, AgentErrorEvent, Message
+from agentcore import ActionAssessed, ActionEvent, Message
 from agentcore.context import build_messages
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import tool
 from agentcore.usage import Usage
-from talks import FINISHED, WAITING, events_of, talk
+from talks import FINISHED, WAITING, error_of, events_of, talk
 
 PAID = Usage(input_tokens=100, output_tokens=20, requests=1, known_cost=Decimal("0.5"))
 
@@ -52,7 +52,7 @@ async def test_calls_of_one_reply_with_one_id_reach_the_model_with_ids_of_their_
         assert ids_sent(build_messages(conversation.state))[0] == called
 
 
-@pytest.mark.parametrize("levels", [101, 200, 300, 600, 900, 3_000, 100_000])
+@pytest.mark.parametrize("levels", [101, 900, 100_000])
 @pytest.mark.parametrize("name", ["pack", "unknown"])
 async def test_arguments_that_are_nested_too_deeply_are_answered_with_what_is_wrong_and_kept(
     levels: int, name: str
@@ -69,7 +69,7 @@ async def test_arguments_that_are_nested_too_deeply_are_answered_with_what_is_wr
         assert (result.text, result.usage.known_cost) == ("done", PAID.known_cost)
         actions = events_of(conversation, ActionEvent)
         assert actions[0].malformed == given
-        (answer,) = (event for event in conversation.state.events if isinstance(event, AgentErrorEvent))
+        answer = error_of(conversation)
         assert answer.cause == actions[0].id
         assert ("nested too deeply" in answer.error) == (name == "pack")
         assert len(answer.error) < 4_000
@@ -82,7 +82,7 @@ async def test_an_object_that_is_nested_too_deeply_is_kept_as_the_text_it_came_a
         things = [things]
     async with talk([call("echo", text=things), say("done")], echo) as conversation:
         assert (await conversation.run("go")).text == "done"
-        (action,) = (event for event in conversation.state.events if isinstance(event, ActionEvent))
+        (action,) = events_of(conversation, ActionEvent)
         assert json.loads(action.malformed or "") == {"text": things}
 
 
@@ -99,7 +99,7 @@ async def test_a_reply_is_paid_for_and_done_though_the_tool_can_not_say_how_risk
         result = await conversation.run("go")
         assert (result.status, result.text) == (FINISHED, "done")
         assert result.usage.known_cost == PAID.known_cost
-        assert not any(isinstance(event, ActionAssessed) for event in conversation.state.events)
+        assert not events_of(conversation, ActionAssessed)
 
 
 async def test_what_a_policy_can_not_decide_on_a_person_decides() -> None:

@@ -144,8 +144,10 @@ def check(core: Core) -> None:
     assert state.is_working == (core.turn is not None)
     if state.policy is not None:
         assert record_checks(core.checks) == state.policy
-    counts = Counter(event.cause for event in answers_of(state))
-    assert not counts - Counter(event.id for event in events_of(state, ActionEvent)), "two answers, or one to nothing"
+    counts = Counter(str(event.cause) for event in answers_of(state))
+    assert not counts - Counter(str(event.id) for event in events_of(state, ActionEvent)), (
+        "two answers, or one to nothing"
+    )
     waits = state.status is WAITING
     assert not waits or state.pending, "it waits for nobody"
     on_branch = {event.id for event in state.branch_events()}
