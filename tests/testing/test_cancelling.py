@@ -40,7 +40,8 @@ async def test_each_checkpoint_is_a_place_to_be_cancelled_at() -> None:
         assert await attempt(steps, log) == (attempt.n <= 3)
         seen.append(log)
     assert seen == [[], [], [0], [0, 1], [0, 1, 2]]
-    assert await cancel_at(1, steps, [], 0) is False
+    nothing: list[object] = []
+    assert await cancel_at(1, steps, nothing, 0) is False
 
 
 async def test_the_checkpoints_of_all_its_tasks_are_counted_and_all_are_cancelled() -> None:
