@@ -90,31 +90,10 @@ def surroundings() -> dict[str, str]:
     return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
 
 
-<<<<<<< HEAD
-@pytest.fixture(scope="session")
-def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
-    """Give a Python that has imported all of agentcore that the command line can come to need, but not litellm."""
-    commands = [f"agentcore.cli.{module.name}" for module in iter_modules(agentcore.cli.__path__)]
-    # What is imported when it is first needed.
-    late = [
-        "agentcore.llm.choose",
-        "anyio._backends._asyncio",
-        "argparse",
-        "docstring_parser",
-        "httpx",
-        "jsonschema",
-        "typer._adapters",
-    ]
-    with WarmPython(*commands, *late, "agentcore.testing", "agentcore_tools", env=surroundings) as python:
-        yield python
-
-
 TRIO_AT_EVERY_COMMIT = ("conversation", "record", "secrets", "tools_floor", "workspace")
 """The folders where a difference between the event loops would do harm. The others run on trio with `--every-loop`."""
 
 
-=======
->>>>>>> f-cli
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options: every test on both event loops, and new transcripts of the command line."""
     parser.addoption(

@@ -1,4 +1,4 @@
-"""A toolset whose other side a test has in its hands, and what came of it: `from live_toolset import Service, raw, working`."""
+"""A toolset whose other side a test has in its hands, and what came of it: `from live_toolset import Service, raw`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
+import talks
 from agentcore import (
     ActionStarted,
-    Agent,
     AgentErrorEvent,
     Conversation,
     ConversationStateUpdateEvent,
@@ -22,8 +22,8 @@ from agentcore import (
     ToolsetContext,
 )
 from agentcore.events import ToolsetNotice
-from agentcore.testing import ScriptedLLM
 from agentcore.tools import AnyTool, ToolsetSpec, raw_tool, register_toolset, tool
+from talks import events_of
 
 
 def raw(name: str, description: str = "A tool of the service.", ran: list[str] | None = None, **schema: Any) -> AnyTool:
@@ -31,8 +31,7 @@ def raw(name: str, description: str = "A tool of the service.", ran: list[str] |
 
     async def execute(arguments: dict[str, JsonValue], ctx: ToolContext) -> str:
         await checkpoint()
-        if ran is not None:
-            ran.append(ctx.tool_name)
+        (talks.ran if ran is None else ran).append(ctx.tool_name)
         return f"{name} ran with {arguments}"
 
     return raw_tool(name, description, {"type": "object", **schema}, execute)
@@ -146,29 +145,22 @@ async def local(n: int) -> int:
     return n
 
 
-def working(script: list[Any], *given: Any, **settings: Any) -> Agent:
-    """Make an agent that plays a script with these tools and toolsets."""
-    return Agent(llm=ScriptedLLM(script), tools=given, **settings)
-
-
 def notices_of(conversation: Conversation) -> list[tuple[str, str]]:
     """Give code and text of each notice that was recorded."""
-    updates = [e.update for e in conversation.state.events if isinstance(e, ConversationStateUpdateEvent)]
+    updates = [event.update for event in events_of(conversation, ConversationStateUpdateEvent)]
     return [(notice.code, notice.detail) for notice in updates if isinstance(notice, ToolsetNotice)]
 
 
 def prompts_of(conversation: Conversation) -> list[list[str]]:
     """Give the tools' names of each prompt that was recorded."""
-    events = [event for event in conversation.state.events if isinstance(event, SystemPromptEvent)]
-    return [[schema.name for schema in event.tools] for event in events]
+    return [[schema.name for schema in event.tools] for event in events_of(conversation, SystemPromptEvent)]
 
 
 def refusals_in(conversation: Conversation) -> list[tuple[str, str | None]]:
     """Give outcome and code of each error that answered a call."""
-    events = [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
-    return [(event.outcome, event.code) for event in events]
+    return [(event.outcome, event.code) for event in events_of(conversation, AgentErrorEvent)]
 
 
 def started_in(conversation: Conversation) -> int:
     """Count the actions that started."""
-    return sum(isinstance(event, ActionStarted) for event in conversation.state.events)
+    return len(events_of(conversation, ActionStarted))

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -29,8 +30,7 @@ def root() -> ModuleType:
 
 def public_names() -> list[str]:
     """Give what the root package lists."""
-    names: list[str] = root().__all__
-    return names
+    return list(root().__all__)
 
 
 def indexes() -> dict[str, dict[str, str]]:
@@ -40,11 +40,7 @@ def indexes() -> dict[str, dict[str, str]]:
         for path in sorted((ROOT / "src" / package).rglob("__init__.py")):
             parts = path.parent.relative_to(ROOT / "src").parts
             # The command line is a program, not a library; the root package is looked at by tests of its own.
-            if (
-                any(part.startswith("_") for part in parts)
-                or parts[:2] == ("agentcore", "cli")
-                or parts == ("agentcore",)
-            ):
+            if any(part.startswith("_") for part in parts) or parts in {("agentcore",), ("agentcore", "cli")}:
                 continue
             tree = ast.parse(path.read_text(encoding="utf-8"))
             found[".".join(parts)] = {
@@ -72,19 +68,10 @@ def directives() -> set[str]:
     return {target for page in pages for target in re.findall(r"^::: ([\w.]+)", page.read_text("utf-8"), re.MULTILINE)}
 
 
-def test_the_root_lists_each_name_once() -> None:
+def test_the_root_lists_each_name_once_and_has_it_and_shows_it_and_refuses_others() -> None:
     assert [name for name, times in Counter(public_names()).items() if times > 1] == []
-
-
-def test_every_name_of_the_root_resolves() -> None:
     assert [name for name in public_names() if not hasattr(root(), name)] == []
-
-
-def test_dir_shows_every_name_of_the_root() -> None:
     assert sorted(set(public_names()) - set(dir(root()))) == []
-
-
-def test_a_name_that_the_root_does_not_have_is_an_attribute_error_that_says_so() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = root().no_such_name
 
@@ -119,33 +106,19 @@ def test_a_name_of_the_root_is_never_hidden_by_the_folder_of_the_same_name(first
     """Importing a folder binds it in its parent, which would make `from agentcore import tool` a matter of order."""
     hidden = "[name for name in agentcore.__all__ if isinstance(getattr(agentcore, name), ModuleType)]"
     program = f"{first}\nimport agentcore\nfrom types import ModuleType\nprint(*{hidden})"
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert ended.stdout.split() == []
 
 
-def test_no_name_is_in_two_indexes() -> None:
-    def one_is_inside_the_other(first: str, second: str) -> bool:
-        return first.startswith(f"{second}.") or second.startswith(f"{first}.")
-
+def test_no_name_is_in_two_indexes_unless_one_is_inside_the_other() -> None:
     homes: dict[str, list[str]] = {}
     for index, names in indexes().items():
         for name in names:
-            homes.setdefault(name, []).append(index)
+            homes.setdefault(name, []).append(f"{index}.")
     twice = {
         name: places
         for name, places in homes.items()
-        if any(
-            not one_is_inside_the_other(first, second)
-            for number, first in enumerate(places)
-            for second in places[number + 1 :]
-        )
+        if any(not (a.startswith(b) or b.startswith(a)) for a, b in combinations(places, 2))
     }
     assert twice == {}
 

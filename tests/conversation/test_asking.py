@@ -3,115 +3,149 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import anyio
 import pytest
 
-from agentcore import ActionEvent, Agent, Conversation, ConversationStatus, RunResult
-from agentcore.testing import ScriptedLLM, call, calls, say
-from agentcore.tools import tool
-
-ran: list[int] = []
-
-
-@pytest.fixture(autouse=True)
-def _nothing_ran() -> None:
-    ran.clear()
+from agentcore import ActionEvent, Agent, AlwaysConfirm, Conversation, ConversationStatus, MemoryStore, NeverConfirm
+from agentcore.security import Approve, Reject
+from agentcore.testing import Gate, call, calls, say
+from talks import PAUSED, WAITING, change, ran, running, scripted, talk
 
 
-@tool(resources=())
-async def danger(n: int) -> str:
-    """Do something."""
-    ran.append(n)
-    return f"done {n}"
+def agent_of(names: str) -> Agent:
+    return scripted([calls(*[call("change", name=name) for name in names]), say("end")], change)
 
 
-def agent_of(count: int) -> Agent:
-    return Agent(llm=ScriptedLLM([calls(*[call("danger", n=n) for n in range(count)]), say("end")]), tools=[danger])
+class Asked:
+    """A callback that waits for its answer, and may be deaf to being withdrawn."""
 
+    def __init__(self, *, shield: bool = False) -> None:
+        self.shield = shield
+        self.begun, self.answer, self.withdrawn = anyio.Event(), anyio.Event(), anyio.Event()
 
-async def run_while_asked(
-    conversation: Conversation, asked: anyio.Event, act: Callable[[], Awaitable[object]]
-) -> RunResult:
-    """Run, do something once the callback is asked, and give what the run came to."""
-    results: list[RunResult] = []
-
-    async def run() -> None:
-        results.append(await conversation.run("go"))
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        await asked.wait()
-        await act()
-    return results[0]
-
-
-async def test_a_pause_withdraws_the_question_and_the_conversation_can_be_closed(tmp_path: Path) -> None:
-    asked, withdrawn = anyio.Event(), anyio.Event()
-
-    async def confirm(event: ActionEvent) -> bool:
-        asked.set()
+    async def __call__(self, event: ActionEvent) -> bool:
+        self.begun.set()
         try:
-            await anyio.sleep_forever()
-        finally:
-            withdrawn.set()
+            with anyio.CancelScope(shield=self.shield):
+                await self.answer.wait()
+        except anyio.get_cancelled_exc_class():
+            self.withdrawn.set()
+            raise
         return True
 
-    with anyio.fail_after(10):
-        async with Conversation(agent_of(2), tmp_path, confirm=confirm) as conversation:
-            result = await run_while_asked(conversation, asked, conversation.pause)
-            assert result.status is ConversationStatus.WAITING_FOR_CONFIRMATION
-            await withdrawn.wait()
-        assert len(conversation.state.pending) == 2
+
+@pytest.mark.parametrize(
+    ("act", "status"), [(Conversation.pause, WAITING), (Conversation.interrupt, PAUSED)], ids=["pause", "interrupt"]
+)
+async def test_a_pause_or_an_interrupt_withdraws_the_question_and_the_conversation_can_be_closed(
+    act: Callable[[Conversation], Awaitable[object]], status: ConversationStatus
+) -> None:
+    asked = Asked()
+    async with talk(agent_of("ab"), confirm=asked.__call__) as conversation:
+        async with running(conversation) as run:
+            await asked.begun.wait()
+            await act(conversation)
+        assert run.result.status is status
+        await asked.withdrawn.wait()
+    assert len(conversation.state.pending) == 2
+    assert not ran
 
 
-async def test_what_a_callback_answers_after_a_pause_comes_too_late(tmp_path: Path) -> None:
-    asked, answered = anyio.Event(), anyio.Event()
-
-    async def confirm(event: ActionEvent) -> bool:
-        asked.set()
-        with anyio.CancelScope(shield=True):
-            await answered.wait()
-        return True
-
-    with anyio.fail_after(10):
-        async with Conversation(agent_of(1), tmp_path, confirm=confirm) as conversation:
-            await run_while_asked(conversation, asked, conversation.pause)
-            answered.set()
-            await anyio.wait_all_tasks_blocked()
-        assert conversation.state.pending
-        assert not ran
+async def test_what_a_callback_answers_after_a_pause_comes_too_late() -> None:
+    asked = Asked(shield=True)
+    async with talk(agent_of("a"), confirm=asked.__call__) as conversation:
+        async with running(conversation):
+            await asked.begun.wait()
+            await conversation.pause()
+        asked.answer.set()
+        await anyio.wait_all_tasks_blocked()
+    assert conversation.state.pending
+    assert not ran
 
 
-async def test_a_message_does_not_withdraw_the_question(tmp_path: Path) -> None:
-    asked, sent = anyio.Event(), anyio.Event()
-
-    async def confirm(event: ActionEvent) -> bool:
-        asked.set()
-        await sent.wait()
-        return True
-
-    async def send() -> None:
-        await conversation.send("by the way")
-        sent.set()
-
-    with anyio.fail_after(10):
-        async with Conversation(agent_of(1), tmp_path, confirm=confirm) as conversation:
-            assert (await run_while_asked(conversation, asked, send)).text == "end"
-        assert ran == [0]
+async def test_a_message_does_not_withdraw_the_question() -> None:
+    asked = Asked()
+    async with talk(agent_of("a"), confirm=asked.__call__) as conversation:
+        async with running(conversation) as run:
+            await asked.begun.wait()
+            await conversation.send("by the way")
+            asked.answer.set()
+        assert run.result.text == "end"
+    assert ran == ["a"]
 
 
-async def test_nobody_is_asked_about_what_was_decided_while_another_was_asked_about(tmp_path: Path) -> None:
+async def test_a_decision_made_elsewhere_withdraws_the_question_to_the_callback() -> None:
+    asked = Asked()
+    async with talk(agent_of("a"), confirm=asked.__call__) as conversation:
+        async with running(conversation) as run:
+            await asked.begun.wait()
+            await conversation.approve(by="somebody else")
+        assert run.result.text == "end"
+
+
+async def test_nobody_is_asked_about_what_was_decided_while_another_was_asked_about() -> None:
     asked: list[object] = []
 
     async def confirm(event: ActionEvent) -> bool:
-        asked.append(event.arguments["n"])
-        if event.arguments["n"] == 0:
+        asked.append(event.arguments["name"])
+        if event.arguments["name"] == "a":
             await conversation.approve(conversation.state.pending[1].id)
         return True
 
-    async with Conversation(agent_of(2), tmp_path, confirm=confirm) as conversation:
+    async with talk(agent_of("ab"), confirm=confirm) as conversation:
         assert (await conversation.run("go")).text == "end"
-    assert asked == [0]
-    assert sorted(ran) == [0, 1]
+    assert asked == ["a"]
+    assert sorted(ran) == ["a", "b"]
+
+
+async def test_a_callback_decides_while_the_conversation_waits() -> None:
+    asked: list[ConversationStatus] = []
+
+    async def confirm(action: ActionEvent) -> Approve | Reject:
+        asked.append(conversation.state.status)
+        return Approve(by="Ada") if action.arguments["name"] == "a" else Reject("not b")
+
+    async with talk(agent_of("ab"), confirm=confirm) as conversation:
+        assert (await conversation.run("go")).text == "end"
+    assert asked == [WAITING, WAITING]
+    assert ran == ["a"]
+
+
+async def test_a_new_policy_while_a_callback_is_asked_does_not_fail_the_run() -> None:
+    async def confirm(event: ActionEvent) -> bool:
+        await conversation.set_policy(NeverConfirm())
+        return True
+
+    async with talk(agent_of("ab"), confirm=confirm) as conversation:
+        assert (await conversation.run("go")).text == "end"
+
+
+async def test_a_pause_while_the_model_is_asked_comes_before_the_callback() -> None:
+    asked: list[str] = []
+
+    async def confirm(event: ActionEvent) -> bool:
+        asked.append(event.id)
+        return True
+
+    gate = Gate()
+    async with talk([gate.hold(call("change", name="a")), say("done")], change, confirm=confirm) as conversation:
+        async with running(conversation) as run:
+            await gate.arrived()
+            await conversation.pause()
+            gate.open()
+        assert (run.result.status, asked) == (PAUSED, [])
+        assert (await conversation.run()).text == "done"
+        assert len(asked) == 1
+
+
+async def test_a_callback_is_asked_about_what_waited_through_a_restart() -> None:
+    async def confirm(event: ActionEvent) -> bool:
+        return True
+
+    store, agent = MemoryStore(), agent_of("ab")
+    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm()) as conversation:
+        await conversation.run("go")
+    async with talk(agent, store=store, id="a", confirm=confirm) as conversation:
+        assert (await conversation.run()).text == "end"
+    assert ran == ["a", "b"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,26 +13,22 @@ import pytest
 from agentcore import (
     Action,
     ActionStarted,
-    Agent,
     AgentErrorEvent,
-    Conversation,
     Limits,
+    Observation,
     ObservationEvent,
-    RunResult,
     Tool,
     ToolContext,
     Workspace,
 )
+from agentcore.errors import ToolError
 from agentcore.messages import ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import Resource, TextObservation, tool
+from talks import answers_of, error_of, events_of, hang, running, scripted, talk, until
 
 
-def answers(conversation: Conversation) -> list[ObservationEvent | AgentErrorEvent]:
-    return [event for event in conversation.state.events if isinstance(event, ObservationEvent | AgentErrorEvent)]
-
-
-async def test_calls_that_share_nothing_overlap(tmp_path: Path) -> None:
+async def test_calls_that_share_nothing_overlap() -> None:
     together = anyio.Event()
     inside = 0
 
@@ -47,14 +42,12 @@ async def test_calls_that_share_nothing_overlap(tmp_path: Path) -> None:
         await together.wait()
         return "met"
 
-    llm = ScriptedLLM([calls(call("meet"), call("meet"), call("meet")), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[meet]), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            await conversation.run("go")
-    assert len(answers(conversation)) == 3
+    async with talk([calls(call("meet"), call("meet"), call("meet")), say("done")], meet) as conversation:
+        await conversation.run("go")
+    assert len(answers_of(conversation)) == 3
 
 
-async def test_calls_that_conflict_run_in_the_order_of_the_calls(tmp_path: Path) -> None:
+async def test_calls_that_conflict_run_in_the_order_of_the_calls() -> None:
     order: list[str] = []
 
     @tool
@@ -65,8 +58,8 @@ async def test_calls_that_conflict_run_in_the_order_of_the_calls(tmp_path: Path)
         order.append(f"{name} ends")
         return name
 
-    llm = ScriptedLLM([calls(call("write", name="a"), call("write", name="b"), call("write", name="c")), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[write]), tmp_path) as conversation:
+    reply = calls(*(call("write", name=name) for name in "abc"))
+    async with talk([reply, say("done")], write) as conversation:
         await conversation.run("go")
     assert order == ["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]
 
@@ -75,7 +68,7 @@ def _file(action: Any, root: str) -> tuple[Resource, ...]:
     return (Resource.file(action.path, "write", root=root),)
 
 
-async def test_calls_on_different_files_overlap_and_on_one_file_do_not(tmp_path: Path) -> None:
+async def test_calls_on_different_files_overlap_and_on_one_file_do_not() -> None:
     inside: set[str] = set()
     most = 0
     gate = anyio.Event()
@@ -93,14 +86,14 @@ async def test_calls_on_different_files_overlap_and_on_one_file_do_not(tmp_path:
         inside.remove(path)
         return path
 
-    llm = ScriptedLLM([calls(call("edit", path="a"), call("edit", path="a"), call("edit", path="b")), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[edit]), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            await conversation.run("go")
+    reply = calls(*(call("edit", path=path) for path in "aab"))
+    async with talk([reply, say("done")], edit) as conversation:
+        await conversation.run("go")
     assert most == 2
+    assert not events_of(conversation, AgentErrorEvent)
 
 
-async def test_the_model_sees_answers_in_the_order_of_the_calls_whatever_order_they_came_in(tmp_path: Path) -> None:
+async def test_the_model_sees_answers_in_the_order_of_the_calls_whatever_order_they_came_in() -> None:
     second_done = anyio.Event()
 
     @tool(resources=())
@@ -115,27 +108,17 @@ async def test_the_model_sees_answers_in_the_order_of_the_calls_whatever_order_t
         return "quick"
 
     llm = ScriptedLLM([calls(call("slow"), call("quick")), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[slow, quick]), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            async with anyio.create_task_group() as tasks:
-
-                async def watch() -> None:
-                    async for event in conversation.events():
-                        if isinstance(event, ObservationEvent):
-                            assert event.tool_name == "quick"
-                            await conversation.send("meanwhile")
-                            second_done.set()
-                            return
-
-                tasks.start_soon(watch)
-                await conversation.run("go")
-    assert [answer.tool_name for answer in answers(conversation)] == ["quick", "slow"]
+    async with talk(llm, slow, quick) as conversation, running(conversation):
+        assert (await until(conversation, ObservationEvent)).tool_name == "quick"
+        await conversation.send("meanwhile")
+        second_done.set()
+    assert [answer.tool_name for answer in events_of(conversation, ObservationEvent)] == ["quick", "slow"]
     shown = llm.requests[1].messages
     assert [block.name for block in shown[-2].content if isinstance(block, ToolResultBlock)] == ["slow", "quick"]
     assert shown[-1].text == "meanwhile"
 
 
-async def test_no_more_calls_run_at_once_than_the_agent_allows(tmp_path: Path) -> None:
+async def test_no_more_calls_run_at_once_than_the_agent_allows() -> None:
     inside = most = 0
 
     @tool(resources=())
@@ -149,21 +132,13 @@ async def test_no_more_calls_run_at_once_than_the_agent_allows(tmp_path: Path) -
         inside -= 1
         return "ok"
 
-    llm = ScriptedLLM([calls(*[call("count") for _ in range(7)]), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[count], max_parallel_calls=2), tmp_path) as conversation:
+    async with talk(scripted([calls(*[call("count")] * 7), say("done")], count, max_parallel_calls=2)) as conversation:
         await conversation.run("go")
-    assert most == 2
-    assert len(answers(conversation)) == 7
+    assert (most, len(answers_of(conversation))) == (2, 7)
 
 
-async def test_one_call_can_be_cancelled_and_its_siblings_go_on(tmp_path: Path) -> None:
+async def test_one_call_can_be_cancelled_and_its_siblings_go_on() -> None:
     other = anyio.Event()
-
-    @tool(resources=())
-    async def hang() -> str:
-        """Hang."""
-        await anyio.sleep_forever()
-        return "never"
 
     @tool(resources=())
     async def wait() -> str:
@@ -171,86 +146,89 @@ async def test_one_call_can_be_cancelled_and_its_siblings_go_on(tmp_path: Path) 
         await other.wait()
         return "waited"
 
-    llm = ScriptedLLM([calls(call("hang"), call("wait")), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[hang, wait]), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            async with anyio.create_task_group() as tasks:
-
-                async def cancel_one() -> None:
-                    async for event in conversation.events():
-                        if isinstance(event, ActionStarted):
-                            assert await conversation.interrupt_call(str(event.cause))
-                            break
-                    async for event in conversation.events():
-                        if isinstance(event, AgentErrorEvent):
-                            other.set()
-                            break
-
-                tasks.start_soon(cancel_one)
-                assert (await conversation.run("go")).text == "done"
-    by_name = {answer.tool_name: answer for answer in answers(conversation)}
-    assert isinstance(by_name["hang"], AgentErrorEvent)
-    assert by_name["hang"].outcome == "interrupted"
-    assert isinstance(by_name["wait"], ObservationEvent)
+    async with talk([calls(call("hang"), call("wait")), say("done")], hang, wait) as conversation:
+        async with running(conversation) as run:
+            started = await until(conversation, ActionStarted)
+            assert await conversation.interrupt_call(str(started.cause))
+            await until(conversation, AgentErrorEvent)
+            other.set()
+        assert run.result.text == "done"
+    assert (error_of(conversation).tool_name, error_of(conversation).outcome) == ("hang", "interrupted")
+    assert [answer.tool_name for answer in events_of(conversation, ObservationEvent)] == ["wait"]
 
 
-async def test_a_call_that_takes_too_long_is_interrupted_and_the_run_goes_on(tmp_path: Path) -> None:
-    @tool(resources=())
-    async def hang() -> str:
-        """Hang."""
-        await anyio.sleep_forever()
-        return "never"
+async def test_a_call_that_takes_too_long_is_interrupted_and_the_run_goes_on() -> None:
+    async with talk([call("hang"), say("done")], hang, limits=Limits(call_seconds=0.01)) as conversation:
+        assert (await conversation.run("go")).text == "done"
+    assert error_of(conversation).code == "call_seconds"
 
-    llm = ScriptedLLM([call("hang"), say("done")])
-    limits = Limits(call_seconds=0.01)
-    async with Conversation(Agent(llm=llm, tools=[hang]), tmp_path, limits=limits) as conversation:
-        with anyio.fail_after(10):
-            result = await conversation.run("go")
-    assert result.text == "done"
-    (answer,) = answers(conversation)
-    assert isinstance(answer, AgentErrorEvent)
-    assert answer.code == "call_seconds"
+
+class Untellable(Exception):
+    """Whose class can't be asked for words."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
+
+
+def nested(depth: int) -> Exception:
+    error: Exception = ValueError("deep")
+    for _ in range(depth):
+        wrapped: list[Exception] = [error]
+        error = ExceptionGroup("g", wrapped)
+    return error
+
+
+def with_notes() -> Exception:
+    error = ValueError("noted")
+    error.__notes__ = 5  # pyright: ignore[reportAttributeAccessIssue] - what the test is about
+    return error
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
+    ("error", "code", "words"),
     [
-        (ValueError("boom"), "ValueError"),
-        (SystemExit(3), "ToolError"),
-        (ExceptionGroup("many", [OSError("x")]), "OSError"),
+        pytest.param(ValueError("boom"), "ValueError", "boom", id="error"),
+        pytest.param(SystemExit(3), "ToolError", "3", id="exit"),
+        pytest.param(ExceptionGroup("g", [ToolError("Use metres.")]), "ToolError", "Use metres.", id="group"),
+        pytest.param(Untellable(), "Untellable", "telling of it raised ValueError", id="untellable"),
+        pytest.param(ExceptionGroup("g", [Untellable(), ValueError("x")]), "Untellable", "x", id="untellable-group"),
+        pytest.param(ExceptionGroup("g", [with_notes(), Untellable()]), "ValueError", "noted", id="notes-in-group"),
+        pytest.param(with_notes(), "ValueError", "noted", id="notes"),
+        pytest.param(nested(3000), "ValueError", "deep", id="deep"),
+        pytest.param(BaseExceptionGroup("g", [SystemExit(1), ValueError("x")]), "SystemExit", "x", id="exit-and-error"),
+        pytest.param(BaseExceptionGroup("g", [SystemExit(3)]), "SystemExit", "3", id="exit-group"),
     ],
 )
-async def test_whatever_a_tool_raises_is_its_answer(tmp_path: Path, error: BaseException, code: str) -> None:
+async def test_whatever_a_tool_raises_is_its_answer(
+    error: BaseException, code: str, words: str, caplog: pytest.LogCaptureFixture
+) -> None:
     @tool
     async def broken() -> str:
         """Break."""
         raise error
 
-    llm = ScriptedLLM([call("broken"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[broken]), tmp_path) as conversation:
-        result = await conversation.run("go")
-    assert result.text == "done"
-    (answer,) = answers(conversation)
-    assert isinstance(answer, AgentErrorEvent)
-    assert answer.outcome == "failed"
-    assert answer.code == code
+    caplog.set_level("DEBUG", "agentcore")
+    async with talk([call("broken"), say("done")], broken) as conversation:
+        assert (await conversation.run("go")).text == "done"
+    answer = error_of(conversation)
+    assert (answer.outcome, answer.code) == ("failed", code)
+    assert words in answer.error
 
 
-async def test_unknown_tools_and_bad_arguments_are_answered_with_what_there_is(tmp_path: Path) -> None:
+async def test_unknown_tools_and_bad_arguments_are_answered_with_what_there_is() -> None:
     @tool
     async def weather(city: str) -> str:
         """Tell the weather."""
         return city
 
-    llm = ScriptedLLM([calls(call("wether", city="Rome"), call("weather", town="Rome")), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[weather]), tmp_path) as conversation:
+    reply = calls(call("wether", city="Rome"), call("weather", town="Rome"))
+    async with talk([reply, say("done")], weather) as conversation:
         await conversation.run("go")
-    unknown, bad = answers(conversation)
-    assert isinstance(unknown, AgentErrorEvent)
-    assert isinstance(bad, AgentErrorEvent)
-    assert unknown.code == "unknown_tool"
+    unknown, bad = events_of(conversation, AgentErrorEvent)
+    assert (unknown.code, bad.code) == ("unknown_tool", "bad_arguments")
     assert "weather" in unknown.error
-    assert bad.code == "bad_arguments"
     assert "town" in bad.error
 
 
@@ -258,13 +236,11 @@ class Tick(Action):
     """Count."""
 
 
-async def test_a_tool_with_live_state_is_opened_once_and_closed_with_the_conversation(tmp_path: Path) -> None:
+async def test_a_tool_with_live_state_is_opened_once_and_closed_with_the_conversation() -> None:
     happened: list[str] = []
 
     @asynccontextmanager
-    async def counter(
-        workspace: Workspace, conversation_id: str
-    ) -> AsyncGenerator[Callable[[Tick, ToolContext], Awaitable[TextObservation]]]:
+    async def counter(workspace: Workspace, conversation_id: str) -> AsyncGenerator[Any]:
         happened.append("opened")
         count = 0
 
@@ -281,46 +257,35 @@ async def test_a_tool_with_live_state_is_opened_once_and_closed_with_the_convers
         happened.append("closed")
 
     ticker = Tool(name="tick", description="Count.", action=Tick, open=counter, resources=())
-    llm = ScriptedLLM([calls(call("tick"), call("tick")), call("tick"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[ticker]), tmp_path) as conversation:
+    async with talk([calls(call("tick"), call("tick")), call("tick"), say("done")], ticker) as conversation:
         await conversation.run("go")
         assert happened == ["opened"]
     assert happened == ["opened", "closed"]
-    assert sorted(answer.text for answer in answers(conversation) if isinstance(answer, ObservationEvent)) == [
-        "1",
-        "2",
-        "3",
-    ]
+    assert sorted(answer.text for answer in events_of(conversation, ObservationEvent)) == ["1", "2", "3"]
 
 
-async def test_a_tool_that_can_not_be_opened_is_an_answer_and_the_next_call_tries_again(tmp_path: Path) -> None:
+async def test_a_tool_that_can_not_be_opened_is_an_answer_and_the_next_call_tries_again() -> None:
     attempts = 0
 
+    async def execute(action: Tick, ctx: ToolContext) -> Observation:
+        return Observation()
+
     @asynccontextmanager
-    async def flaky(
-        workspace: Workspace, conversation_id: str
-    ) -> AsyncGenerator[Callable[[Tick, ToolContext], Awaitable[TextObservation]]]:
+    async def flaky(workspace: Workspace, conversation_id: str) -> AsyncGenerator[Any]:
         nonlocal attempts
         attempts += 1
         if attempts == 1:
             raise OSError("no such device")
-
-        async def execute(action: Tick, ctx: ToolContext) -> TextObservation:
-            return TextObservation(text="ok")
-
         yield execute
 
     ticker = Tool(name="tick", description="Count.", action=Tick, open=flaky)
-    llm = ScriptedLLM([call("tick"), call("tick"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[ticker]), tmp_path) as conversation:
+    async with talk([call("tick"), call("tick"), say("done")], ticker) as conversation:
         await conversation.run("go")
-    first, second = answers(conversation)
-    assert isinstance(first, AgentErrorEvent)
-    assert "no such device" in first.error
-    assert isinstance(second, ObservationEvent)
+    assert [answer.kind for answer in answers_of(conversation)] == ["agent_error", "observation"]
+    assert "no such device" in error_of(conversation).error
 
 
-async def test_contexts_of_the_caller_reach_its_tools(tmp_path: Path) -> None:
+async def test_contexts_of_the_caller_reach_its_tools() -> None:
     request_id: ContextVar[str] = ContextVar("request_id")
     seen: list[str] = []
 
@@ -330,13 +295,11 @@ async def test_contexts_of_the_caller_reach_its_tools(tmp_path: Path) -> None:
         seen.append(request_id.get())
         return "ok"
 
-    llm = ScriptedLLM([call("look"), say("one"), call("look"), say("two")])
-    async with Conversation(Agent(llm=llm, tools=[look]), tmp_path) as conversation:
-        results: list[RunResult] = []
+    async with talk([call("look"), say("one"), call("look"), say("two")], look) as conversation:
 
         async def run(name: str) -> None:
             request_id.set(name)
-            results.append(await conversation.run(name))
+            await conversation.run(name)
 
         for name in ("first", "second"):
             async with anyio.create_task_group() as tasks:

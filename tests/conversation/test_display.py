@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 
-from agentcore import (
-    ActionEvent,
-    Agent,
-    AlwaysConfirm,
-    Conversation,
-    FileStore,
-    MemoryStore,
-    ObservationEvent,
-)
+from agentcore import ActionEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent
 from agentcore.display import DisplayBlock, MarkdownBlock
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import FunctionTool, Observation, TextObservation, tool
+from talks import events_of, scripted, talk
 
 TOKEN = "tok-93f1-abcd"
 
@@ -48,9 +41,7 @@ def displays(events: Sequence[object]) -> list[str]:
 async def test_the_log_has_what_a_tool_shows_masked(tmp_path: Path) -> None:
     store = FileStore(tmp_path / "logs")
     llm = ScriptedLLM([call("add", a="x", b=TOKEN), say("Done.")])
-    async with Conversation(
-        Agent(llm=llm, tools=[add]), tmp_path, store=store, secrets={"TOKEN": TOKEN}, id="c"
-    ) as conversation:
+    async with talk(llm, add, store=store, secrets={"TOKEN": TOKEN}, id="c") as conversation:
         await conversation.run("go")
     recorded = [
         "for people: adds x and <secret:TOKEN>",
@@ -61,9 +52,8 @@ async def test_the_log_has_what_a_tool_shows_masked(tmp_path: Path) -> None:
     assert not any("for people" in str(message) for request in llm.requests for message in request.messages)
 
 
-async def test_finishing_and_thinking_are_what_the_agent_says(tmp_path: Path) -> None:
-    llm = ScriptedLLM([call("think", thought="Hm."), call("finish", message="All done.")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+async def test_finishing_and_thinking_are_what_the_agent_says() -> None:
+    async with talk([call("think", thought="Hm."), call("finish", message="All done.")]) as conversation:
         await conversation.run("go")
     shown = [event.display for event in conversation.state.events if isinstance(event, ActionEvent | ObservationEvent)]
     message = MarkdownBlock(text="All done.", place="message")
@@ -83,24 +73,21 @@ def broken() -> FunctionTool[..., Any]:
     return beep
 
 
-async def test_a_display_that_raises_takes_nothing_but_itself_away(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    llm = ScriptedLLM([call("beep"), say("Done.")])
-    async with Conversation(Agent(llm=llm, tools=[broken()]), tmp_path) as conversation:
+async def test_a_display_that_raises_takes_nothing_but_itself_away(caplog: pytest.LogCaptureFixture) -> None:
+    async with talk([call("beep"), say("Done.")], broken()) as conversation:
         result = await conversation.run("go")
     assert result.text == "Done."
-    answers = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    answers = events_of(conversation, ObservationEvent)
     assert [(event.text, event.display) for event in answers] == [("beep", ())]
     assert caplog.text.count("display left out") == 2
 
 
-async def test_a_call_that_waits_for_a_person_has_its_display_also_after_a_restart(tmp_path: Path) -> None:
+async def test_a_call_that_waits_for_a_person_has_its_display_also_after_a_restart() -> None:
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("add", a="x", b="y"), say("Done.")]), tools=[add])
-    async with Conversation(agent, tmp_path, store=store, id="c", confirm=AlwaysConfirm()) as conversation:
+    agent = scripted([call("add", a="x", b="y"), say("Done.")], add)
+    async with talk(agent, store=store, id="c", confirm=AlwaysConfirm()) as conversation:
         await conversation.run("go")
-    async with Conversation(agent, tmp_path, store=store, id="c") as conversation:
+    async with talk(agent, store=store, id="c") as conversation:
         (waiting,) = conversation.state.pending
         assert displays([waiting]) == ["for people: adds x and y"]
         await conversation.approve()
@@ -108,8 +95,7 @@ async def test_a_call_that_waits_for_a_person_has_its_display_also_after_a_resta
     assert displays(conversation.state.events)[-1] == "for people: x and y are xy"
 
 
-async def test_a_call_that_cannot_run_is_shown_as_it_came(tmp_path: Path) -> None:
-    llm = ScriptedLLM([call("add", a="x"), say("Done.")])
-    async with Conversation(Agent(llm=llm, tools=[add]), tmp_path) as conversation:
+async def test_a_call_that_cannot_run_is_shown_as_it_came() -> None:
+    async with talk([call("add", a="x"), say("Done.")], add) as conversation:
         await conversation.run("go")
     assert displays(conversation.state.events) == []

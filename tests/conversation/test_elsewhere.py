@@ -12,11 +12,12 @@ import pytest
 from anyio.from_thread import run as run_in_loop
 from anyio.to_thread import run_sync
 
-from agentcore import Agent, Conversation, Host, MemoryStore
+from agentcore import Conversation, Host, MemoryStore
 from agentcore.errors import ConversationClosed, ConversationError
-from agentcore.testing import ScriptedLLM, call, say
+from agentcore.testing import call, say
 from agentcore.tools import ToolContext, tool
 from agentcore.usage import Limits
+from talks import scripted, talk
 
 Use = Callable[[Conversation], Awaitable[Any]]
 
@@ -62,47 +63,41 @@ def used_in_a_loop_of_its_own(use: Use, conversation: Conversation, backend: str
 
 
 @pytest.mark.parametrize("use", USES.values(), ids=USES)
-async def test_in_another_threads_loop_it_is_refused_and_its_owner_goes_on(
-    use: Use, tmp_path: Path, anyio_backend_name: str
-) -> None:
-    async with Conversation(Agent(llm=ScriptedLLM([say("ok")])), tmp_path) as conversation:
-        with anyio.fail_after(30), pytest.raises(ConversationError, match="from_thread") as caught:
+async def test_in_another_threads_loop_it_is_refused_and_its_owner_goes_on(use: Use, anyio_backend_name: str) -> None:
+    async with talk([say("ok")]) as conversation:
+        with pytest.raises(ConversationError, match="from_thread") as caught:
             await run_sync(used_in_a_loop_of_its_own, use, conversation, anyio_backend_name)
         assert not isinstance(caught.value, ConversationClosed)
         assert (await conversation.run("go")).text == "ok"
 
 
-async def test_what_is_in_memory_can_be_read_anywhere(tmp_path: Path, anyio_backend_name: str) -> None:
+async def test_what_is_in_memory_can_be_read_anywhere(anyio_backend_name: str) -> None:
     async def read(conversation: Conversation) -> None:
         events = conversation.events()
         assert [(await anext(events)).seq for _ in range(conversation.state.head)] == [
             event.seq for event in conversation.state.events
         ]
 
-    async with Conversation(Agent(llm=ScriptedLLM([say("ok")])), tmp_path) as conversation:
+    async with talk([say("ok")]) as conversation:
         await conversation.run("go")
         await run_sync(used_in_a_loop_of_its_own, read, conversation, anyio_backend_name)
 
 
-async def test_a_thread_uses_it_by_way_of_its_loop(tmp_path: Path) -> None:
-    async with Conversation(Agent(llm=ScriptedLLM([say("ok")])), tmp_path) as conversation:
+async def test_a_thread_uses_it_by_way_of_its_loop() -> None:
+    async with talk([say("ok")]) as conversation:
         result = await run_sync(run_in_loop, conversation.run, "go")
         assert result.text == "ok"
 
 
-async def test_a_tool_that_uses_its_context_in_a_loop_of_its_own_is_told_so(
-    tmp_path: Path, anyio_backend_name: str
-) -> None:
+async def test_a_tool_that_uses_its_context_in_a_loop_of_its_own_is_told_so(anyio_backend_name: str) -> None:
     @tool
     def elsewhere(ctx: ToolContext) -> str:
         """Send from a loop of its own."""
         anyio.run(ctx.send, "hello", backend=anyio_backend_name)
         return "never"
 
-    agent = Agent(llm=ScriptedLLM([call("elsewhere"), say("done")]), tools=[elsewhere])
-    async with Conversation(agent, tmp_path) as conversation:
-        with anyio.fail_after(30):
-            assert (await conversation.run("go")).text == "done"
+    async with talk([call("elsewhere"), say("done")], elsewhere) as conversation:
+        assert (await conversation.run("go")).text == "done"
         assert any("another event loop" in getattr(event, "error", "") for event in conversation.state.events)
 
 
@@ -111,7 +106,7 @@ async def test_a_host_opens_nothing_from_another_loop(tmp_path: Path, anyio_back
 
         async def open_one() -> None:
             with anyio.fail_after(5):
-                await host.open(Agent(llm=ScriptedLLM([])), tmp_path)
+                await host.open(scripted([]), tmp_path)
 
         def in_a_loop_of_its_own() -> None:
             anyio.run(open_one, backend=anyio_backend_name)
@@ -159,8 +154,8 @@ def test_a_loop_that_is_closed_by_force_leaves_a_closed_conversation(tmp_path: P
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 def test_after_its_loop_has_ended_it_is_closed(tmp_path: Path, backend: str) -> None:
     async def leave() -> Conversation:
-        agent = Agent(llm=ScriptedLLM([say("ok")]))
-        async with Conversation(agent, tmp_path, store=MemoryStore()) as conversation:
+        agent = scripted([say("ok")])
+        async with talk(agent, store=MemoryStore()) as conversation:
             await conversation.run("go")
         return conversation
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -16,24 +14,22 @@ from agentcore import (
     ActionEvent,
     ActionStarted,
     Agent,
-    AgentErrorEvent,
     AlwaysConfirm,
     Assessment,
     Conversation,
-    ConversationStatus,
     Host,
     LocalWorkspace,
     MemoryStore,
     ObservationEvent,
     Store,
-    UserRejectObservation,
     Workspace,
 )
 from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.record import read_log
 from agentcore.security import CheckContext
-from agentcore.testing import Kept, ScriptedLLM, call, calls, cancel_everywhere, crash_everywhere, say
+from agentcore.testing import Kept, ScriptLine, call, calls, cancel_everywhere, crash_everywhere, say
 from agentcore.tools import tool
+from talks import BOUND, FINISHED, RUNNING, answers_of, events_of, scripted, talk
 
 
 @tool(resources=())
@@ -51,65 +47,34 @@ async def change(n: int) -> str:
     return str(n)
 
 
-def worker() -> Agent:
-    llm = ScriptedLLM(
-        [
-            calls(call("look", n=1), call("look", n=2), call("change", n=3), call("change", n=4)),
-            call("change", n=5),
-            call("finish", message="done"),
-            *[say("again")] * 3,
-        ]
-    )
-    return Agent(llm=llm, tools=[look, change])
+LONG = (
+    calls(call("look", n=1), call("look", n=2), call("change", n=3), call("change", n=4)),
+    call("change", n=5),
+    call("finish", message="done"),
+    *[say("again")] * 3,
+)
+SHORT = (calls(call("look", n=1), call("look", n=2), call("change", n=3)), *[say("done")] * 4)
 
 
-@asynccontextmanager
-async def place(tmp_path: Path) -> AsyncGenerator[Workspace]:
-    # Entered before anything is counted: its threads take their own time.
-    async with LocalWorkspace(tmp_path) as workspace:
-        yield workspace
+def worker(script: Sequence[ScriptLine] = LONG) -> Agent:
+    return scripted(script, look, change)
 
 
 async def check_log(store: Store, *, settled: bool = True) -> None:
     """Every action has at most one answer, and when settled exactly one; starts come before answers."""
     state = await read_log(store, "a")
-    answered: Counter[str | None] = Counter()
-    started: set[str | None] = set()
-    for event in state.events:
-        if isinstance(event, ActionStarted):
-            assert event.cause not in started
-            started.add(event.cause)
-        elif isinstance(event, ObservationEvent | UserRejectObservation | AgentErrorEvent):
-            answered[event.cause] += 1
-            assert not isinstance(event, ObservationEvent) or event.cause in started
-    assert set(answered.values()) <= {1}
+    started = {event.cause: event.seq for event in events_of(state, ActionStarted)}
+    assert len(started) == len(events_of(state, ActionStarted))
+    answered = answers_of(state)
+    assert len({event.cause for event in answered}) == len(answered)
+    assert all(started[event.cause] < event.seq for event in answered if isinstance(event, ObservationEvent))
     assert not settled or not [action for action in state.open_actions.values() if not action.waits]
-    assert not settled or state.status is not ConversationStatus.RUNNING
+    assert not settled or state.status is not RUNNING
 
 
 async def go_on(store: Store, workspace: Workspace) -> None:
-    llm = ScriptedLLM([say("went on")])
-    async with Conversation(Agent(llm=llm, tools=[look, change]), workspace, store=store, id="a") as conversation:
+    async with talk(worker([say("went on")]), workspace=workspace, store=store, id="a") as conversation:
         assert (await conversation.run("go on")).text == "went on"
-
-
-async def test_a_conversation_that_is_cancelled_anywhere_is_whole_and_goes_on(tmp_path: Path) -> None:
-    async with place(tmp_path) as workspace:
-        for attempt in cancel_everywhere():
-            store = MemoryStore()
-
-            async def work(store: MemoryStore) -> None:
-                async with Conversation(worker(), workspace, store=store, id="a") as conversation:
-                    await conversation.run("go")
-                    await conversation.send("more")
-
-            with anyio.fail_after(20):
-                await attempt(work, store)
-                try:
-                    await check_log(store)
-                except ConversationNotFound:
-                    continue
-                await go_on(store, workspace)
 
 
 class Slow:
@@ -129,53 +94,58 @@ class Slow:
                 return None
 
 
-async def test_assessing_that_is_cancelled_anywhere_starts_nothing_that_was_not_assessed(tmp_path: Path) -> None:
-    async with place(tmp_path) as workspace:
+@pytest.mark.parametrize(("script", "confirm"), [(LONG, None), (SHORT, Slow())], ids=["unasked", "assessed"])
+async def test_a_conversation_that_is_cancelled_anywhere_is_whole_and_starts_nothing_unassessed_and_goes_on(
+    tmp_path: Path, script: Sequence[ScriptLine], confirm: Slow | None
+) -> None:
+    async with LocalWorkspace(tmp_path) as workspace:
         for attempt in cancel_everywhere():
             store = MemoryStore()
 
             async def work(store: MemoryStore) -> None:
-                async with Conversation(worker(), workspace, store=store, id="a", confirm=Slow()) as conversation:
+                agent = worker(script)
+                async with Conversation(agent, workspace, store=store, id="a", confirm=confirm) as conversation:
                     await conversation.run("go")
+                    await conversation.send("more")
 
-            with anyio.fail_after(20):
+            with anyio.fail_after(BOUND):
                 await attempt(work, store)
                 try:
                     await check_log(store)
                 except ConversationNotFound:
                     continue
-                state = await read_log(store, "a")
-                replies = {event.id: event for event in state.events if isinstance(event, ActionEvent)}
-                assessed = {event.cause: event for event in state.events if isinstance(event, ActionAssessed)}
-                started = [event for event in state.events if isinstance(event, ActionStarted)]
-                for event in started:
-                    n = replies[event.cause or ""].arguments.get("n")
-                    assert n != 2
-                    assert n != 3 or assessed[event.cause].seq < event.seq
+                if confirm is not None:
+                    state = await read_log(store, "a")
+                    n_of = {event.id: event.arguments.get("n") for event in events_of(state, ActionEvent)}
+                    assessed = {event.cause: event.seq for event in events_of(state, ActionAssessed)}
+                    for event in events_of(state, ActionStarted):
+                        n = n_of[event.cause or ""]
+                        assert n != 2
+                        assert n != 3 or assessed[event.cause] < event.seq
                 await go_on(store, workspace)
 
 
 async def test_a_run_whose_caller_is_cancelled_anywhere_is_settled_when_that_returns(tmp_path: Path) -> None:
-    async with place(tmp_path) as workspace, Host() as host:
+    async with LocalWorkspace(tmp_path) as workspace, Host() as host:
         for attempt in cancel_everywhere():
             store = MemoryStore()
-            with anyio.fail_after(20):
+            with anyio.fail_after(BOUND):
                 conversation = await host.open(worker(), workspace, store=store, id="a")
                 await conversation.send("go")
                 await attempt(conversation.run)
                 assert not conversation.state.open_actions
-                assert conversation.state.status is not ConversationStatus.RUNNING
-                assert (await conversation.run()).status is ConversationStatus.FINISHED
+                assert conversation.state.status is not RUNNING
+                assert (await conversation.run()).status is FINISHED
                 await conversation.close()
             await check_log(store)
 
 
 async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_path: Path) -> None:
-    async with place(tmp_path) as workspace, Host() as host:
+    async with LocalWorkspace(tmp_path) as workspace, Host() as host:
         for attempt in cancel_everywhere():
             store = MemoryStore()
-            agent = Agent(llm=ScriptedLLM([call("change", n=1), *[say("done")] * 3]), tools=[change])
-            with anyio.fail_after(20):
+            agent = worker([call("change", n=1), *[say("done")] * 3])
+            with anyio.fail_after(BOUND):
                 conversation = await host.open(agent, workspace, store=store, id="a", confirm=AlwaysConfirm())
                 await conversation.run("go")
                 await attempt(conversation.approve)
@@ -183,7 +153,7 @@ async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_pa
                 if result.pending:
                     await conversation.reject("no")
                     result = await conversation.run()
-                assert result.status is ConversationStatus.FINISHED
+                assert result.status is FINISHED
                 await conversation.close()
             await check_log(store)
 
@@ -192,7 +162,7 @@ async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_pa
 @pytest.mark.parametrize("kept", ["least", "most"])
 async def test_a_conversation_that_loses_power_anywhere_has_what_its_watchers_saw(tmp_path: Path, kept: Kept) -> None:
     (tmp_path / "work").mkdir()
-    async with place(tmp_path / "work") as workspace:
+    async with LocalWorkspace(tmp_path / "work") as workspace:
         for attempt in crash_everywhere(tmp_path, kept=kept):
             seen: dict[int, str] = {}
 
@@ -206,7 +176,7 @@ async def test_a_conversation_that_loses_power_anywhere_has_what_its_watchers_sa
                             event = await anext(events)
                             seen[event.seq] = event.id
 
-            with anyio.fail_after(30):
+            with anyio.fail_after(BOUND):
                 found = await attempt(work, seen)
                 try:
                     state = await read_log(found.store, "a")
@@ -221,13 +191,13 @@ async def test_a_conversation_that_loses_power_anywhere_has_what_its_watchers_sa
 
 async def test_the_errors_of_a_lost_disk_are_store_errors(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
-    async with place(tmp_path / "work") as workspace:
+    async with LocalWorkspace(tmp_path / "work") as workspace:
 
         async def work(store: Store) -> None:
             async with Conversation(worker(), workspace, store=store, id="a") as conversation:
                 await conversation.run("go")
 
         for attempt in crash_everywhere(tmp_path):
-            with anyio.fail_after(30):
+            with anyio.fail_after(BOUND):
                 found = await attempt(work)
             assert found.error is None or isinstance(found.error, StoreError)

@@ -1,3 +1,5 @@
+"""What a conversation, a host or an agent is given by mistake: refused at once, with what was meant."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -5,42 +7,43 @@ from typing import Any
 
 import pytest
 
-from agentcore.agent import Agent
-from agentcore.conversation import Conversation, Host
-from agentcore.record import MemoryStore
-from agentcore.security import AlwaysConfirm
-from agentcore.testing import ScriptedLLM
+from agentcore import Agent, AlwaysConfirm, Conversation, Host, MemoryStore
+from talks import IDLE, scripted, talk
 
 
-@pytest.mark.parametrize("confirm", [True, "always", AlwaysConfirm])
-async def test_what_can_not_decide_is_refused_at_once(confirm: Any) -> None:
-    agent = Agent(llm=ScriptedLLM([]))
-    with pytest.raises(TypeError, match=r"confirm is a policy, as AlwaysConfirm\(\)"):
-        Conversation(agent, confirm=confirm)
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        *[
+            ({"confirm": each}, r"confirm is a policy, as AlwaysConfirm\(\)")
+            for each in (True, "always", AlwaysConfirm)
+        ],
+        *[({"store": each}, r"not its folder: FileStore\('logs'\)") for each in ("logs", Path("logs"))],
+        *[
+            ({"store": each}, r"store is a store, as FileStore\('conversations'\) or MemoryStore\(\), not")
+            for each in (MemoryStore, True)
+        ],
+    ],
+)
+async def test_what_can_not_decide_or_can_not_store_is_refused_at_once(wrong: dict[str, Any], match: str) -> None:
+    with pytest.raises(TypeError, match=match):
+        Conversation(scripted([]), **wrong)
     async with Host() as host:
-        with pytest.raises(TypeError, match="confirm is a policy"):
-            await host.open(agent, confirm=confirm)
+        with pytest.raises(TypeError, match=match):
+            await host.open(scripted([]), **wrong)
 
 
-@pytest.mark.parametrize("store", ["logs", Path("logs")])
-async def test_a_folder_in_place_of_a_store_is_refused_at_once_with_the_store_that_is_meant(store: Any) -> None:
-    agent = Agent(llm=ScriptedLLM([]))
-    with pytest.raises(TypeError, match=r"not its folder: FileStore\('logs'\)"):
-        Conversation(agent, store=store)
-    async with Host() as host:
-        with pytest.raises(TypeError, match="not its folder"):
-            await host.open(agent, store=store)
-
-
-@pytest.mark.parametrize("store", [MemoryStore, True])
-def test_what_is_no_store_is_refused_at_once(store: Any) -> None:
-    with pytest.raises(TypeError, match=r"store is a store, as FileStore\('conversations'\) or MemoryStore\(\), not"):
-        Conversation(Agent(llm=ScriptedLLM([])), store=store)
-
-
-async def test_one_step_and_one_event_are_said_as_one(tmp_path: Path) -> None:
-    async with Conversation(Agent(llm=ScriptedLLM(["Hi."])), tmp_path) as conversation:
-        result = await conversation.run("Hello?")
-    assert repr(result).startswith("<RunResult finished, 1 step,") or repr(result).startswith(
-        "<RunResult finished, 1 step "
-    )
+async def test_what_is_no_agent_no_model_no_tool_or_no_message_is_refused_at_once() -> None:
+    wrong: Any = "anthropic/claude"
+    with pytest.raises(TypeError, match=r"LLM\(model='anthropic/claude'\)"):
+        Agent(llm=wrong)
+    with pytest.raises(TypeError, match="upper is neither a tool nor a toolset: decorate"):
+        scripted([], str.upper)
+    with pytest.raises(TypeError, match=r"Agent\(llm"):
+        async with Conversation(wrong):
+            pass
+    nothing: Any = None
+    async with talk([]) as conversation:
+        with pytest.raises(TypeError, match="not NoneType"):
+            await conversation.send(nothing)
+        assert conversation.state.status is IDLE

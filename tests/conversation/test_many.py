@@ -8,15 +8,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentcore import Agent, Conversation, ConversationStatus, FileStore, Host, LocalWorkspace, MemoryStore, RunResult
-from agentcore.testing import Gate, ScriptedLLM, call, say
-from agentcore.tools import tool
-
-
-@tool(resources=())
-async def ping() -> str:
-    """Ping."""
-    return "pong"
+from agentcore import Conversation, FileStore, Host, LocalWorkspace, MemoryStore, RunResult
+from agentcore.testing import Gate, call, say
+from talks import FINISHED, ping, scripted
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
@@ -31,7 +25,7 @@ async def test_conversations_work_at_once_without_a_thread_each(tmp_path: Path, 
 
             async def one(number: int) -> None:
                 # Each waits in its second step until all of them are there: they really are at work at once.
-                agent = Agent(llm=ScriptedLLM([call("ping"), gate.hold(say(f"done {number}"))]), tools=[ping])
+                agent = scripted([call("ping"), gate.hold(say(f"done {number}"))], ping)
                 conversation = await host.open(agent, workspace, store=store, id=f"c{number}")
                 results.append(await conversation.run("go"))
 
@@ -40,7 +34,7 @@ async def test_conversations_work_at_once_without_a_thread_each(tmp_path: Path, 
             await gate.arrived(count)
             assert threading.active_count() - before <= 16
             gate.open()
-    assert {result.status for result in results} == {ConversationStatus.FINISHED}
+    assert {result.status for result in results} == {FINISHED}
     assert {result.text for result in results} == {f"done {number}" for number in range(count)}
     assert len(await store.list()) == count
 
@@ -54,7 +48,7 @@ async def test_a_hundred_conversations_write_files_with_a_few_threads(tmp_path: 
 
             async def one(number: int) -> None:
                 nonlocal most
-                agent = Agent(llm=ScriptedLLM([call("ping"), say("done")]), tools=[ping])
+                agent = scripted([call("ping"), say("done")], ping)
                 conversation: Conversation = await host.open(agent, workspace, store=store, id=f"c{number}")
                 assert (await conversation.run("go")).text == "done"
                 most = max(most, threading.active_count() - before)

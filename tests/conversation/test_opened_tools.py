@@ -2,93 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import (
-    Action,
-    Agent,
-    AgentErrorEvent,
-    Conversation,
-    MemoryStore,
-    Observation,
-    Tool,
-    ToolContext,
-)
+from agentcore import Action, AgentErrorEvent, MemoryStore, Observation, Tool, ToolContext
 from agentcore.conversation import tool_session
 from agentcore.errors import ConversationNotFound
 from agentcore.record import read_log
-from agentcore.testing import ScriptedLLM, call, calls, say
+from agentcore.testing import call, calls, say
+from talks import events_of, scripted, talk
 
 
 class Nothing(Action):
     """Nothing to say."""
 
 
-Opened = Callable[[Any, str], Any]
+def opened_tool(
+    name: str = "served",
+    *,
+    before: Callable[[], Awaitable[object]] = checkpoint,
+    after: Callable[[], Awaitable[object]] = checkpoint,
+) -> Tool[Nothing, Observation]:
+    """Make a tool whose server does something before it is there and before it is gone."""
 
+    @asynccontextmanager
+    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+        await before()
+        yield answer
+        await after()
 
-def opened_tool(name: str, opened: Opened) -> Tool[Nothing, Observation]:
-    return Tool(name=name, description="A tool with a server.", action=Nothing, open=opened)
+    return Tool(name=name, description="A tool with a server.", action=Nothing, open=server, resources=())
 
 
 async def answer(action: Nothing, ctx: ToolContext) -> Observation:
     return Observation()
 
 
-def errors(conversation: Conversation) -> list[AgentErrorEvent]:
-    return [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
-
-
-async def test_tools_are_closed_in_order_when_the_body_raises(tmp_path: Path) -> None:
+async def test_tools_are_closed_in_order_when_the_body_raises() -> None:
     closed: list[str] = []
 
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        try:
-            yield answer
-        finally:
-            await checkpoint()  # a goodbye, which a cancellation would cut off
-            closed.append("said goodbye")
+    async def close() -> None:
+        await checkpoint()  # a goodbye, which a cancellation would cut off
+        closed.append("said goodbye")
 
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
     with pytest.raises(KeyError, match="body"):
-        async with Conversation(agent, tmp_path) as conversation:
+        async with talk([call("served"), say("done")], opened_tool(after=close)) as conversation:
             await conversation.run("go")
             raise KeyError("body")
     assert closed == ["said goodbye"]
 
 
-async def test_a_tool_that_can_not_close_keeps_no_other_from_closing(tmp_path: Path) -> None:
+async def test_a_tool_that_can_not_close_keeps_no_other_from_closing() -> None:
     closed: list[str] = []
 
-    def server(name: str, *, fails: bool) -> Opened:
-        @asynccontextmanager
-        async def opened(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-            yield answer
-            await checkpoint()
-            closed.append(name)
-            if fails:
-                raise ValueError("The server would not stop.")
+    async def close() -> None:
+        await checkpoint()
+        closed.append("first")
 
-        return opened
+    async def fail() -> None:
+        await checkpoint()
+        closed.append("second")
+        raise ValueError("The server would not stop.")
 
-    tools = [opened_tool("first", server("first", fails=False)), opened_tool("second", server("second", fails=True))]
-    agent = Agent(llm=ScriptedLLM([calls(call("first"), call("second")), say("done")]), tools=tools)
+    script = [calls(call("first"), call("second")), say("done")]
     with pytest.raises(ValueError, match="would not stop") as caught:
-        async with Conversation(agent, tmp_path) as conversation:
+        async with talk(script, opened_tool("first", after=close), opened_tool("second", after=fail)) as conversation:
             await conversation.run("go")
     assert sorted(closed) == ["first", "second"]
     assert caught.value.__notes__ == ["Raised while the tool 'second' was closed."]
 
 
-async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
+async def test_a_tool_whose_server_died_is_opened_again() -> None:
     opened: list[anyio.Event] = []
     died = anyio.Event()
 
@@ -109,95 +98,59 @@ async def test_a_tool_whose_server_died_is_opened_again(tmp_path: Path) -> None:
         finally:
             died.set()
 
-    agent = Agent(
-        llm=ScriptedLLM([call("served"), say("one"), call("served"), say("two")]), tools=[opened_tool("served", server)]
+    agent = scripted(
+        [call("served"), say("one"), call("served"), say("two")],
+        Tool(name="served", description="Served.", action=Nothing, open=server),
     )
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
-            opened[0].set()
-            await died.wait()
-            assert (await conversation.run("more")).text == "two"
+    async with talk(agent) as conversation:
+        await conversation.run("go")
+        opened[0].set()
+        await died.wait()
+        assert (await conversation.run("more")).text == "two"
     assert len(opened) == 2
-    assert not errors(conversation)
+    assert not events_of(conversation, AgentErrorEvent)
 
 
-async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tool_that_does_not_close_is_cancelled_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_session, "_CLOSE_SECONDS", 0)
-
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        yield answer
-        await anyio.sleep_forever()
-
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            await conversation.run("go")
+    async with talk([call("served"), say("done")], opened_tool(after=anyio.sleep_forever)) as conversation:
+        await conversation.run("go")
 
 
-async def test_a_tool_that_is_being_opened_does_not_hold_up_another(tmp_path: Path) -> None:
+async def test_a_tool_that_is_being_opened_does_not_hold_up_another() -> None:
     other_is_open = anyio.Event()
 
-    @asynccontextmanager
-    async def slow(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        await other_is_open.wait()
-        yield answer
-
-    @asynccontextmanager
-    async def quick(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
+    async def open_quickly() -> None:
         other_is_open.set()
-        yield answer
 
-    tools = [
-        Tool(name=name, description="Opens.", action=Nothing, open=opened, resources=())
-        for name, opened in (("slow", slow), ("quick", quick))
-    ]
-    agent = Agent(llm=ScriptedLLM([calls(call("slow"), call("quick")), say("done")]), tools=tools)
-    with anyio.fail_after(10):
-        async with Conversation(agent, tmp_path) as conversation:
-            assert (await conversation.run("go")).text == "done"
+    tools = (opened_tool("slow", before=other_is_open.wait), opened_tool("quick", before=open_quickly))
+    async with talk([calls(call("slow"), call("quick")), say("done")], *tools) as conversation:
+        assert (await conversation.run("go")).text == "done"
 
 
-async def test_a_conversation_whose_tool_breaks_while_it_closes_is_deleted_all_the_same(tmp_path: Path) -> None:
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        yield answer
+async def test_a_conversation_whose_tool_breaks_while_it_closes_is_deleted_all_the_same() -> None:
+    async def fail() -> None:
         raise ValueError("no goodbye")
 
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
     with pytest.raises(ValueError, match="no goodbye"):
-        async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+        async with talk([call("served"), say("done")], opened_tool(after=fail), store=store, id="a") as conversation:
             await conversation.run("go")
             await conversation.delete()
     with pytest.raises(ConversationNotFound):
         await read_log(store, "a")
 
 
-async def test_a_delete_that_has_begun_is_finished_though_everything_is_cancelled(tmp_path: Path) -> None:
-    farewell = anyio.Event()
-
-    @asynccontextmanager
-    async def server(workspace: Any, conversation_id: str) -> AsyncGenerator[Any]:
-        yield answer
-        farewell.set()
-        await checkpoint()
-
+async def test_a_delete_that_has_begun_is_finished_though_everything_is_cancelled() -> None:
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("served"), say("done")]), tools=[opened_tool("served", server)])
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
 
-            async def cancel() -> None:
-                await farewell.wait()
-                tasks.cancel_scope.cancel()
+        async def cancel() -> None:
+            tasks.cancel_scope.cancel()
 
-            tasks.start_soon(cancel)
-            async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
-                await conversation.run("go")
-                await conversation.delete()
+        agent = scripted([call("served"), say("done")], opened_tool(after=cancel))
+        async with talk(agent, store=store, id="a") as conversation:
+            await conversation.run("go")
+            await conversation.delete()
     with pytest.raises(ConversationNotFound):
         await read_log(store, "a")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 
@@ -12,11 +12,9 @@ from agentcore import (
     ActionAssessed,
     ActionEvent,
     ActionStarted,
-    Agent,
     AgentErrorEvent,
     Conversation,
     ConversationStateUpdateEvent,
-    ConversationStatus,
     Event,
     MemoryStore,
     Message,
@@ -28,30 +26,9 @@ from agentcore import (
 )
 from agentcore.errors import ConversationError, ConversationNotFound, NotRecorded
 from agentcore.events import StatusChanged
-from agentcore.record import EventLog
-from agentcore.testing import ScriptedLLM, call, say
+from agentcore.testing import call, say
 from agentcore.tools import TextObservation, tool
-
-ran: list[str] = []
-
-
-@pytest.fixture(autouse=True)
-def _forget() -> None:
-    ran.clear()
-
-
-@tool
-async def change(name: str) -> str:
-    """Change something."""
-    ran.append(name)
-    return name
-
-
-@tool(read_only=True)
-async def look(name: str) -> str:
-    """Look at something."""
-    ran.append(name)
-    return name
+from talks import PAUSED, RUNNING, WAITING, change, events_of, log_of, look, ran, talk
 
 
 class Pay(Action):
@@ -89,58 +66,55 @@ def asks(event: ActionEvent) -> ActionAssessed:
 
 async def crash_with(*events: Event) -> MemoryStore:
     """Leave a log as a process would that died just then."""
-    store = MemoryStore()
-    log = await EventLog.create(store, "crashed")
-    running = ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.RUNNING, code="run"))
-    await log.append([[MessageEvent(source="user", message=Message.user("go")), running, *events]])
-    await log.close()
-    return store
+    begun = ConversationStateUpdateEvent(update=StatusChanged(status=RUNNING, code="run"))
+    return await log_of(MessageEvent(source="user", message=Message.user("go")), begun, *events)
 
 
-def agent() -> Agent:
-    return Agent(llm=ScriptedLLM([say("went on")]), tools=[change, look, pay])
+def opened(store: MemoryStore) -> AbstractAsyncContextManager[Conversation]:
+    return talk([say("went on")], change, look, pay, store=store, id="c")
 
 
 def outcomes(conversation: Conversation) -> list[str]:
-    return [event.outcome for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
+    return [event.outcome for event in events_of(conversation, AgentErrorEvent)]
 
 
-async def test_what_had_started_may_have_happened_and_is_not_run_again(tmp_path: Path) -> None:
+async def test_what_had_started_may_have_happened_and_is_not_run_again() -> None:
     begun = action("change")
     store = await crash_with(begun, ActionStarted(cause=begun.id))
-    async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert outcomes(conversation) == ["unknown"]
-        assert conversation.state.status is ConversationStatus.PAUSED
-        assert conversation.state.status_code == "recovered"
+        assert (conversation.state.status, conversation.state.status_code) == (PAUSED, "recovered")
+        assert conversation.state.worked_seconds < 5, "that the machine was off is not counted as work"
+        assert conversation.state.working_since is None
         assert (await conversation.run()).text == "went on"
     assert not ran
 
 
-async def test_all_that_were_cut_off_are_answered_once(tmp_path: Path) -> None:
+async def test_all_that_were_cut_off_are_answered_once() -> None:
     first, second, third = (action("change", call_id=f"c{n}") for n in range(3))
     store = await crash_with(first, second, third, ActionStarted(cause=first.id))
     for _ in range(2):
-        async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
+        async with opened(store) as conversation:
             assert outcomes(conversation) == ["unknown", "interrupted", "interrupted"]
             assert not conversation.state.open_actions
 
 
-async def test_what_only_looked_is_run_again_with_the_next_run(tmp_path: Path) -> None:
+async def test_what_only_looked_is_run_again_with_the_next_run() -> None:
     begun = action("look")
     store = await crash_with(begun, ActionStarted(cause=begun.id))
-    async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert not ran
         assert (await conversation.run()).text == "went on"
-    assert ran == ["x"]
+    assert ran == ["looked at x"]
     assert not outcomes(conversation)
 
 
 @pytest.mark.parametrize(("amount", "known"), [(1, True), (2, False), (3, False)])
-async def test_a_tool_is_asked_what_became_of_its_action(tmp_path: Path, amount: int, known: bool) -> None:
+async def test_a_tool_is_asked_what_became_of_its_action(amount: int, known: bool) -> None:
     begun = action("pay", amount=amount)
     store = await crash_with(begun, ActionStarted(cause=begun.id))
-    async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
-        answers = [e for e in conversation.state.events if isinstance(e, ObservationEvent)]
+    async with opened(store) as conversation:
+        answers = events_of(conversation, ObservationEvent)
         assert bool(answers) is known
         assert outcomes(conversation) == ([] if known else ["unknown"])
         if known:
@@ -148,61 +122,51 @@ async def test_a_tool_is_asked_what_became_of_its_action(tmp_path: Path, amount:
     assert not ran
 
 
-async def test_what_was_approved_and_never_started_is_started_by_the_next_run_and_not_by_opening(
-    tmp_path: Path,
-) -> None:
+async def test_what_was_approved_and_never_started_is_started_by_the_next_run_and_not_by_opening() -> None:
     waiting = action("change")
     store = await crash_with(waiting, asks(waiting), ActionApproved(cause=waiting.id))
-    async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert not outcomes(conversation)
         assert not ran
         assert (await conversation.run()).text == "went on"
     assert ran == ["x"], "the yes outlives the crash: the next run carries it out"
 
 
-async def test_what_waits_for_a_person_still_waits(tmp_path: Path) -> None:
+async def test_what_waits_for_a_person_still_waits() -> None:
     waiting, begun = action("change"), action("change", call_id="d")
     store = await crash_with(
         waiting, begun, asks(waiting), asks(begun), ActionApproved(cause=begun.id), ActionStarted(cause=begun.id)
     )
-    async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
+    async with opened(store) as conversation:
         assert [event.id for event in conversation.state.pending] == [waiting.id]
         assert outcomes(conversation) == ["unknown"]
-        assert conversation.state.status is ConversationStatus.PAUSED
-        assert (await conversation.run()).status is ConversationStatus.WAITING_FOR_CONFIRMATION
+        assert conversation.state.status is PAUSED
+        assert (await conversation.run()).status is WAITING
         await conversation.approve()
         assert (await conversation.run()).text == "went on"
     assert ran == ["x"]
 
 
-async def test_time_that_the_machine_was_off_is_not_counted_as_work(tmp_path: Path) -> None:
-    store = await crash_with()
-    async with Conversation(agent(), tmp_path, store=store, id="crashed") as conversation:
-        assert conversation.state.worked_seconds < 5
-        assert conversation.state.working_since is None
-
-
-async def test_an_unknown_id_without_an_agent_is_an_error(tmp_path: Path) -> None:
+async def test_an_unknown_id_without_an_agent_is_an_error() -> None:
     with pytest.raises(ConversationNotFound, match="nothing"):
-        async with Conversation(None, tmp_path, store=MemoryStore(), id="nothing"):
+        async with talk(None, store=MemoryStore(), id="nothing"):
             pass
     with pytest.raises(ConversationError, match="needs an agent"):
-        async with Conversation(None, tmp_path):
+        async with talk(None):
             pass
 
 
-async def test_going_on_without_the_agent_names_the_parts_that_could_not_be_recorded(tmp_path: Path) -> None:
+async def test_going_on_without_the_agent_names_the_parts_that_could_not_be_recorded() -> None:
     @tool
     async def local(name: str) -> str:
         """Cannot be found again."""
         return name
 
     store = MemoryStore()
-    worker = Agent(llm=ScriptedLLM([call("local", name="a"), say("x")]), tools=[local])
-    async with Conversation(worker, tmp_path, store=store, id="a") as conversation:
+    async with talk([call("local", name="a"), say("x")], local, store=store, id="a") as conversation:
         await conversation.run("go")
     with pytest.raises(NotRecorded) as caught:
-        async with Conversation(None, tmp_path, store=store, id="a"):
+        async with talk(None, store=store, id="a"):
             pass
     assert "ScriptedLLM" in str(caught.value)
     assert "'local'" in str(caught.value)

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from pydantic import BaseModel, JsonValue
 
-from agentcore import Agent, Conversation, FileStore, Store
+from agentcore import Agent, FileStore, Store
 from agentcore.agent import record_agent, restore_agent
 from agentcore.errors import AddressNotAllowed, AgentcoreError
 from agentcore.events import AgentConfigured
@@ -18,6 +18,7 @@ from agentcore.llm import LLM, AdaptiveLimiter, FallbackLLM, LimitedModel, Route
 from agentcore.record import EventLog
 from agentcore.testing import ScriptLine, call, say, serve_provider
 from agentcore.tools import OutputSchema
+from talks import talk
 
 
 class Line(BaseModel):
@@ -47,30 +48,27 @@ async def edit_recorded_agent(store: Store, conversation_id: str, **changes: obj
     await log.close()
 
 
-async def test_an_output_type_comes_back_as_its_schema_and_the_output_as_checked_data(
-    tmp_path: Path, store: Store
-) -> None:
+async def test_an_output_type_comes_back_as_its_schema_and_the_output_as_checked_data(store: Store) -> None:
     lines: Sequence[ScriptLine] = [
         call("finish", message="one", result=RIGHT),
         call("finish", message="two", result=WRONG),
         call("finish", message="two", result=RIGHT),
     ]
-    with anyio.fail_after(60):
-        async with serve_provider(lines) as provider:
-            agent = Agent(llm=LLM(model="mine", base_url=provider.base_url, num_retries=0), output=Facts)
-            async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
-                assert (await conversation.run("Go.")).output == Facts.model_validate(RIGHT)
-            async with Conversation(None, tmp_path, store=store, id="a") as resumed:
-                assert (await resumed.run()).output == RIGHT
-                result = await resumed.run("Again.")
-                assert (result.text, result.output) == ("two", RIGHT)
-            told = str(provider.requests[-1].json()["messages"])
-            assert "`lines[0]`:" in told
-            tools = [request.json()["tools"] for request in provider.requests]
-            assert tools[0] == tools[1]
-            # With the agent passed, it is typed again.
-            async with Conversation(agent, tmp_path, store=store, id="a") as typed:
-                assert (await typed.run()).output == Facts.model_validate(RIGHT)
+    async with serve_provider(lines) as provider:
+        agent = Agent(llm=LLM(model="mine", base_url=provider.base_url, num_retries=0), output=Facts)
+        async with talk(agent, store=store, id="a") as conversation:
+            assert (await conversation.run("Go.")).output == Facts.model_validate(RIGHT)
+        async with talk(None, store=store, id="a") as resumed:
+            assert (await resumed.run()).output == RIGHT
+            result = await resumed.run("Again.")
+            assert (result.text, result.output) == ("two", RIGHT)
+        told = str(provider.requests[-1].json()["messages"])
+        assert "`lines[0]`:" in told
+        tools = [request.json()["tools"] for request in provider.requests]
+        assert tools[0] == tools[1]
+        # With the agent passed, it is typed again.
+        async with talk(agent, store=store, id="a") as typed:
+            assert (await typed.run()).output == Facts.model_validate(RIGHT)
 
 
 def test_an_output_has_the_same_record_before_and_after() -> None:
@@ -92,11 +90,11 @@ async def test_a_log_does_not_decide_what_is_imported(
         "class X(BaseModel):\n    a: int\n"
     )
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
-    async with Conversation(Agent(llm=LLM(model="openai/gpt-5")), tmp_path, store=store, id="a"):
+    async with talk(Agent(llm=LLM(model="openai/gpt-5")), store=store, id="a"):
         pass
     await edit_recorded_agent(store, "a", output="module_of_a_stranger:X")
     with pytest.raises(ValueError, match="Pass the agent"):
-        async with Conversation(None, tmp_path, store=store, id="a"):
+        async with talk(None, store=store, id="a"):
             pass
     assert "module_of_a_stranger" not in sys.modules
     assert not await anyio.Path(tmp_path / "imported").exists()
@@ -121,44 +119,40 @@ def test_an_output_of_a_stranger_ends_in_an_error_and_not_in_a_hang(depth: int) 
         restore_agent(recorded).own_tools[0].parse({"message": "a", "result": 1})
 
 
-async def test_no_key_goes_to_an_address_that_only_the_log_names(
-    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_key_goes_to_an_address_that_only_the_log_names(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
-    async with Conversation(Agent(llm=LLM(model="openai/gpt-5")), tmp_path, store=store, id="a"):
+    async with talk(Agent(llm=LLM(model="openai/gpt-5")), store=store, id="a"):
         pass
     recorded = LLM(model="openai/gpt-5", base_url="https://attacker.example/v1").record()
     await edit_recorded_agent(store, "a", llm={"kind": "limited", "limiter": {}, "model": recorded})
     with pytest.raises(AddressNotAllowed, match=r"https://attacker\.example/v1.*allow_base_url"):
-        async with Conversation(None, tmp_path, store=store, id="a"):
+        async with talk(None, store=store, id="a"):
             pass
 
 
 async def test_a_server_on_this_machine_is_sent_a_key_only_where_the_program_allows_it(
-    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
-    with anyio.fail_after(60):
-        async with serve_provider([say("one"), say("two"), say("three")]) as provider:
-            agent = Agent(llm=LLM(model="mine", base_url=provider.base_url, num_retries=0))
-            async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
-                await conversation.run("Go.")
-            async with Conversation(None, tmp_path, store=store, id="a") as resumed:
-                assert (await resumed.run("Go.")).text == "two"
-            allow_base_url(provider.base_url)
-            async with Conversation(None, tmp_path, store=store, id="a") as resumed:
-                assert (await resumed.run("Go.")).text == "three"
-            sent = [request.headers.get("authorization") for request in provider.requests]
+    async with serve_provider([say("one"), say("two"), say("three")]) as provider:
+        agent = Agent(llm=LLM(model="mine", base_url=provider.base_url, num_retries=0))
+        async with talk(agent, store=store, id="a") as conversation:
+            await conversation.run("Go.")
+        async with talk(None, store=store, id="a") as resumed:
+            assert (await resumed.run("Go.")).text == "two"
+        allow_base_url(provider.base_url)
+        async with talk(None, store=store, id="a") as resumed:
+            assert (await resumed.run("Go.")).text == "three"
+        sent = [request.headers.get("authorization") for request in provider.requests]
     assert sent == ["Bearer sk-of-the-user", None, "Bearer sk-of-the-user"]
 
 
-async def test_wrapped_models_go_on_without_the_agent(tmp_path: Path, store: Store) -> None:
-    with anyio.fail_after(60):
-        async with serve_provider([say("one"), say("two")]) as provider:
-            own = LLM(model="mine", base_url=provider.base_url, num_retries=0)
-            routed = RouterLLM({"a": own, "b": own}, by_length(short="a", long="b", tokens=100))
-            llm = LimitedModel(FallbackLLM(routed, own), AdaptiveLimiter(start=2))
-            async with Conversation(Agent(llm=llm), tmp_path, store=store, id="a") as conversation:
-                await conversation.run("Go.")
-            async with Conversation(None, tmp_path, store=store, id="a") as resumed:
-                assert (await resumed.run("Go.")).text == "two"
+async def test_wrapped_models_go_on_without_the_agent(store: Store) -> None:
+    async with serve_provider([say("one"), say("two")]) as provider:
+        own = LLM(model="mine", base_url=provider.base_url, num_retries=0)
+        routed = RouterLLM({"a": own, "b": own}, by_length(short="a", long="b", tokens=100))
+        llm = LimitedModel(FallbackLLM(routed, own), AdaptiveLimiter(start=2))
+        async with talk(Agent(llm=llm), store=store, id="a") as conversation:
+            await conversation.run("Go.")
+        async with talk(None, store=store, id="a") as resumed:
+            assert (await resumed.run("Go.")).text == "two"

@@ -3,87 +3,66 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
 import anyio
 import pytest
 from pydantic import BaseModel
 
 from agentcore import (
-    Agent,
     AgentErrorEvent,
-    Conversation,
-    ConversationStatus,
     FileStore,
     MemoryStore,
     Message,
     MessageEvent,
     ObservationEvent,
-    RunResult,
     ToolContext,
     UsageEvent,
 )
 from agentcore.context import rebuild_request
 from agentcore.errors import ConversationError, ModelUnavailable, ReentrantCall, RunError
-from agentcore.events import EventBase
 from agentcore.record import read_log
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
 from agentcore.tools import tool
+from talks import ERROR, FINISHED, IDLE, STUCK, change, error_of, events_of, kinds_of, ran, running, scripted, talk
 
 
 @tool
-async def weather(city: str) -> str:
-    """Tell the weather."""
-    return f"Sunny in {city}"
+async def spool(ctx: ToolContext) -> str:
+    """Keep something in the workspace."""
+    return await ctx.spool("whole.txt", "all of it")
 
 
-E = TypeVar("E", bound=EventBase)
-
-
-def events_of(conversation: Conversation, kind: type[E]) -> list[E]:
-    return [event for event in conversation.state.events if isinstance(event, kind)]
-
-
-def kinds(conversation: Conversation) -> list[str]:
-    return [event.kind for event in conversation.state.events]
-
-
-async def test_words_without_calls_finish_the_run(tmp_path: Path) -> None:
-    agent = Agent(llm=ScriptedLLM([say("Hello!")]))
-    async with Conversation(agent, tmp_path) as conversation:
+async def test_words_without_calls_finish_the_run() -> None:
+    async with talk([say("Hello!")]) as conversation:
         result = await conversation.run("Hi")
-    assert result.status is ConversationStatus.FINISHED
-    assert result.text == "Hello!"
-    assert result.steps == 1
-    assert conversation.state.status is ConversationStatus.FINISHED
+    assert (result.status, result.text, result.steps) == (FINISHED, "Hello!", 1)
+    assert repr(result).startswith("<RunResult finished, 1 step")
+    assert conversation.state.status is FINISHED
 
 
-async def test_calls_are_run_and_the_model_reads_their_answers(tmp_path: Path) -> None:
-    llm = ScriptedLLM([call("weather", city="Rome"), call("finish", message="It is sunny.")])
-    async with Conversation(Agent(llm=llm, tools=[weather]), tmp_path) as conversation:
-        result = await conversation.run("How is Rome?")
-    assert result.text == "It is sunny."
-    roles = [message.role for message in llm.requests[1].messages]
-    assert roles == ["system", "user", "assistant", "tool"]
-    assert "Sunny in Rome" in str(llm.requests[1].messages[-1])
+async def test_calls_are_run_and_the_model_reads_their_answers() -> None:
+    llm = ScriptedLLM([call("change", name="Rome"), call("finish", message="It is done.")])
+    async with talk(llm, change) as conversation:
+        assert (await conversation.run("go")).text == "It is done."
+    assert [message.role for message in llm.requests[1].messages] == ["system", "user", "assistant", "tool"]
+    assert "changed Rome" in str(llm.requests[1].messages[-1])
 
 
-async def test_an_action_is_kept_before_its_tool_starts_and_in_one_group_with_its_start(tmp_path: Path) -> None:
+async def test_an_action_is_kept_before_its_tool_starts_and_in_one_group_with_its_start() -> None:
     seen: list[list[str]] = []
 
     @tool
     async def look() -> str:
         """Look."""
-        seen.append(kinds(conversation))
+        seen.append(kinds_of(conversation))
         return "ok"
 
-    llm = ScriptedLLM([call("look"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[look]), tmp_path) as conversation:
+    async with talk([call("look"), say("done")], look) as conversation:
         await conversation.run("go")
     assert seen[0][-3:] == ["action", "usage", "action_started"]
 
 
-async def test_a_message_sent_while_the_agent_works_is_read_at_the_next_step(tmp_path: Path) -> None:
+async def test_a_message_sent_while_the_agent_works_is_read_at_the_next_step() -> None:
     @tool
     async def work() -> str:
         """Work."""
@@ -91,149 +70,107 @@ async def test_a_message_sent_while_the_agent_works_is_read_at_the_next_step(tmp
         return "worked"
 
     llm = ScriptedLLM([call("work"), say("Hi Bob")])
-    async with Conversation(Agent(llm=llm, tools=[work]), tmp_path) as conversation:
+    async with talk(llm, work) as conversation:
         await conversation.run("go")
     messages = llm.requests[1].messages
     assert [message.role for message in messages[-2:]] == ["tool", "user"]
     assert messages[-1].text == "Also greet Bob."
 
 
-async def test_a_run_does_not_finish_over_a_message_that_its_last_request_had_not_seen(tmp_path: Path) -> None:
+async def test_a_run_does_not_finish_over_a_message_that_its_last_request_had_not_seen() -> None:
     gate = Gate()
-    llm = ScriptedLLM([gate.hold(say("Done.")), say("And Bob: hi.")])
-    results: list[RunResult] = []
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            async with anyio.create_task_group() as tasks:
-
-                async def run() -> None:
-                    results.append(await conversation.run("go"))
-
-                tasks.start_soon(run)
-                await gate.arrived()
-                await conversation.send("Greet Bob too.")
-                gate.open()
-    assert results[0].text == "And Bob: hi."
-    assert results[0].steps == 2
+    async with talk([gate.hold(say("Done.")), say("And Bob: hi.")]) as conversation:
+        async with running(conversation) as run:
+            await gate.arrived()
+            await conversation.send("Greet Bob too.")
+            gate.open()
+    assert (run.result.text, run.result.steps) == ("And Bob: hi.", 2)
 
 
-async def test_a_finished_conversation_returns_at_once_and_a_message_makes_it_idle_again(tmp_path: Path) -> None:
+async def test_a_finished_conversation_returns_at_once_and_a_message_makes_it_idle_again() -> None:
     llm = ScriptedLLM([say("one"), say("two")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+    async with talk(llm) as conversation:
         first = await conversation.run("go")
         again = await conversation.run()
-        assert (again.status, again.text) == (first.status, "one")
-        assert len(llm.requests) == 1
+        assert (again.status, again.text, len(llm.requests)) == (first.status, "one", 1)
         await conversation.send("more")
-        assert conversation.state.status is ConversationStatus.IDLE
+        assert conversation.state.status is IDLE
         assert (await conversation.run()).text == "two"
 
 
-async def test_a_second_run_joins_the_first_and_its_text_is_sent_before(tmp_path: Path) -> None:
+async def test_a_second_run_joins_the_first_and_its_text_is_sent_before() -> None:
     gate = Gate()
-    llm = ScriptedLLM([gate.hold(say("first")), say("both")])
-    results: list[RunResult] = []
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            async with anyio.create_task_group() as tasks:
-
-                async def run(text: str) -> None:
-                    results.append(await conversation.run(text))
-
-                tasks.start_soon(run, "one")
-                await gate.arrived()
-                tasks.start_soon(run, "two")
+    async with talk([gate.hold(say("first")), say("both")]) as conversation:
+        async with running(conversation, "one") as first:
+            await gate.arrived()
+            async with running(conversation, "two") as second:
                 await anyio.wait_all_tasks_blocked()
                 gate.open()
-    assert results[0] == results[1]
+    assert first.result == second.result
     assert [event.text for event in events_of(conversation, MessageEvent)] == ["one", "two", "first", "both"]
 
 
-async def test_a_failed_model_raises_with_the_result_and_the_run_can_be_tried_again(tmp_path: Path) -> None:
-    llm = ScriptedLLM([ModelUnavailable("overloaded"), say("now")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+async def test_a_failed_model_raises_with_the_result_and_the_run_can_be_tried_again() -> None:
+    async with talk([ModelUnavailable("overloaded"), say("now")]) as conversation:
         with pytest.raises(RunError, match="overloaded") as caught:
             await conversation.run("go")
         assert isinstance(caught.value.__cause__, ModelUnavailable)
-        assert caught.value.result.status is ConversationStatus.ERROR
+        assert caught.value.result.status is ERROR
         assert conversation.state.status_code == "ModelUnavailable"
         assert (await conversation.run()).text == "now"
 
 
-async def test_a_run_without_any_message_is_refused_with_what_to_do(tmp_path: Path) -> None:
-    async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path) as conversation:
+async def test_a_run_without_any_message_is_refused_with_what_to_do_and_only_user_messages_can_be_sent() -> None:
+    async with talk([]) as conversation:
         with pytest.raises(ConversationError, match="send a message"):
             await conversation.run()
-
-
-async def test_only_user_messages_can_be_sent(tmp_path: Path) -> None:
-    async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path) as conversation:
         with pytest.raises(ValueError, match="assistant"):
             await conversation.send(Message.assistant("I am the agent"))
 
 
-async def test_an_empty_reply_is_nudged_once_and_then_stuck(tmp_path: Path) -> None:
+async def test_an_empty_reply_is_nudged_once_and_then_stuck() -> None:
     llm = ScriptedLLM([say(""), say("")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+    async with talk(llm) as conversation:
         result = await conversation.run("go")
-    assert result.status is ConversationStatus.STUCK
-    assert result.error is not None
-    assert result.error.code == "empty_reply"
+    assert (result.status, result.error and result.error.code) == (STUCK, "empty_reply")
     assert "empty" in llm.requests[1].messages[-1].text
 
 
-async def test_thinking_alone_is_nudged_and_the_thinking_is_kept(tmp_path: Path) -> None:
+async def test_thinking_alone_is_nudged_and_the_thinking_is_kept() -> None:
     llm = ScriptedLLM([say("", thinking="hmm"), say("ok")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
-        result = await conversation.run("go")
-    assert result.text == "ok"
+    async with talk(llm) as conversation:
+        assert (await conversation.run("go")).text == "ok"
     assert "hmm" in str(llm.requests[1].messages[-2])
 
 
-async def test_calls_after_finish_are_not_run_and_that_is_said(tmp_path: Path) -> None:
-    ran: list[str] = []
-
-    @tool
-    async def late() -> str:
-        """Late."""
-        ran.append("late")
-        return "no"
-
-    llm = ScriptedLLM([calls(call("finish", message="done"), call("late"))])
-    async with Conversation(Agent(llm=llm, tools=[late]), tmp_path) as conversation:
-        result = await conversation.run("go")
-    assert result.text == "done"
-    assert not ran
-    answers = events_of(conversation, AgentErrorEvent)
-    assert len(answers) == 1
-    assert answers[0].outcome == "not_run"
+async def test_calls_after_finish_are_not_run_and_that_is_said() -> None:
+    async with talk([calls(call("finish", message="done"), call("change", name="late"))], change) as conversation:
+        assert (await conversation.run("go")).text == "done"
+    assert error_of(conversation).outcome == "not_run"
     assert not conversation.state.open_actions
+    assert not ran
 
 
 class Facts(BaseModel):
     count: int
 
 
-async def test_an_output_type_is_given_at_the_result_and_read_back_from_the_log(tmp_path: Path) -> None:
+async def test_an_output_type_is_given_at_the_result_and_read_back_from_the_log() -> None:
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([say("just words"), call("finish", message="ok", result={"count": 3})]), output=Facts)
-    async with Conversation(agent, tmp_path, store=store) as conversation:
-        result = await conversation.run("count")
-        assert result.output == Facts(count=3)
-    async with Conversation(agent, tmp_path, store=store, id=conversation.id) as conversation:
+    agent = scripted([say("just words"), call("finish", message="ok", result={"count": 3})], output=Facts)
+    async with talk(agent, store=store, id="a") as conversation:
+        assert (await conversation.run("count")).output == Facts(count=3)
+    async with talk(agent, store=store, id="a") as conversation:
         assert (await conversation.run()).output == Facts(count=3)
 
 
-async def test_words_instead_of_the_output_twice_are_an_error(tmp_path: Path) -> None:
-    agent = Agent(llm=ScriptedLLM([say("a"), say("b")]), output=Facts)
-    async with Conversation(agent, tmp_path) as conversation:
+async def test_words_instead_of_the_output_twice_are_an_error() -> None:
+    async with talk(scripted([say("a"), say("b")], output=Facts)) as conversation:
         result = await conversation.run("count")
-    assert result.status is ConversationStatus.ERROR
-    assert result.error is not None
-    assert result.error.code == "output_missing"
+    assert (result.status, result.error and result.error.code) == (ERROR, "output_missing")
 
 
-async def test_run_and_close_from_inside_a_tool_are_refused_with_what_to_do(tmp_path: Path) -> None:
+async def test_run_and_close_from_inside_a_tool_are_refused_with_what_to_do() -> None:
     @tool
     async def naughty() -> str:
         """Try."""
@@ -242,13 +179,12 @@ async def test_run_and_close_from_inside_a_tool_are_refused_with_what_to_do(tmp_
                 await attempt()
         return "refused"
 
-    llm = ScriptedLLM([call("naughty"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[naughty]), tmp_path) as conversation:
-        with anyio.fail_after(10):
-            assert (await conversation.run("go")).text == "done"
+    async with talk([call("naughty"), say("done")], naughty) as conversation:
+        assert (await conversation.run("go")).text == "done"
+    assert not events_of(conversation, AgentErrorEvent)
 
 
-async def test_a_tool_may_send_ask_and_spool(tmp_path: Path) -> None:
+async def test_a_tool_may_send_ask_and_spool() -> None:
     @tool
     async def helper(ctx: ToolContext) -> str:
         """Help."""
@@ -258,16 +194,15 @@ async def test_a_tool_may_send_ask_and_spool(tmp_path: Path) -> None:
         return f"{answer} {(await ctx.workspace.read(path)).decode()}"
 
     llm = ScriptedLLM([call("helper"), say("forty-two"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[helper]), tmp_path) as conversation:
+    async with talk(llm, helper) as conversation:
         await conversation.run("go")
     assert "forty-two all of it" in str(conversation.state.events)
     assert llm.requests[2].messages[-1].text == "A note."
     assert [event.purpose for event in events_of(conversation, UsageEvent)] == ["step", "ask", "step"]
 
 
-async def test_a_side_question_leaves_no_message_and_its_usage_counts(tmp_path: Path) -> None:
-    llm = ScriptedLLM([say("hello"), say("It was a greeting.")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+async def test_a_side_question_leaves_no_message_and_its_usage_counts() -> None:
+    async with talk([say("hello"), say("It was a greeting.")]) as conversation:
         await conversation.run("hi")
         before = len(conversation.state.shown)
         assert await conversation.ask("What was that?") == "It was a greeting."
@@ -275,55 +210,45 @@ async def test_a_side_question_leaves_no_message_and_its_usage_counts(tmp_path: 
         assert conversation.state.usage.requests == 2
 
 
-async def test_long_output_is_cut_for_the_model_and_kept_whole_where_it_can_be_read(tmp_path: Path) -> None:
+async def test_long_output_is_cut_for_the_model_and_kept_whole_where_it_can_be_read() -> None:
     @tool
     async def chatty() -> str:
         """Talk."""
         return "begin\n" + "x" * 100_000 + "\nend"
 
-    llm = ScriptedLLM([call("chatty"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[chatty]), tmp_path) as conversation:
+    async with talk([call("chatty"), say("done")], chatty) as conversation:
         await conversation.run("go")
-        text = events_of(conversation, ObservationEvent)[0].text
-        assert len(text) < 31_000
-        assert text.startswith("begin")
-        assert text.rstrip().endswith("end")
-        path = text.split("Full output: ")[1].split("]")[0]
+        (answer,) = events_of(conversation, ObservationEvent)
+        assert len(answer.text) < 31_000
+        assert answer.text.startswith("begin")
+        assert answer.text.rstrip().endswith("end")
+        path = answer.text.split("Full output: ")[1].split("]")[0]
         assert len(await conversation.workspace.read(path)) == 100_010
 
 
 @pytest.mark.parametrize("stored", [False, True])
-async def test_a_conversation_goes_on_where_it_was(tmp_path: Path, stored: bool) -> None:
-    store = FileStore(tmp_path / "logs") if stored else MemoryStore()
+async def test_a_conversation_goes_on_where_it_was(stored: bool) -> None:
+    store = FileStore("logs") if stored else MemoryStore()
     llm = ScriptedLLM([say("one"), say("two")])
-    agent = Agent(llm=llm)
-    async with Conversation(agent, tmp_path, store=store, id="mine") as conversation:
+    async with talk(llm, store=store, id="mine") as conversation:
         await conversation.run("first")
         before = conversation.state.snapshot()
-    async with Conversation(agent, tmp_path, store=store, id="mine") as conversation:
+    async with talk(llm, store=store, id="mine") as conversation:
         assert conversation.state.snapshot() == before
         assert (await conversation.run("second")).text == "two"
     assert [m.text for m in llm.requests[1].messages[1:]] == ["first", "one", "second"]
 
 
-async def test_the_request_of_every_past_step_can_be_rebuilt_from_the_log(tmp_path: Path) -> None:
-    store = FileStore(tmp_path / "logs")
-    llm = ScriptedLLM(
-        [
-            calls(call("weather", city="Rome"), call("weather", city="Oslo"), text="Two cities."),
-            say("", thinking="hmm"),
-            call("nothing_such"),
-            say("one"),
-            say("two"),
-        ]
-    )
-    agent = Agent(llm=llm, tools=[weather])
-    async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
+async def test_the_request_of_every_past_step_can_be_rebuilt_from_the_log() -> None:
+    store = FileStore("logs")
+    two = calls(call("change", name="Rome"), call("change", name="Oslo"), text="Two cities.")
+    llm = ScriptedLLM([two, say("", thinking="hmm"), call("nothing_such"), say("one"), say("two")])
+    async with talk(llm, change, store=store, id="a") as conversation:
         await conversation.run("first")
         await conversation.rewind(to=0)
         await conversation.run("second")
     state = await read_log(store, "a")
-    seen = [event.view_seq for event in state.events if isinstance(event, UsageEvent)]
+    seen = [event.view_seq for event in events_of(state, UsageEvent)]
     assert len(seen) == len(llm.requests) == 5
     for request, view_seq in zip(llm.requests, seen, strict=True):
         assert view_seq is not None
@@ -332,15 +257,9 @@ async def test_the_request_of_every_past_step_can_be_rebuilt_from_the_log(tmp_pa
         assert list(request.tools) == list(tools)
 
 
-async def test_deleting_a_conversation_removes_its_log_and_what_it_kept_in_the_workspace(tmp_path: Path) -> None:
-    @tool
-    async def chatty(ctx: ToolContext) -> str:
-        """Talk."""
-        return await ctx.spool("whole.txt", "all of it")
-
-    store = FileStore(tmp_path / "logs")
-    agent = Agent(llm=ScriptedLLM([call("chatty"), say("done")]), tools=[chatty])
-    async with Conversation(agent, tmp_path, store=store) as conversation:
+async def test_deleting_a_conversation_removes_its_log_and_what_it_kept_in_the_workspace() -> None:
+    store = FileStore("logs")
+    async with talk([call("spool"), say("done")], spool, store=store) as conversation:
         await conversation.run("go")
         kept = Path(events_of(conversation, ObservationEvent)[0].text)
         assert kept.read_text() == "all of it"
@@ -350,18 +269,13 @@ async def test_deleting_a_conversation_removes_its_log_and_what_it_kept_in_the_w
 
 
 @pytest.mark.parametrize("stored", [False, True])
-async def test_what_was_kept_in_the_workspace_lasts_as_long_as_the_log(tmp_path: Path, stored: bool) -> None:
-    @tool
-    async def chatty(ctx: ToolContext) -> str:
-        """Talk."""
-        return await ctx.spool("whole.txt", "all of it")
-
-    store = FileStore(tmp_path / "logs") if stored else None
-    agent = Agent(llm=ScriptedLLM([call("chatty"), say("done")]), tools=[chatty])
-    async with Conversation(agent, tmp_path, store=store) as conversation:
+async def test_what_was_kept_in_the_workspace_lasts_as_long_as_the_log(stored: bool) -> None:
+    store = FileStore("logs") if stored else None
+    agent = scripted([call("spool"), say("done")], spool)
+    async with talk(agent, store=store) as conversation:
         await conversation.run("go")
         kept = Path(events_of(conversation, ObservationEvent)[0].text)
     assert kept.exists() is stored
     if stored:
-        async with Conversation(agent, tmp_path, store=store, id=conversation.id) as conversation:
+        async with talk(agent, store=store, id=conversation.id) as conversation:
             await conversation.workspace.remove_private_folder(conversation.id)

@@ -9,17 +9,7 @@ import anyio
 import pytest
 from pydantic import JsonValue
 
-from agentcore import (
-    ActionEvent,
-    Agent,
-    AgentErrorEvent,
-    AlwaysConfirm,
-    Conversation,
-    FileStore,
-    MemoryStore,
-    ObservationEvent,
-    ToolContext,
-)
+from agentcore import ActionEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent, ToolContext
 from agentcore.errors import BadRequest, RunError, SecretError
 from agentcore.events import ConversationErrorEvent
 from agentcore.messages import DocumentBlock, ImageBlock
@@ -27,34 +17,22 @@ from agentcore.record import read_log
 from agentcore.security import Approve
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ContentObservation, tool
+from talks import change, error_of, events_of, ran, scripted, talk
 
 TOKEN = "tok-93f1-ab/é+x"
 
-used: list[str] = []
+SECRETS = {"TOKEN": TOKEN}
 
 
-@pytest.fixture(autouse=True)
-def _forget() -> None:
-    used.clear()
-
-
-@tool(resources=())
-async def use(text: str) -> str:
-    """Use some text."""
-    used.append(text)
-    return f"used {text}"
-
-
-async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: Path) -> None:
-    llm = ScriptedLLM([call("use", text=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
-    store = FileStore(tmp_path / "logs")
-    agent = Agent(llm=llm, tools=[use])
-    async with Conversation(agent, tmp_path, store=store, secrets={"TOKEN": TOKEN}) as conversation:
+async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name() -> None:
+    llm = ScriptedLLM([call("change", name=f"curl -H {TOKEN}"), say(f"I used {TOKEN}")])
+    store = FileStore("logs")
+    async with talk(llm, change, store=store, secrets=SECRETS) as conversation:
         result = await conversation.run(f"My token is {TOKEN}.")
-    assert used == [f"curl -H {TOKEN}"]
+    assert ran == [f"curl -H {TOKEN}"]
     assert result.text == "I used <secret:TOKEN>"
-    (action,) = [event for event in conversation.state.events if isinstance(event, ActionEvent)]
-    assert action.arguments == {"text": "curl -H <secret:TOKEN>"}
+    (action,) = events_of(conversation, ActionEvent)
+    assert action.arguments == {"name": "curl -H <secret:TOKEN>"}
     log = Path(store.folder(conversation.id), "events.jsonl").read_text()
     assert TOKEN not in log
     assert "tok-93f1" not in log
@@ -62,7 +40,7 @@ async def test_a_tool_gets_what_the_model_wrote_and_the_log_the_name(tmp_path: P
     assert conversation.state.secret_names == ("TOKEN",)
 
 
-async def test_tools_read_secrets_by_name_and_what_they_print_is_masked(tmp_path: Path) -> None:
+async def test_tools_read_secrets_by_name_and_what_they_print_is_masked() -> None:
     asked: list[str] = []
 
     async def from_vault() -> str:
@@ -75,51 +53,46 @@ async def test_tools_read_secrets_by_name_and_what_they_print_is_masked(tmp_path
         value = await ctx.secrets.get("TOKEN")
         return f"plain {value} encoded {base64.b64encode(value.encode()).decode()}"
 
-    llm = ScriptedLLM([call("show"), say("done")])
-    async with Conversation(Agent(llm=llm, tools=[show]), tmp_path, secrets={"TOKEN": from_vault}) as conversation:
+    async with talk([call("show"), say("done")], show, secrets={"TOKEN": from_vault}) as conversation:
         assert not asked
         await conversation.run("go")
-    (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+    (answer,) = events_of(conversation, ObservationEvent)
     assert TOKEN not in answer.text
     assert base64.b64encode(TOKEN.encode()).decode()[:12] not in answer.text
     assert answer.text.startswith("plain <secret:TOKEN> encoded <secret:TOKEN")
 
 
-async def test_spooled_output_is_masked_too(tmp_path: Path) -> None:
+async def test_spooled_output_is_masked_too() -> None:
     @tool
     async def flood() -> str:
         """Flood."""
         return "x" * 40_000 + TOKEN + "y" * 40_000
 
-    llm = ScriptedLLM([call("flood"), say("done")])
-    agent = Agent(llm=llm, tools=[flood])
-    async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk([call("flood"), say("done")], flood, secrets=SECRETS) as conversation:
         await conversation.run("go")
-        (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
+        (answer,) = events_of(conversation, ObservationEvent)
         path = answer.text.split("Full output: ")[1].split("]")[0]
         whole = (await conversation.workspace.read(path)).decode()
     assert TOKEN not in whole
     assert "<secret:TOKEN>" in whole
 
 
-async def test_a_secret_that_is_split_over_deltas_never_shows(tmp_path: Path) -> None:
+async def test_a_secret_that_is_split_over_deltas_never_shows() -> None:
     secret = "abcdefghijklmnopqrstuvwxyz0123456789" * 2
-    llm = ScriptedLLM([say(f"It is {secret} indeed")])
     shown: list[str] = []
-    with anyio.fail_after(10):
-        async with anyio.create_task_group() as tasks:
-            async with Conversation(Agent(llm=llm), tmp_path, secrets={"LONG": secret}) as conversation:
-                deltas = conversation.deltas()
+    async with anyio.create_task_group() as tasks:
+        async with talk([say(f"It is {secret} indeed")], secrets={"LONG": secret}) as conversation:
+            deltas = conversation.deltas()
 
-                async def follow() -> None:
-                    shown.extend([delta.text async for delta in deltas])
+            async def follow() -> None:
+                shown.extend([delta.text async for delta in deltas])
 
-                tasks.start_soon(follow)
-                await conversation.run("go")
+            tasks.start_soon(follow)
+            await conversation.run("go")
     assert "".join(shown) == "It is <secret:LONG> indeed"
 
 
-async def test_pictures_and_documents_are_left_alone(tmp_path: Path) -> None:
+async def test_pictures_and_documents_are_left_alone() -> None:
     data = base64.b64encode(TOKEN.encode() * 20).decode()
 
     @tool
@@ -127,47 +100,34 @@ async def test_pictures_and_documents_are_left_alone(tmp_path: Path) -> None:
         """Look."""
         return ContentObservation(content=(ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data)))
 
-    llm = ScriptedLLM([call("picture"), say("done")])
-    agent = Agent(llm=llm, tools=[picture])
-    async with Conversation(agent, tmp_path, secrets={"TOKEN": TOKEN}) as conversation:
+    async with talk([call("picture"), say("done")], picture, secrets=SECRETS) as conversation:
         await conversation.run("go")
-    (answer,) = [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
-    picture_again, document = answer.content
-    assert isinstance(picture_again, ImageBlock)
-    assert isinstance(document, DocumentBlock)
-    assert (picture_again.data, document.data) == (data, data)
+    (answer,) = events_of(conversation, ObservationEvent)
+    assert answer.content == (ImageBlock(data=data, media_type="image/png"), DocumentBlock(data=data))
 
 
 @pytest.mark.parametrize("registered", [True, False])
 async def test_an_action_that_waited_through_a_restart_gets_its_secret_back_or_says_what_is_missing(
-    tmp_path: Path, registered: bool
+    registered: bool,
 ) -> None:
     store = MemoryStore()
-    agent = Agent(llm=ScriptedLLM([call("use", text=f"curl {TOKEN}"), say("done")]), tools=[use])
-    secrets = {"TOKEN": TOKEN}
-    async with Conversation(agent, tmp_path, store=store, id="a", confirm=AlwaysConfirm(), secrets=secrets) as before:
+    agent = scripted([call("change", name=f"curl {TOKEN}"), say("done")], change)
+    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm(), secrets=SECRETS) as before:
         await before.run("go")
-    async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets if registered else None) as after:
+    async with talk(agent, store=store, id="a", secrets=SECRETS if registered else None) as after:
         await after.approve()
         assert (await after.run()).text == "done"
-    if registered:
-        assert used == [f"curl {TOKEN}"]
-    else:
-        assert not used
-        (answer,) = [event for event in after.state.events if isinstance(event, AgentErrorEvent)]
-        assert "TOKEN" in answer.error
-        assert answer.outcome == "not_run"
+    assert ran == ([f"curl {TOKEN}"] if registered else [])
+    if not registered:
+        assert "TOKEN" in error_of(after).error
+        assert error_of(after).outcome == "not_run"
 
 
-async def test_a_value_that_is_too_short_to_mask_is_refused(tmp_path: Path) -> None:
+async def test_secrets_can_be_added_if_they_can_be_masked_and_history_stays_as_it_was() -> None:
     with pytest.raises(SecretError, match="PIN"):
-        async with Conversation(Agent(llm=ScriptedLLM([])), tmp_path, secrets={"PIN": "12345"}):
+        async with talk([], secrets={"PIN": "12345"}):
             pass
-
-
-async def test_secrets_can_be_added_and_history_stays_as_it_was(tmp_path: Path) -> None:
-    llm = ScriptedLLM([say(f"{TOKEN} one"), say(f"{TOKEN} two")])
-    async with Conversation(Agent(llm=llm), tmp_path) as conversation:
+    async with talk([say(f"{TOKEN} one"), say(f"{TOKEN} two")]) as conversation:
         assert (await conversation.run("go")).text == f"{TOKEN} one"
         await conversation.add_secrets({"TOKEN": TOKEN})
         assert (await conversation.run("go")).text == "<secret:TOKEN> two"
@@ -191,19 +151,15 @@ async def show() -> str:
 
 
 async def test_what_python_writes_of_a_value_is_masked_in_events_and_in_the_log_of_the_program(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("DEBUG", "agentcore")
-    agent = Agent(llm=ScriptedLLM([call("look_up"), call("show"), say("done")]), tools=[look_up, show])
-    store = FileStore(tmp_path / "logs")
-    async with Conversation(agent, tmp_path, store=store, secrets={"PASSWORD": QUOTED}) as conversation:
+    agent = scripted([call("look_up"), call("show"), say("done")], look_up, show)
+    store = FileStore("logs")
+    async with talk(agent, store=store, secrets={"PASSWORD": QUOTED}) as conversation:
         await conversation.run("go")
-        raised, printed = [
-            event.error if isinstance(event, AgentErrorEvent) else str(event.content)
-            for event in conversation.state.events
-            if isinstance(event, AgentErrorEvent | ObservationEvent)
-        ]
-    assert "KeyError: '<secret:PASSWORD>'" in raised
+        printed = str(events_of(conversation, ObservationEvent)[0].content)
+    assert "KeyError: '<secret:PASSWORD>'" in error_of(conversation).error
     assert "<secret:PASSWORD>" in printed
     assert "pass" not in printed
     logged = next(record.getMessage() for record in caplog.records if "tool raised" in record.getMessage())
@@ -211,30 +167,27 @@ async def test_what_python_writes_of_a_value_is_masked_in_events_and_in_the_log_
     assert not any("pass" in record.getMessage() for record in caplog.records)
 
 
-async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_model_s_error_is_masked_in_the_log_and_in_what_is_raised(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", "agentcore")
     llm = ScriptedLLM([BadRequest(f"not a key: {QUOTED!r}, {TOKEN}")])
-    async with Conversation(Agent(llm=llm), tmp_path, secrets={"PASSWORD": QUOTED, "TOKEN": TOKEN}) as conversation:
+    async with talk(llm, secrets={"PASSWORD": QUOTED, "TOKEN": TOKEN}) as conversation:
         with pytest.raises(RunError) as caught:
             await conversation.run("go")
-        failed = conversation.state.events[-1]
-        assert isinstance(failed, ConversationErrorEvent)
+        (failed,) = events_of(conversation, ConversationErrorEvent)
         assert failed.detail == "not a key: '<secret:PASSWORD>', <secret:TOKEN>"
         assert "<secret:TOKEN>" in str(caught.value)
         assert TOKEN not in str(caught.value)
         assert not any(TOKEN in record.getMessage() for record in caplog.records)
 
 
-async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known(tmp_path: Path) -> None:
+async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known() -> None:
     @tool(resources=())
     async def ask(ctx: ToolContext) -> str:
         """Ask for the token."""
         return await ctx.secrets.get("TOKEN")
 
-    agent = Agent(llm=ScriptedLLM([call("ask"), say("done")]), tools=[ask], system_prompt=f"Use {TOKEN}.")
-    async with Conversation(agent, tmp_path, secrets={"TOKEN": lambda: TOKEN}) as conversation:
+    agent = scripted([call("ask"), say("done")], ask, system_prompt=f"Use {TOKEN}.")
+    async with talk(agent, secrets={"TOKEN": lambda: TOKEN}) as conversation:
         await conversation.run("go")
         assert conversation.state.prompt is not None
         assert conversation.state.prompt.prompt.startswith("Use <secret:TOKEN>.")
@@ -242,30 +195,30 @@ async def test_a_prompt_is_masked_from_the_step_after_its_secret_became_known(tm
 
 @pytest.mark.parametrize(("restarted", "asked"), [(False, False), (True, False), (True, True)])
 async def test_changed_arguments_that_say_the_masks_that_people_are_shown_get_the_values(
-    tmp_path: Path, restarted: bool, asked: bool
+    restarted: bool, asked: bool
 ) -> None:
     async def confirm(event: ActionEvent) -> Approve:
-        return Approve({"text": f"{event.arguments['text']} -v"})
+        return Approve({"name": f"{event.arguments['name']} -v"})
 
-    store, secrets = MemoryStore(), {"TOKEN": TOKEN}
-    agent = Agent(llm=ScriptedLLM([call("use", text=f"curl {TOKEN}"), say("done")]), tools=[use])
-    async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets, confirm=AlwaysConfirm()) as before:
+    store = MemoryStore()
+    agent = scripted([call("change", name=f"curl {TOKEN}"), say("done")], change)
+    async with talk(agent, store=store, id="a", secrets=SECRETS, confirm=AlwaysConfirm()) as before:
         (pending,) = (await before.run("go")).pending
-        changed: dict[str, JsonValue] = {"text": f"{pending.arguments['text']} -v"}
+        changed: dict[str, JsonValue] = {"name": f"{pending.arguments['name']} -v"}
         if not restarted:
             await before.approve(arguments=changed)
             await before.run()
     if restarted:
         decides = confirm if asked else None
-        async with Conversation(agent, tmp_path, store=store, id="a", secrets=secrets, confirm=decides) as after:
+        async with talk(agent, store=store, id="a", secrets=SECRETS, confirm=decides) as after:
             if not asked:
                 await after.approve(arguments=changed)
             await after.run()
-    assert used == [f"curl {TOKEN} -v"]
+    assert ran == [f"curl {TOKEN} -v"]
     assert TOKEN not in str((await read_log(store, "a")).events)
 
 
-async def test_changed_arguments_are_run_as_they_were_when_they_were_approved(tmp_path: Path) -> None:
+async def test_changed_arguments_are_run_as_they_were_when_they_were_approved() -> None:
     got: list[list[str]] = []
 
     @tool(resources=())
@@ -274,8 +227,7 @@ async def test_changed_arguments_are_run_as_they_were_when_they_were_approved(tm
         got.append(tags)
         return ""
 
-    agent = Agent(llm=ScriptedLLM([call("tag", tags=[]), say("done")]), tools=[tag])
-    async with Conversation(agent, tmp_path, confirm=AlwaysConfirm()) as conversation:
+    async with talk([call("tag", tags=[]), say("done")], tag, confirm=AlwaysConfirm()) as conversation:
         await conversation.run("go")
         tags: list[JsonValue] = ["a"]
         await conversation.approve(arguments={"tags": tags})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio  # noqa: TID251  its own ways of giving up are what is tested
 import os
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -18,23 +19,14 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import (
-    ActionApproved,
-    Agent,
-    AlwaysConfirm,
-    Conversation,
-    ConversationStatus,
-    FileStore,
-    Limits,
-    NeverConfirm,
-)
+from agentcore import ActionApproved, ActionEvent, AlwaysConfirm, Conversation, Event, FileStore, Limits, NeverConfirm
 from agentcore.conversation.core import Core
 from agentcore.errors import AgentcoreError
 from agentcore.record import ConversationState, read_log
 from agentcore.security import record_checks
-from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
-from agentcore.tools import tool
+from agentcore.testing import ScriptLine, call, calls, say
 from rounds import rounds
+from talks import WAITING, answers_of, change, events_of, look, scripted
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
@@ -46,13 +38,6 @@ LOOPS = [
 @pytest.fixture(scope="module", params=LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return request.param
-
-
-@tool(resources=())
-async def note(n: int) -> str:
-    """Note a number."""
-    await checkpoint()
-    return str(n)
 
 
 class Storm:
@@ -97,8 +82,14 @@ class Storm:
             lambda: c.add_secrets({f"TOKEN_{dice.randrange(5)}": f"a value of {dice.random()}"}),
             lambda: c.ask("how far?"),
             c.fork,
+            self.stream,
         ]
         return dice.choice(deeds)()
+
+    async def stream(self) -> None:
+        async for _ in self.conversation.run_stream("hurry"):
+            if self.dice.random() < 0.2:
+                break
 
     def moment(self) -> float:
         return self.dice.random() * 0.002
@@ -153,7 +144,11 @@ def check(core: Core) -> None:
     assert state.is_working == (core.turn is not None)
     if state.policy is not None:
         assert record_checks(core.checks) == state.policy
-    waits = state.status is ConversationStatus.WAITING_FOR_CONFIRMATION
+    counts = Counter(str(event.cause) for event in answers_of(state))
+    assert not counts - Counter(str(event.id) for event in events_of(state, ActionEvent)), (
+        "two answers, or one to nothing"
+    )
+    waits = state.status is WAITING
     assert not waits or state.pending, "it waits for nobody"
     on_branch = {event.id for event in state.branch_events()}
     for event in state.events:
@@ -168,15 +163,23 @@ async def weather(folder: Path, seed: int, *, on_asyncio: bool) -> None:
     """One conversation in a storm."""
     dice = random.Random(seed)
     number = 0
+    seen: list[Event] = []
 
     def reply(_: object) -> ScriptLine:
         nonlocal number
         number += 1
-        return dice.choice([say("done"), call("note", n=number), calls(call("note", n=1), call("note", n=2))])
+        looks = calls(*(call("look", name=str(n)) for n in range(dice.choice([2, 3]))))
+        return dice.choice([say("done"), say(""), call("change", name=str(number)), looks])
 
-    agent = Agent(llm=ScriptedLLM(reply), tools=[note])
+    async def watch(conversation: Conversation) -> None:
+        async for event in conversation.events():
+            seen.append(event)
+
     store = FileStore(folder, durability="flush")
-    async with Conversation(agent, folder, store=store, id=f"c{seed}", confirm=AlwaysConfirm()) as conversation:
+    agent = scripted(reply, change, look)
+    given_to = Conversation(agent, folder, store=store, id=f"c{seed}", confirm=AlwaysConfirm())
+    async with anyio.create_task_group() as watching, given_to as conversation:
+        watching.start_soon(watch, conversation)
         storm = Storm(conversation, dice, on_asyncio=on_asyncio)
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
@@ -191,6 +194,7 @@ async def weather(folder: Path, seed: int, *, on_asyncio: bool) -> None:
         check(core)
         state: ConversationState = await read_log(store, conversation.id)
         assert state.snapshot() == conversation.state.snapshot()
+    assert seen == list(conversation.state.events)
     state = await read_log(store, conversation.id)
     assert not state.is_working
     assert state.snapshot() == conversation.state.snapshot()

@@ -38,6 +38,7 @@ async def head_of(store: FileStore) -> int:
 
 
 async def test_the_power_is_lost_once_at_every_operation_and_once_at_the_end(tmp_path: Path) -> None:
+    assert repr(CrashAttempt(3, str(tmp_path), "least", "sync")) == "CrashAttempt(n=3, found=None)"
     heads: list[tuple[int, int]] = []
     attempts: list[int] = []
     for attempt in crash_everywhere(tmp_path):
@@ -90,17 +91,10 @@ async def test_an_error_before_the_power_is_lost_is_the_functions_own(tmp_path: 
         await crash_at(1, fails, tmp_path)
 
 
-async def test_a_loop_that_makes_no_attempt_is_told(tmp_path: Path) -> None:
+async def test_a_loop_that_makes_no_attempt_and_what_never_ends_are_errors(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="Attempt 1 was not made"):
         for _ in crash_everywhere(tmp_path):
             pass
-
-
-async def test_what_never_ends_is_told(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="not done at operation 3"):
         for attempt in crash_everywhere(tmp_path, most=3):
             await attempt(write_two, [])
-
-
-def test_an_attempt_says_what_it_is(tmp_path: Path) -> None:
-    assert repr(CrashAttempt(3, str(tmp_path), "least", "sync")) == "CrashAttempt(n=3, found=None)"

@@ -13,6 +13,13 @@ import pytest
 from agentcore.testing import CrashingDisk, DiskOperation, FaultyDisk, PowerLost, RecordingDisk
 
 
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    return folder
+
+
 def write(disk: RecordingDisk | FaultyDisk | CrashingDisk, path: Path, *pieces: bytes, sync: bool = False) -> None:
     descriptor = disk.open_append(str(path))
     try:
@@ -60,14 +67,9 @@ def test_a_recording_disk_tells_what_was_done_in_order(tmp_path: Path) -> None:
     ]
     assert (os.listdir(tmp_path), (tmp_path / "g").read_bytes()) == (["g"], b"abc")
     disk.clear()
-    assert list(disk.operations) == []
-
-
-def test_what_failed_is_not_recorded(tmp_path: Path) -> None:
-    disk = RecordingDisk()
     with pytest.raises(FileNotFoundError):
         disk.read(str(tmp_path / "none"))
-    assert list(disk.operations) == []
+    assert list(disk.operations) == [], "what failed is not recorded"
 
 
 def test_a_fault_strikes_where_it_was_told_to_and_nowhere_else(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_a_fault_strikes_where_it_was_told_to_and_nowhere_else(tmp_path: Path) -
     assert path.read_bytes() == b"12"
 
 
-def test_a_fault_may_last_until_it_is_mended(tmp_path: Path) -> None:
+def test_a_fault_may_last_until_it_is_mended_and_a_write_that_fails_may_be_there_in_part(tmp_path: Path) -> None:
     disk = FaultyDisk()
     disk.fail(at=3, times=None)
     write(disk, tmp_path / "f", b"1")
@@ -92,14 +94,10 @@ def test_a_fault_may_last_until_it_is_mended(tmp_path: Path) -> None:
             action(str(tmp_path / "f"))
     disk.normalize()
     assert disk.read(str(tmp_path / "f")) == b"1"
-
-
-def test_a_write_that_fails_may_be_there_in_part(tmp_path: Path) -> None:
-    disk = FaultyDisk()
     disk.fail("write", written=3)
     with pytest.raises(OSError, match="No space left"):
         write(disk, tmp_path / "f", b"123456")
-    assert (tmp_path / "f").read_bytes() == b"123"
+    assert (tmp_path / "f").read_bytes() == b"1123"
 
 
 async def test_an_operation_hangs_until_it_is_released(tmp_path: Path) -> None:
@@ -127,19 +125,12 @@ async def test_waiting_for_a_hang_that_never_comes_ends_when_it_is_released() ->
             hang.release()
 
 
-def test_without_a_sync_nothing_is_left(tmp_path: Path) -> None:
-    disk = CrashingDisk(tmp_path / "disk")
-    (tmp_path / "disk").mkdir()
-    write(disk, tmp_path / "disk" / "f", b"123")
-    assert found(disk, tmp_path / "1") == {}
-    assert found(disk, tmp_path / "2", "most") == {"f": b"123"}
-
-
-def test_bytes_need_their_file_and_names_their_folder_synced(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
-    root.mkdir()
+def test_bytes_need_their_file_and_names_their_folder_synced(root: Path, tmp_path: Path) -> None:
     disk = CrashingDisk(root)
-    write(disk, root / "f", b"123", sync=True)
+    write(disk, root / "f", b"123")
+    assert found(disk, tmp_path / "a") == {}
+    assert found(disk, tmp_path / "b", "most") == {"f": b"123"}
+    write(disk, root / "f", sync=True)
     assert found(disk, tmp_path / "1") == {}, "the name is not there"
     disk.sync_folder(str(root))
     assert found(disk, tmp_path / "2") == {"f": b"123"}
@@ -151,9 +142,7 @@ def test_bytes_need_their_file_and_names_their_folder_synced(tmp_path: Path) -> 
     assert found(disk, tmp_path / "4") == {"f": b"123456!", "g": b""}
 
 
-def test_folders_need_each_of_those_above_synced(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
-    root.mkdir()
+def test_folders_need_each_of_those_above_synced(root: Path, tmp_path: Path) -> None:
     disk = CrashingDisk(root)
     disk.make_folder(str(root / "a"))
     disk.make_folder(str(root / "a" / "b"))
@@ -165,9 +154,7 @@ def test_folders_need_each_of_those_above_synced(tmp_path: Path) -> None:
     assert found(disk, tmp_path / "2") == {"a": None, "a/b": None, "a/b/f": b"1"}
 
 
-def test_a_rename_is_there_or_not_and_never_both_or_none(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
-    root.mkdir()
+def test_a_rename_is_there_or_not_and_never_both_or_none(root: Path, tmp_path: Path) -> None:
     disk = CrashingDisk(root)
     write(disk, root / "f", b"old", sync=True)
     write(disk, root / "new", b"new", sync=True)
@@ -179,8 +166,7 @@ def test_a_rename_is_there_or_not_and_never_both_or_none(tmp_path: Path) -> None
     assert outcomes == {("f", "new"), ("f",)}
 
 
-def test_a_cut_and_a_removal_need_a_sync_too(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
+def test_a_cut_and_a_removal_need_a_sync_too(root: Path, tmp_path: Path) -> None:
     (root / "d").mkdir(parents=True)
     (root / "f").write_bytes(b"123456")
     (root / "d" / "g").write_bytes(b"g")
@@ -196,8 +182,7 @@ def test_a_cut_and_a_removal_need_a_sync_too(tmp_path: Path) -> None:
     assert found(disk, tmp_path / "3") == {"f": b"12!"}
 
 
-def test_a_file_that_goes_into_another_folder_may_be_in_both_or_in_none(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
+def test_a_file_that_goes_into_another_folder_may_be_in_both_or_in_none(root: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (root / name).mkdir(parents=True)
     (root / "a" / "f").write_bytes(b"1")
@@ -210,8 +195,7 @@ def test_a_file_that_goes_into_another_folder_may_be_in_both_or_in_none(tmp_path
     assert found(disk, tmp_path / "3") == {"a": None, "b": None, "b/f": b"1"}
 
 
-def test_a_removed_folder_may_come_back_without_what_was_in_it(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
+def test_a_removed_folder_may_come_back_without_what_was_in_it(root: Path, tmp_path: Path) -> None:
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "f").write_bytes(b"1")
     os.symlink("nowhere", root / "a" / "link")
@@ -221,9 +205,7 @@ def test_a_removed_folder_may_come_back_without_what_was_in_it(tmp_path: Path) -
     assert outcomes == {(), ("a",), ("a", "a/b"), ("a", "a/b", "a/b/f")}
 
 
-def test_of_unsynced_bytes_any_beginning_may_be_left(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
-    root.mkdir()
+def test_of_unsynced_bytes_any_beginning_may_be_left(root: Path, tmp_path: Path) -> None:
     (root / "f").touch()
     disk = CrashingDisk(root)
     write(disk, root / "f", b"12", b"34", b"56")
@@ -231,9 +213,7 @@ def test_of_unsynced_bytes_any_beginning_may_be_left(tmp_path: Path) -> None:
     assert outcomes == {b"", b"1", b"12", b"123", b"1234", b"12345", b"123456"}
 
 
-def test_the_operation_in_which_the_power_goes_is_begun_and_not_finished(tmp_path: Path) -> None:
-    root = tmp_path / "disk"
-    root.mkdir()
+def test_the_operation_in_which_the_power_goes_is_begun_and_not_finished(root: Path, tmp_path: Path) -> None:
     (root / "f").touch()
     for at, sure, at_most in [(2, b"", b"12"), (3, b"", b"12"), (4, b"12", b"12")]:
         disk = CrashingDisk(root, lose_power_at=at)
@@ -259,9 +239,8 @@ def test_without_power_nothing_is_done(tmp_path: Path) -> None:
     assert (disk.operations, disk.power, os.listdir(tmp_path)) == (1, False, ["a"])
 
 
-def test_what_is_outside_of_the_folder_is_passed_on(tmp_path: Path) -> None:
-    (tmp_path / "disk").mkdir()
-    disk = CrashingDisk(tmp_path / "disk")
+def test_what_is_outside_of_the_folder_is_passed_on(root: Path, tmp_path: Path) -> None:
+    disk = CrashingDisk(root)
     write(disk, tmp_path / "elsewhere", b"1", sync=True)
     disk.sync_folder(str(tmp_path))
     assert (tmp_path / "elsewhere").read_bytes() == b"1"

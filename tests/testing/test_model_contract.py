@@ -47,6 +47,24 @@ class Passing:
         return None
 
 
+class Replaced:
+    """A stream that passes everything on, but for its reply."""
+
+    def __init__(self, inner: DeltaStream, reply: Callable[[], Reply] | None = None) -> None:
+        self.inner = inner
+        self._reply = reply or (lambda: inner.reply)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        return await anext(self.inner)
+
+    @property
+    def reply(self) -> Reply:
+        return self._reply()
+
+
 class ForgetsTheCalls(Passing):
     async def complete(self, *args: Any, **kwargs: Any) -> Reply:
         reply = await super().complete(*args, **kwargs)
@@ -57,23 +75,8 @@ class SaysOtherwiseWhenStreamed(Passing):
     @asynccontextmanager
     async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[DeltaStream]:
         async with super().stream(*args, **kwargs) as stream:
-            yield Another(stream)
-
-
-class Another:
-    def __init__(self, inner: DeltaStream) -> None:
-        self.inner = inner
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Delta:
-        return await anext(self.inner)
-
-    @property
-    def reply(self) -> Reply:
-        reply = self.inner.reply
-        return reply.model_copy(update={"stop_reason": "end", "message": Message.assistant("otherwise")})
+            changes = {"stop_reason": "end", "message": Message.assistant("otherwise")}
+            yield Replaced(stream, lambda: stream.reply.model_copy(update=changes))
 
 
 class LosesADelta(Passing):
@@ -89,17 +92,7 @@ class AnswersTooEarly(Passing):
     async def stream(self, *args: Any, **kwargs: Any) -> AsyncGenerator[DeltaStream]:
         reply = await self.inner.complete(*args, **kwargs)
         async with ScriptedLLM([reply.message]).stream(*args) as stream:
-            yield Early(stream, reply)
-
-
-class Early(Another):
-    def __init__(self, inner: DeltaStream, early: Reply) -> None:
-        super().__init__(inner)
-        self.early = early
-
-    @property
-    def reply(self) -> Reply:
-        return self.early
+            yield Replaced(stream, lambda: reply)
 
 
 class RaisesWhatItLikes(Passing):
@@ -143,7 +136,7 @@ class SaysItTwice(Passing):
             yield Twice(stream)
 
 
-class Twice(Another):
+class Twice(Replaced):
     ended = False
 
     async def __anext__(self) -> Delta:
@@ -154,10 +147,6 @@ class Twice(Another):
                 raise
             self.ended = True
             return TextDelta(text="and again")
-
-    @property
-    def reply(self) -> Reply:
-        return self.inner.reply
 
 
 def contract_of(model: Callable[[Model], Model]) -> ModelContract:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlsplit
 
@@ -62,10 +64,18 @@ class Client:
         self.connection.close()
 
 
-async def answers(*lines: ScriptLine, body: dict[str, Any] = ASK) -> list[Answer]:
-    async with serve_provider(lines) as provider:
+@asynccontextmanager
+async def asking(
+    lines: Iterable[ScriptLine] | Callable[[Request], ScriptLine], **options: Any
+) -> AsyncGenerator[tuple[Client, ChatProvider]]:
+    async with serve_provider(lines, **options) as provider:
         with Client(provider) as client:
-            return [await client.ask(body) for _ in lines]
+            yield client, provider
+
+
+async def answers(*lines: ScriptLine, body: dict[str, Any] = ASK) -> list[Answer]:
+    async with asking(lines) as (client, _):
+        return [await client.ask(body) for _ in lines]
 
 
 async def test_a_reply_comes_as_the_format_has_it() -> None:
@@ -130,9 +140,8 @@ async def test_an_error_is_sent_as_providers_send_theirs(error: Exception, statu
 
 
 async def test_an_empty_script_is_an_error_that_nobody_tries_again() -> None:
-    async with serve_provider([]) as provider:
-        with Client(provider) as client:
-            answer = await client.ask()
+    async with asking([]) as (client, _):
+        answer = await client.ask()
     assert (answer.status, answer.json["error"]["code"]) == (400, "script_exhausted")
 
 
@@ -155,29 +164,26 @@ async def test_a_stream_may_be_reset_or_fail_in_the_middle() -> None:
         truncated("one two", error=ModelUnavailable("overloaded")),
         truncated("one two", error=ModelConnectionError("gone")),
     ]
-    async with serve_provider(lines) as provider:
-        with Client(provider) as client:
-            told = await client.ask(ASK | {"stream": True})
-            assert told.events[-1]["error"]["message"] == "overloaded"
-            with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
-                await client.ask(ASK | {"stream": True})
+    async with asking(lines) as (client, _):
+        told = await client.ask(ASK | {"stream": True})
+        assert told.events[-1]["error"]["message"] == "overloaded"
+        with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
+            await client.ask(ASK | {"stream": True})
 
 
 async def test_a_key_is_asked_for_where_there_is_one() -> None:
-    async with serve_provider(["Hi."], api_key="right") as provider:
-        with Client(provider) as client:
-            assert (await client.ask(key="wrong")).status == 401
-            assert (await client.ask()).status == 401
-            assert (await client.ask(key="right")).status == 200
-            assert len(provider.requests) == 1
+    async with asking(["Hi."], api_key="right") as (client, provider):
+        assert (await client.ask(key="wrong")).status == 401
+        assert (await client.ask()).status == 401
+        assert (await client.ask(key="right")).status == 200
+        assert len(provider.requests) == 1
 
 
 async def test_models_are_listed_and_other_addresses_are_not_there() -> None:
-    async with serve_provider([], models=["a", "b"]) as provider:
-        with Client(provider) as client:
-            listed = await client.ask(method="GET", path="/v1/models")
-            assert [model["id"] for model in listed.json["data"]] == ["a", "b"]
-            assert (await client.ask(path="/v1/embeddings")).status == 404
+    async with asking([], models=["a", "b"]) as (client, _):
+        listed = await client.ask(method="GET", path="/v1/models")
+        assert [model["id"] for model in listed.json["data"]] == ["a", "b"]
+        assert (await client.ask(path="/v1/embeddings")).status == 404
 
 
 async def test_a_function_of_the_request_reads_it_as_messages() -> None:
@@ -197,9 +203,8 @@ async def test_a_function_of_the_request_reads_it_as_messages() -> None:
         ],
         "tools": [{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}}],
     }  # fmt: skip
-    async with serve_provider(answer) as provider:
-        with Client(provider) as client:
-            assert (await client.ask(body)).status == 200
+    async with asking(answer) as (client, provider):
+        assert (await client.ask(body)).status == 200
         assert provider.requests[0].json() == body
     assert seen[0].messages == (
         Message.system("Be brief."),
@@ -241,8 +246,7 @@ async def test_what_is_no_http_is_hung_up_on() -> None:
 
 
 async def test_a_connection_serves_one_request_after_the_other() -> None:
-    async with serve_provider(["one", say("two")]) as provider:
-        with Client(provider) as client:
-            texts = [(await client.ask()).json["choices"][0]["message"]["content"] for _ in range(2)]
-            assert provider.connections == 1
+    async with asking(["one", say("two")]) as (client, provider):
+        texts = [(await client.ask()).json["choices"][0]["message"]["content"] for _ in range(2)]
+        assert provider.connections == 1
     assert texts == ["one", "two"]

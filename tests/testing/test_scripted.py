@@ -29,12 +29,9 @@ async def test_lines_are_played_in_order_whichever_way_they_are_asked_for() -> N
     assert texts == ["one", "two", "three", "Hello?"]
 
 
-async def test_a_reply_costs_nothing_and_that_is_known() -> None:
+async def test_usage_is_what_the_script_says_it_is_or_nothing_and_that_is_known() -> None:
     usage = (await ScriptedLLM(["one"]).complete(ASK)).usage
     assert (usage.requests, usage.cost, usage.unpriced_requests) == (1, Decimal(0), 0)
-
-
-async def test_usage_is_what_the_script_says_it_is() -> None:
     model = ScriptedLLM([say("one", usage=Usage(input_tokens=7, known_cost=Decimal("0.5")))])
     usage = (await model.complete(ASK)).usage
     assert (usage.requests, usage.input_tokens, usage.cost) == (1, 7, Decimal("0.5"))
@@ -104,16 +101,13 @@ async def test_an_error_is_raised_as_itself(error: Exception) -> None:
         await read(model)
 
 
-async def test_an_empty_script_says_how_many_lines_it_had() -> None:
+async def test_an_empty_script_says_how_many_lines_it_had_and_a_repeated_one_never_ends() -> None:
+    repeated = ScriptedLLM(["one", "two"], repeat=True)
+    assert [(await repeated.complete(ASK)).message.text for _ in range(5)] == ["one", "two", "one", "two", "one"]
     model = ScriptedLLM(["one"])
     await model.complete(ASK)
     with pytest.raises(ScriptExhausted, match="has 1 reply and"):
         await model.complete(ASK)
-
-
-async def test_a_repeated_script_never_ends() -> None:
-    model = ScriptedLLM(["one", "two"], repeat=True)
-    assert [(await model.complete(ASK)).message.text for _ in range(5)] == ["one", "two", "one", "two", "one"]
 
 
 async def test_requests_are_recorded_as_they_were_or_not_at_all() -> None:
@@ -138,9 +132,6 @@ async def test_a_cut_reply_breaks_off_after_so_many_deltas() -> None:
     assert deltas == [TextDelta(text="one"), TextDelta(text=" two")]
     with pytest.raises(ZeroDivisionError):
         await model.complete(ASK)
-
-
-async def test_a_reply_cannot_outlive_its_cut() -> None:
     with pytest.raises(ModelConnectionError):
         await read(ScriptedLLM([truncated("short", after=100)]))
 
