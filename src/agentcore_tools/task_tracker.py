@@ -16,7 +16,7 @@ from agentcore.display import DisplayBlock, DisplayTask, TasksBlock
 from agentcore.errors import ToolError
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._display import heading
+from agentcore_tools._calls import heading, rename
 
 
 class Task(Value):
@@ -132,7 +132,7 @@ def _recorded(ctx: ToolContext) -> tuple[Task, ...]:
 
 
 def _normalize(arguments: Arguments) -> Arguments:
-    normalized = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    normalized = rename(arguments, _OTHER_NAMES)
     given = normalized.get("task_list")
     if isinstance(given, list):
         normalized["task_list"] = [_normalize_task(task) if isinstance(task, dict) else task for task in given]

@@ -84,6 +84,8 @@ class Memory:
         self.history = History()
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._bytes = 0
+        self.missing_programs: set[str] = set()
+        """Those that a tool has looked for in the workspace, and not found."""
 
     def saw(self, path: str, data: bytes) -> None:
         """Remember how a file is."""

@@ -59,16 +59,15 @@ def numbered(lines: Sequence[str], first: int) -> str:
     # A single line is shown whatever its length; what is too much of it the conversation cuts.
     if len(rows) == 1 or sum(map(len, rows)) + len(rows) <= _LIMIT:
         return "\n".join(rows)
-    head = _fitting(rows)
-    tail = _fitting(rows[head:][::-1])
+    head = fitting(rows, _LIMIT // 2)
+    tail = fitting(rows[head:][::-1], _LIMIT // 2)
     missing = (first + head, first + len(rows) - tail - 1)
     notice = f"[Lines {missing[0]} to {missing[1]} are left out here; view_range shows them.]"
     return "\n".join([*rows[:head], notice, *rows[len(rows) - tail :]])
 
 
-def _fitting(rows: Sequence[str]) -> int:
-    """Return the number of rows that fit in half of the room."""
-    room = _LIMIT // 2
+def fitting(rows: Sequence[str], room: int) -> int:
+    """Return the number of rows, from the first on, that fit in so many characters with their line ends."""
     for count, row in enumerate(rows):
         room -= len(row) + 1
         if room < 0:
@@ -137,8 +136,10 @@ def medium_of(data: bytes) -> str | None:
     return next((media_type for beginning, media_type in _PICTURES if data.startswith(beginning)), None)
 
 
-async def shown_medium(data: bytes, media_type: str, path: str, ctx: ToolContext) -> ImageBlock | DocumentBlock:
-    """Make what a model is shown of a picture or a PDF.
+async def shown_medium(
+    data: bytes, media_type: str, path: str, ctx: ToolContext
+) -> tuple[str, ImageBlock | DocumentBlock]:
+    """Make what a model is shown of a picture or a PDF: a line of text, and the block.
 
     Raises:
         ToolError: the model can't look at such, or it is too large. Sending it would break the conversation.
@@ -155,7 +156,7 @@ async def shown_medium(data: bytes, media_type: str, path: str, ctx: ToolContext
             f"{path!r} is a picture of {len(data):,} bytes, and at most {_LARGEST_PICTURE:,} can be shown. "
             "Make a smaller copy (with `convert -resize`, say) and view that."
         )
-    text = b64encode(data).decode()
+    text, encoded = f"{path} ({media_type}, {len(data):,} bytes):", b64encode(data).decode()
     if medium == "pdf":
-        return DocumentBlock(data=text, media_type=media_type, name=posixpath.basename(path))
-    return ImageBlock(data=text, media_type=media_type)
+        return text, DocumentBlock(data=encoded, media_type=media_type, name=posixpath.basename(path))
+    return text, ImageBlock(data=encoded, media_type=media_type)

@@ -12,7 +12,7 @@ from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import EntryKind, Workspace
 from agentcore_tools.files.files import Files
-from agentcore_tools.search.ignore import Rules, is_ignored, read_rules
+from agentcore_tools.search.globs import Rules, is_ignored, read_rules
 
 
 class Place(NamedTuple):

@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from agentcore.errors import ToolError
 from agentcore.tools import Aliases, Arguments
+from agentcore_tools._calls import rename
 
 _OTHER_NAMES: Final = {
     "cmd": "command",
@@ -29,10 +30,7 @@ _OTHER_NAMES: Final = {
 
 def normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, and join a list of words into a line."""
-    renamed = {
-        new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value
-        for name, value in arguments.items()
-    }
+    renamed = rename(arguments, _OTHER_NAMES)
     command = renamed.get("command")
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         renamed["command"] = _line(cast("list[str]", command))
