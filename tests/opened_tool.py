@@ -20,6 +20,8 @@ from agentcore.workspace import LocalWorkspace
 from agentcore_tools import (
     FileEditorAction,
     FileEditorObservation,
+    RunAction,
+    RunObservation,
     TerminalAction,
     TerminalObservation,
     file_editor_tool,
@@ -109,6 +111,7 @@ class Opened(Generic[ActionT, ObservationT]):
 
 
 Terminal = Opened[TerminalAction, TerminalObservation]
+Run = Opened[RunAction, RunObservation]
 Editor = Opened[FileEditorAction, FileEditorObservation]
 
 

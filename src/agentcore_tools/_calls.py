@@ -1,7 +1,7 @@
 """Shared parts of the tools' calls: other names for arguments, answers that are text, and descriptions for people."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import JsonValue
 from pydantic_core import to_json
@@ -11,6 +11,10 @@ from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+FILE_NAMES: Final[tuple[str, ...]] = ("path", "file_path", "filepath", "absolute_path", "filename", "file")
+"""Names that models use for a file."""
 
 
 def rename(arguments: Arguments, other_names: Mapping[str, str]) -> Arguments:

@@ -10,7 +10,7 @@ from pydantic import Field
 from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.errors import ToolError
 from agentcore.tools import Action, Tool, ToolContext
-from agentcore_tools._calls import TextAnswer, file_diff, heading, others, replaced
+from agentcore_tools._calls import FILE_NAMES, TextAnswer, file_diff, heading, others, replaced
 from agentcore_tools.files.change import replacing_all, unified_diff
 from agentcore_tools.files.files import Files, file_tool, text_of, worked
 from agentcore_tools.files.view import shown_change
@@ -44,11 +44,7 @@ _DESCRIPTION: Final = """\
 Replace text in a file. old_string has to be in the file exactly so, space and indentation included, and as often as \
 expected_replacements says. With an empty old_string a new file is made. Encoding, line ends and permissions stay as they \
 are. Write line ends as plain line feeds."""
-_OTHER_NAMES: Final = {
-    "path": "file_path",
-    "filepath": "file_path",
-    "filename": "file_path",
-    "file": "file_path",
+_OTHER_NAMES: Final = dict.fromkeys(FILE_NAMES, "file_path") | {
     "old_str": "old_string",
     "new_str": "new_string",
     "old_text": "old_string",

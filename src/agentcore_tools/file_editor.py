@@ -10,7 +10,7 @@ from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
 from agentcore.risk import SecurityRisk
 from agentcore.tools import Action, Aliases, Arguments, Resource, Tool, ToolContext
-from agentcore_tools._calls import TextAnswer, added, file_diff, heading, others, rename, replaced
+from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, heading, others, rename, replaced
 from agentcore_tools.files.change import between, inserting, replacing, unified_diff
 from agentcore_tools.files.files import Files, file_tool, text_of, worked
 from agentcore_tools.files.text import Change, Text
@@ -173,12 +173,10 @@ def _show_call(action: FileEditorAction) -> Sequence[DisplayBlock]:
         shown.add("new_str" if action.file_text is None else "file_text")
         diff = added(new)
     place = ""
-    match action.view_range:
-        case [first, last]:
-            shown.add("view_range")
-            place = f"from line {first}" if last == -1 else f"lines {first} to {last}"
-        case _:
-            pass
+    if action.view_range is not None and len(action.view_range) == 2:
+        first, last = action.view_range
+        shown.add("view_range")
+        place = f"from line {first}" if last == -1 else f"lines {first} to {last}"
     if action.insert_line is not None:
         shown.add("insert_line")
         place = f"after line {action.insert_line}" if action.insert_line else "at the beginning"
@@ -207,11 +205,7 @@ included but without the line numbers, and only once: give as much around it as 
 Encoding, line ends and permissions of a file stay as they are. Write line ends as plain line feeds."""
 
 
-_OTHER_NAMES: Final = {
-    "file_path": "path",
-    "filepath": "path",
-    "filename": "path",
-    "file": "path",
+_OTHER_NAMES: Final = dict.fromkeys(FILE_NAMES, "path") | {
     "content": "file_text",
     "contents": "file_text",
     "old_string": "old_str",

@@ -75,11 +75,7 @@ _SIGNS: Final = {"dir": "/", "link": "@"}
 
 
 async def tree_of(files: Files, path: str, *, depth: int | None, everything: bool) -> ListFilesObservation:
-    """Draw a folder.
-
-    Raises:
-        ToolError: there is none, or the tool may not go there.
-    """
+    """Draw a folder."""
     place = await find_place(files, path)
     if place.file is not None:
         raise ToolError(f"{path!r} is a file, not a folder. Read it.")

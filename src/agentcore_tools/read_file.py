@@ -11,7 +11,7 @@ from agentcore.display import DisplayBlock, ExcerptBlock
 from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
 from agentcore.tools import OUTPUT_LIMIT, Action, Tool, ToolContext
-from agentcore_tools._calls import TextAnswer
+from agentcore_tools._calls import FILE_NAMES, TextAnswer
 from agentcore_tools.files.files import Files, file_tool, text_of, worked
 from agentcore_tools.files.view import fitting, medium_of, shown_medium
 
@@ -48,9 +48,6 @@ _DESCRIPTION: Final = """\
 Read a text file, or look at a picture (PNG, JPEG, GIF, WebP) or a PDF. Of a long text as many lines are shown as fit, and \
 the answer says how to read on (offset, limit)."""
 _MOST: Final = OUTPUT_LIMIT - 1_000
-_OTHER_NAMES: Final[dict[str, str]] = dict.fromkeys(
-    ("file_path", "filepath", "absolute_path", "filename", "file"), "path"
-)
 
 
 def read_file_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadFileAction, ReadFileObservation]:
@@ -68,7 +65,7 @@ def read_file_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadFileAction, Read
         extra_roots=extra_roots,
         read_only=True,
         aliases=("view_file", "open_file", "cat"),
-        other_names=_OTHER_NAMES,
+        other_names=dict.fromkeys(FILE_NAMES, "path"),
         display_answer=_show_answer,
     )
 

@@ -97,17 +97,13 @@ def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
         aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
         normalize=_normalize,
         display_call=_show_call,
-        display_answer=_show_answer,
+        display_answer=lambda _action, observation: _listed(observation.tasks),
         spec=ToolSpec(name="task_tracker"),
     )
 
 
 def _show_call(action: TaskTrackerAction) -> Sequence[DisplayBlock]:
     return (*heading(action.command), *_listed(action.task_list or ()))
-
-
-def _show_answer(_action: TaskTrackerAction, observation: TaskTrackerObservation) -> Sequence[DisplayBlock]:
-    return _listed(observation.tasks)
 
 
 def _listed(tasks: Sequence[Task]) -> Sequence[DisplayBlock]:

@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.tools import Action, Tool, ToolContext
-from agentcore_tools._calls import TextAnswer, added, file_diff, heading
+from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, heading
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.files import Files, file_tool, text_of, worked
 from agentcore_tools.files.text import Change, with_line_feeds
@@ -35,11 +35,7 @@ class WriteFileObservation(TextAnswer):
 _DESCRIPTION: Final = """\
 Write a whole file: a new one, with the folders above it, or all of one that is there. To change a part of a file, use edit. \
 The encoding, the line ends and the permissions of a file that is there stay as they are."""
-_OTHER_NAMES: Final = {
-    "path": "file_path",
-    "filepath": "file_path",
-    "filename": "file_path",
-    "file": "file_path",
+_OTHER_NAMES: Final = dict.fromkeys(FILE_NAMES, "file_path") | {
     "file_text": "content",
     "contents": "content",
     "text": "content",

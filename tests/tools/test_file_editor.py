@@ -14,24 +14,23 @@ from hypothesis import strategies as st
 from agentcore.errors import AgentcoreError, PathError, ToolError
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.text import Change, NotText, Text
-from opened_tool import open_editor
+from opened_tool import Editor
 
 THREE = "one\ntwo\nthree\n"
 
 
-async def test_a_file_is_created_with_the_folders_above_it(tmp_path: Path) -> None:
-    async with open_editor(tmp_path) as editor:
-        made = await editor("create", path="a/b/c.txt", file_text="é\r\nno end")
-        assert (tmp_path / "a/b/c.txt").read_bytes() == "é\r\nno end".encode()
-        assert made.outcome == "created"
-        assert (
-            made.diff
-            == f"--- /dev/null\n+++ {tmp_path}/a/b/c.txt\n@@ -0,0 +1,2 @@\n+é\n+no end\n\\ No newline at end of file\n"
-        )
+async def test_a_file_is_created_with_the_folders_above_it(tmp_path: Path, editor: Editor) -> None:
+    made = await editor("create", path="a/b/c.txt", file_text="é\r\nno end")
+    assert (tmp_path / "a/b/c.txt").read_bytes() == "é\r\nno end".encode()
+    assert made.outcome == "created"
+    assert (
+        made.diff
+        == f"--- /dev/null\n+++ {tmp_path}/a/b/c.txt\n@@ -0,0 +1,2 @@\n+é\n+no end\n\\ No newline at end of file\n"
+    )
 
 
 @pytest.mark.parametrize("there", ["file", "folder", "link"])
-async def test_create_replaces_nothing(tmp_path: Path, there: str) -> None:
+async def test_create_replaces_nothing(tmp_path: Path, there: str, editor: Editor) -> None:
     path = tmp_path / "x"
     if there == "folder":
         path.mkdir()
@@ -39,23 +38,21 @@ async def test_create_replaces_nothing(tmp_path: Path, there: str) -> None:
         (path if there == "file" else tmp_path / "y").write_text("mine")
     if there == "link":
         path.symlink_to("y")
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match="already"):
-            await editor("create", path="x", file_text="theirs")
-        assert not path.is_file() or path.read_text() == "mine"
+    with pytest.raises(ToolError, match="already"):
+        await editor("create", path="x", file_text="theirs")
+    assert not path.is_file() or path.read_text() == "mine"
 
 
-async def test_text_that_occurs_once_is_replaced_and_shown(tmp_path: Path) -> None:
+async def test_text_that_occurs_once_is_replaced_and_shown(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_text("".join(f"line {number}\n" for number in range(1, 21)))
-    async with open_editor(tmp_path) as editor:
-        told = await editor("str_replace", path="f", old_str="line 10\nline 11\n", new_str="new\n")
-        assert (tmp_path / "f").read_text().split("\n")[8:11] == ["line 9", "new", "line 12"]
-        assert "    10\tnew\n    11\tline 12" in told.text
-        assert "line 5\n" not in told.text
-        assert told.diff == (
-            f"--- {tmp_path}/f\n+++ {tmp_path}/f\n@@ -7,8 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n-line 11\n+new\n"
-            " line 12\n line 13\n line 14\n"
-        )
+    told = await editor("str_replace", path="f", old_str="line 10\nline 11\n", new_str="new\n")
+    assert (tmp_path / "f").read_text().split("\n")[8:11] == ["line 9", "new", "line 12"]
+    assert "    10\tnew\n    11\tline 12" in told.text
+    assert "line 5\n" not in told.text
+    assert told.diff == (
+        f"--- {tmp_path}/f\n+++ {tmp_path}/f\n@@ -7,8 +7,7 @@\n line 7\n line 8\n line 9\n-line 10\n-line 11\n+new\n"
+        " line 12\n line 13\n line 14\n"
+    )
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
@@ -77,53 +74,48 @@ async def test_text_that_occurs_once_is_replaced_and_shown(tmp_path: Path) -> No
     ],
 )
 async def test_a_replacement_is_made_once_or_not_at_all(
-    tmp_path: Path, old: str, new: str | None, after: str | None
+    tmp_path: Path, old: str, new: str | None, after: str | None, editor: Editor
 ) -> None:
     (tmp_path / "f").write_text(THREE)
-    async with open_editor(tmp_path) as editor:
-        if after is None:
-            with pytest.raises(ToolError):
-                await editor("str_replace", path="f", old_str=old, new_str=new)
-        else:
+    if after is None:
+        with pytest.raises(ToolError):
             await editor("str_replace", path="f", old_str=old, new_str=new)
+    else:
+        await editor("str_replace", path="f", old_str=old, new_str=new)
     assert (tmp_path / "f").read_text() == (THREE if after is None else after)
 
 
-async def test_what_occurs_more_than_once_is_told_with_its_lines(tmp_path: Path) -> None:
+async def test_what_occurs_more_than_once_is_told_with_its_lines(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_text("x\ny\nx\nx y x\n" + "many\n" * 30)
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match=r"occurs 4 times in .* at lines 1, 3, 4, 4, so"):
-            await editor("str_replace", path="f", old_str="x", new_str="z")
-        with pytest.raises(ToolError, match=r"30 times .* 24 and 10 more, so"):
-            await editor("str_replace", path="f", old_str="many", new_str="few")
+    with pytest.raises(ToolError, match=r"occurs 4 times in .* at lines 1, 3, 4, 4, so"):
+        await editor("str_replace", path="f", old_str="x", new_str="z")
+    with pytest.raises(ToolError, match=r"30 times .* 24 and 10 more, so"):
+        await editor("str_replace", path="f", old_str="many", new_str="few")
 
 
 @pytest.mark.parametrize(("text", "old"), [("aaa\n", "aa"), ("x\nx\nx\n", "x\nx\n")])
-async def test_places_that_overlap_are_more_than_one(tmp_path: Path, text: str, old: str) -> None:
+async def test_places_that_overlap_are_more_than_one(tmp_path: Path, text: str, old: str, editor: Editor) -> None:
     (tmp_path / "f").write_text(text)
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match="occurs 2 times"):
-            await editor("str_replace", path="f", old_str=old, new_str="b")
+    with pytest.raises(ToolError, match="occurs 2 times"):
+        await editor("str_replace", path="f", old_str=old, new_str="b")
     assert (tmp_path / "f").read_text() == text
 
 
-async def test_what_would_make_a_file_no_text_is_not_written(tmp_path: Path) -> None:
+async def test_what_would_make_a_file_no_text_is_not_written(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_text("abc\n")
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match="NUL"):
-            await editor("create", path="new", file_text="a\0b")
-        with pytest.raises(ToolError, match="NUL"):
-            await editor("str_replace", path="f", old_str="b", new_str="\0")
+    with pytest.raises(ToolError, match="NUL"):
+        await editor("create", path="new", file_text="a\0b")
+    with pytest.raises(ToolError, match="NUL"):
+        await editor("str_replace", path="f", old_str="b", new_str="\0")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"f": "abc\n"}
 
 
-async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path) -> None:
+async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_text("def f():\n\treturn  1\n")
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match=r"does not occur .* at line 2"):
-            await editor("str_replace", path="f", old_str="    return 1", new_str="    return 2")
-        with pytest.raises(ToolError, match=r"View the file"):
-            await editor("str_replace", path="f", old_str="    return 7", new_str="")
+    with pytest.raises(ToolError, match=r"does not occur .* at line 2"):
+        await editor("str_replace", path="f", old_str="    return 1", new_str="    return 2")
+    with pytest.raises(ToolError, match=r"View the file"):
+        await editor("str_replace", path="f", old_str="    return 7", new_str="")
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
@@ -146,17 +138,17 @@ async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path) 
     ],
 )
 async def test_lines_are_inserted_after_a_line(
-    tmp_path: Path, before: str, line: int, new: str, after: str | None
+    before: str, line: int, new: str, after: str | None, editor: Editor
 ) -> None:
-    (tmp_path / "f").write_bytes(before.encode())
-    async with open_editor(tmp_path) as editor:
-        if after is None:
-            with pytest.raises(ToolError, match=r"from 0 \(the beginning\) to 3 \(the end\)"):
-                await editor("insert", path="f", insert_line=line, new_str=new)
-        else:
-            told = await editor("insert", path="f", insert_line=line, new_str=new)
-            assert f"{line + 1:6d}\t{new.split(chr(10), maxsplit=1)[0]}" in told.text
-    assert (tmp_path / "f").read_bytes() == (before if after is None else after).encode()
+    path = Path(editor.workspace.root, "f")
+    path.write_bytes(before.encode())
+    if after is None:
+        with pytest.raises(ToolError, match=r"from 0 \(the beginning\) to 3 \(the end\)"):
+            await editor("insert", path="f", insert_line=line, new_str=new)
+    else:
+        told = await editor("insert", path="f", insert_line=line, new_str=new)
+        assert f"{line + 1:6d}\t{new.split(chr(10), maxsplit=1)[0]}" in told.text
+    assert path.read_bytes() == (before if after is None else after).encode()
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
@@ -180,42 +172,40 @@ async def test_lines_are_inserted_after_a_line(
         ("a\u2028b old\n".encode(), "a\u2028b new\nline\n".encode()),
     ],
 )
-async def test_what_is_not_changed_stays_the_same_byte_for_byte(tmp_path: Path, before: bytes, after: bytes) -> None:
+async def test_what_is_not_changed_stays_the_same_byte_for_byte(
+    tmp_path: Path, before: bytes, after: bytes, editor: Editor
+) -> None:
     (tmp_path / "f").write_bytes(before)
-    async with open_editor(tmp_path) as editor:
-        await editor("str_replace", path="f", old_str="old", new_str="new\nline")
-        assert (tmp_path / "f").read_bytes() == after
-        await editor("undo_edit", path="f")
-        assert (tmp_path / "f").read_bytes() == before
+    await editor("str_replace", path="f", old_str="old", new_str="new\nline")
+    assert (tmp_path / "f").read_bytes() == after
+    await editor("undo_edit", path="f")
+    assert (tmp_path / "f").read_bytes() == before
 
 
-async def test_lines_of_a_file_with_pairs_are_found_by_what_is_shown(tmp_path: Path) -> None:
+async def test_lines_of_a_file_with_pairs_are_found_by_what_is_shown(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_bytes(b"a\r\nb\r\nc\r\nd\r\n")
-    async with open_editor(tmp_path) as editor:
-        await editor("str_replace", path="f", old_str="b\nc", new_str="x\r\ny\nz")
+    await editor("str_replace", path="f", old_str="b\nc", new_str="x\r\ny\nz")
     assert (tmp_path / "f").read_bytes() == b"a\r\nx\r\ny\r\nz\r\nd\r\n"
 
 
-async def test_characters_that_the_file_can_not_hold_are_refused(tmp_path: Path) -> None:
+async def test_characters_that_the_file_can_not_hold_are_refused(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_bytes("café\n".encode("latin-1"))
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match="cp1252"):
-            await editor("str_replace", path="f", old_str="caf", new_str="漢")
+    with pytest.raises(ToolError, match="cp1252"):
+        await editor("str_replace", path="f", old_str="caf", new_str="漢")
     assert (tmp_path / "f").read_bytes() == "café\n".encode("latin-1")
 
 
-async def test_links_and_permissions_stay(tmp_path: Path) -> None:
+async def test_links_and_permissions_stay(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "real").write_text("old\n")
     (tmp_path / "real").chmod(0o750)
     (tmp_path / "link").symlink_to("real")
-    async with open_editor(tmp_path) as editor:
-        await editor("str_replace", path="link", old_str="old", new_str="new")
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "real").read_text() == "new\n"
-        assert (tmp_path / "real").stat().st_mode & 0o777 == 0o750
-        await editor("undo_edit", path="link")
-        assert (tmp_path / "link").is_symlink()
-        assert (tmp_path / "real").read_text() == "old\n"
+    await editor("str_replace", path="link", old_str="old", new_str="new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new\n"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o750
+    await editor("undo_edit", path="link")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "old\n"
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
@@ -228,62 +218,56 @@ async def test_links_and_permissions_stay(tmp_path: Path) -> None:
         {"command": "insert", "path": "f", "insert_line": 1},
     ],
 )
-async def test_what_is_missing_is_named_with_its_command_and_meaning(tmp_path: Path, arguments: dict[str, str]) -> None:
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(
-            ToolError, match=rf"{arguments['command']} needs (file_text|old_str|insert_line|new_str), .* For "
-        ):
-            await editor(**arguments)
+async def test_what_is_missing_is_named_with_its_command_and_meaning(arguments: dict[str, str], editor: Editor) -> None:
+    with pytest.raises(
+        ToolError, match=rf"{arguments['command']} needs (file_text|old_str|insert_line|new_str), .* For "
+    ):
+        await editor(**arguments)
 
 
 @pytest.mark.parametrize("path", ["", " ", "~/f", "C:\\f", "c:/f", "\\\\host\\f"])
-async def test_a_path_that_means_nothing_here_is_refused(tmp_path: Path, path: str) -> None:
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError):
-            await editor("create", path=path, file_text="x")
+async def test_a_path_that_means_nothing_here_is_refused(tmp_path: Path, path: str, editor: Editor) -> None:
+    with pytest.raises(ToolError):
+        await editor("create", path=path, file_text="x")
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_file_that_is_not_there_is_told_with_those_that_are_like_it(tmp_path: Path) -> None:
+async def test_a_file_that_is_not_there_is_told_with_those_that_are_like_it(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "readme.md").touch()
-    async with open_editor(tmp_path) as editor:
-        for command in ("view", "str_replace", "insert"):
-            with pytest.raises(ToolError, match=r"No such file or folder.*There is 'readme\.md' in that folder"):
-                await editor(command, path="redme.md", old_str="a", new_str="b", insert_line=0)
-        with pytest.raises(ToolError, match=r"No such folder"):
-            await editor("view", path="nowhere/readme.md")
+    for command in ("view", "str_replace", "insert"):
+        with pytest.raises(ToolError, match=r"No such file or folder.*There is 'readme\.md' in that folder"):
+            await editor(command, path="redme.md", old_str="a", new_str="b", insert_line=0)
+    with pytest.raises(ToolError, match=r"No such folder"):
+        await editor("view", path="nowhere/readme.md")
 
 
-async def test_what_is_no_text_is_refused_with_advice(tmp_path: Path) -> None:
+async def test_what_is_no_text_is_refused_with_advice(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "image").write_bytes(b"BM\x1a\n\0\0\0\rIHDR")
     (tmp_path / "controls").write_bytes(bytes(range(1, 32)) * 10 + b"\xff")
     (tmp_path / "broken").write_bytes(b"\xff\xfea\0b")
-    async with open_editor(tmp_path) as editor:
-        for name in ("image", "controls", "broken"):
-            for command in ("view", "str_replace", "insert"):
-                with pytest.raises(ToolError, match="not text"):
-                    await editor(command, path=name, old_str="IHDR", new_str="x", insert_line=0)
+    for name in ("image", "controls", "broken"):
+        for command in ("view", "str_replace", "insert"):
+            with pytest.raises(ToolError, match="not text"):
+                await editor(command, path=name, old_str="IHDR", new_str="x", insert_line=0)
 
 
-async def test_what_is_too_large_or_no_file_is_refused(tmp_path: Path) -> None:
+async def test_what_is_too_large_or_no_file_is_refused(tmp_path: Path, editor: Editor) -> None:
     with (tmp_path / "large").open("wb") as file:
         file.truncate(11 << 20)
     (tmp_path / "folder").mkdir()
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(PathError, match="Look at a part of it"):
-            await editor("view", path="large")
-        with pytest.raises(PathError, match="folder"):
-            await editor("str_replace", path="folder", old_str="a", new_str="b")
-        os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(PathError, match="pipe"):
-            await editor("view", path="pipe")
+    with pytest.raises(PathError, match="Look at a part of it"):
+        await editor("view", path="large")
+    with pytest.raises(PathError, match="folder"):
+        await editor("str_replace", path="folder", old_str="a", new_str="b")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(PathError, match="pipe"):
+        await editor("view", path="pipe")
 
 
-async def test_a_file_that_can_not_be_written_stays_as_it_is(tmp_path: Path) -> None:
+async def test_a_file_that_can_not_be_written_stays_as_it_is(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "f").write_text("x")
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(AgentcoreError):
-            await editor("create", path="f/g", file_text="x")
+    with pytest.raises(AgentcoreError):
+        await editor("create", path="f/g", file_text="x")
     assert (tmp_path / "f").read_text() == "x"
 
 

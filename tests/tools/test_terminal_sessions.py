@@ -10,42 +10,39 @@ import pytest
 
 from agentcore.errors import ToolError
 from living import still_running
-from opened_tool import line_in, open_terminal
+from opened_tool import Terminal, line_in, open_terminal
 
 
-async def test_sessions_know_nothing_of_each_other(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("mkdir sub; cd sub; A=1")
-        other = await terminal("echo [$A]; pwd; cd /; A=2", session="other")
-        assert (other.text, other.session, other.new_shell) == (f"[]\n{tmp_path}\n", "other", False)
-        assert "; session other]" in str(other.to_content())
-        assert (await terminal("echo $A; pwd")).text == f"1\n{tmp_path}/sub\n"
-        assert (await terminal("echo $A; pwd", session="other")).text == "2\n/\n"
+async def test_sessions_know_nothing_of_each_other(tmp_path: Path, terminal: Terminal) -> None:
+    await terminal("mkdir sub; cd sub; A=1")
+    other = await terminal("echo [$A]; pwd; cd /; A=2", session="other")
+    assert (other.text, other.session, other.new_shell) == (f"[]\n{tmp_path}\n", "other", False)
+    assert "; session other]" in str(other.to_content())
+    assert (await terminal("echo $A; pwd")).text == f"1\n{tmp_path}/sub\n"
+    assert (await terminal("echo $A; pwd", session="other")).text == "2\n/\n"
 
 
-async def test_a_server_runs_in_one_session_while_another_is_worked_in(tmp_path: Path) -> None:
+async def test_a_server_runs_in_one_session_while_another_is_worked_in(tmp_path: Path, hasty: Terminal) -> None:
     os.mkfifo(tmp_path / "requests")
     server = "exec 3<> requests; while read -u 3 line; do echo answering $line; done"
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
-        assert (await terminal(server, session="server")).running
-        assert (await terminal("echo one > requests; echo sent")).text == "sent\n"
-        with anyio.fail_after(20):
-            heard = ""
-            while "answering one\n" not in heard:
-                heard += (await terminal("", session="server")).text
-        refused = await terminal("echo no", session="server")
-        assert refused.problem == "still_running"
-        assert (await terminal("C-c", is_input=True, session="server", timeout=60)).exit_code == 130
+    assert (await hasty(server, session="server")).running
+    assert (await hasty("echo one > requests; echo sent")).text == "sent\n"
+    with anyio.fail_after(20):
+        heard = ""
+        while "answering one\n" not in heard:
+            heard += (await hasty("", session="server")).text
+    refused = await hasty("echo no", session="server")
+    assert refused.problem == "still_running"
+    assert (await hasty("C-c", is_input=True, session="server", timeout=60)).exit_code == 130
 
 
-async def test_calls_in_different_sessions_run_at_once(tmp_path: Path) -> None:
+async def test_calls_in_different_sessions_run_at_once(tmp_path: Path, terminal: Terminal) -> None:
     os.mkfifo(tmp_path / "there")
     os.mkfifo(tmp_path / "back")
-    async with open_terminal(tmp_path) as terminal:
-        async with anyio.create_task_group() as tasks:
-            # Each waits for the other.
-            tasks.start_soon(lambda: terminal("echo a > there; read x < back; echo $x", session="a"))
-            tasks.start_soon(lambda: terminal("read x < there; echo b > back; echo $x", session="b"))
+    async with anyio.create_task_group() as tasks:
+        # Each waits for the other.
+        tasks.start_soon(lambda: terminal("echo a > there; read x < back; echo $x", session="a"))
+        tasks.start_soon(lambda: terminal("read x < there; echo b > back; echo $x", session="b"))
 
 
 async def test_cancelling_a_call_ends_what_runs_in_its_session_alone(tmp_path: Path) -> None:

@@ -8,39 +8,36 @@ from pathlib import Path
 import pytest
 
 from agentcore.errors import ToolError
-from opened_tool import open_terminal
+from opened_tool import Terminal, open_terminal
 
 
-async def test_directory_variables_functions_and_aliases_stay(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("mkdir -p sub; cd sub; export A=1; B=2; f() { echo f$A$B; }; alias greet='echo hello'")
-        told = await terminal("pwd; f; greet; env | grep '^[AB]='")
-        assert told.text == f"{tmp_path}/sub\nf12\nhello\nA=1\n"
-        assert told.cwd == f"{tmp_path}/sub"
+async def test_directory_variables_functions_and_aliases_stay(tmp_path: Path, terminal: Terminal) -> None:
+    await terminal("mkdir -p sub; cd sub; export A=1; B=2; f() { echo f$A$B; }; alias greet='echo hello'")
+    told = await terminal("pwd; f; greet; env | grep '^[AB]='")
+    assert told.text == f"{tmp_path}/sub\nf12\nhello\nA=1\n"
+    assert told.cwd == f"{tmp_path}/sub"
 
 
-async def test_the_answer_says_exit_code_directory_and_python(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        python = tmp_path / "bin" / "python"
-        python.parent.mkdir()
-        python.write_text("#!/bin/sh\n")
-        python.chmod(0o755)
-        await terminal(f"PATH={tmp_path}/bin:$PATH")
-        (content,) = (await terminal("echo out; false")).to_content()
-        assert content == f"out\n[exit code 1, of the last of 2 commands; in {tmp_path}; python is {python}]"
-        (silent,) = (await terminal("true")).to_content()
-        assert isinstance(silent, str)
-        assert silent.startswith("(no output)\n[exit code 0;")
+async def test_the_answer_says_exit_code_directory_and_python(tmp_path: Path, terminal: Terminal) -> None:
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\n")
+    python.chmod(0o755)
+    await terminal(f"PATH={tmp_path}/bin:$PATH")
+    (content,) = (await terminal("echo out; false")).to_content()
+    assert content == f"out\n[exit code 1, of the last of 2 commands; in {tmp_path}; python is {python}]"
+    (silent,) = (await terminal("true")).to_content()
+    assert isinstance(silent, str)
+    assert silent.startswith("(no output)\n[exit code 0;")
 
 
-async def test_that_there_were_several_commands_is_told_with_the_end_of_the_last(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal("false\nread\necho done", timeout=0.2)
-        assert (told.running, told.commands) == (True, 1)
-        told = await terminal("x", is_input=True)
-        assert (told.exit_code, told.commands) == (0, 3)
-        assert str(*told.to_content()).startswith("done\n[exit code 0, of the last of 3 commands; in ")
-        assert (await terminal("echo one")).commands == 1
+async def test_that_there_were_several_commands_is_told_with_the_end_of_the_last(terminal: Terminal) -> None:
+    told = await terminal("false\nread\necho done", timeout=0.2)
+    assert (told.running, told.commands) == (True, 1)
+    told = await terminal("x", is_input=True)
+    assert (told.exit_code, told.commands) == (0, 3)
+    assert str(*told.to_content()).startswith("done\n[exit code 0, of the last of 3 commands; in ")
+    assert (await terminal("echo one")).commands == 1
 
 
 # Each is run in the same shell, and the command after it works as if nothing had been before it. Of a text that is None, bash's
@@ -75,14 +72,13 @@ TABLE: tuple[tuple[str, str | None, int], ...] = (
 )
 
 
-async def test_a_command_means_what_it_means_to_bash_and_the_next_one_works(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        for command, text, code in TABLE:
-            told = await terminal(command)
-            assert (told.exit_code, told.is_error, told.running) == (code, code != 0, False), command
-            assert told.text if text is None else told.text == text, command
-            assert (await terminal("echo $?")).text == f"{code}\n", command
-            assert (await terminal("echo fine")).text == "fine\n", command
+async def test_a_command_means_what_it_means_to_bash_and_the_next_one_works(terminal: Terminal) -> None:
+    for command, text, code in TABLE:
+        told = await terminal(command)
+        assert (told.exit_code, told.is_error, told.running) == (code, code != 0, False), command
+        assert told.text if text is None else told.text == text, command
+        assert (await terminal("echo $?")).text == f"{code}\n", command
+        assert (await terminal("echo fine")).text == "fine\n", command
 
 
 async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:
@@ -93,22 +89,22 @@ async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:
     assert (tmp_path / "long.txt").read_text() == lines
 
 
-async def test_nothing_stops_to_show_a_page_at_a_time(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("git init -q . && git symbolic-ref HEAD refs/heads/main")
-        commit = r"commit refs/heads/main\ncommitter n <a@b.c> %d +0000\ndata <<END\nnumber %d\nEND\n"
-        await terminal(f"for i in $(seq 300); do printf '{commit}' $i $i; done | git fast-import --quiet")
-        told = await terminal("git log --format=%s")
-        assert told.text.startswith("number 300\n")
-        assert told.text.endswith("number 1\n")
+async def test_nothing_stops_to_show_a_page_at_a_time(terminal: Terminal) -> None:
+    await terminal("git init -q . && git symbolic-ref HEAD refs/heads/main")
+    commit = r"commit refs/heads/main\ncommitter n <a@b.c> %d +0000\ndata <<END\nnumber %d\nEND\n"
+    await terminal(f"for i in $(seq 300); do printf '{commit}' $i $i; done | git fast-import --quiet")
+    told = await terminal("git log --format=%s")
+    assert told.text.startswith("number 300\n")
+    assert told.text.endswith("number 1\n")
 
 
-async def test_the_agent_s_own_keys_are_not_in_its_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_agent_s_own_keys_are_not_in_its_environment(
+    monkeypatch: pytest.MonkeyPatch, terminal: Terminal
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-not-for-commands")
     monkeypatch.setenv("MY_SETTING", "for everybody")
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal('echo "[$ANTHROPIC_API_KEY] [$MY_SETTING]"; env | grep -c not-for-commands')
-        assert told.text == "[] [for everybody]\n0\n"
+    told = await terminal('echo "[$ANTHROPIC_API_KEY] [$MY_SETTING]"; env | grep -c not-for-commands')
+    assert told.text == "[] [for everybody]\n0\n"
 
 
 async def test_the_user_s_history_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,22 +116,20 @@ async def test_the_user_s_history_stays_as_it_is(tmp_path: Path, monkeypatch: py
     assert (tmp_path / ".bash_history").read_text() == "mine\n"
 
 
-async def test_what_comes_is_shown_while_the_command_runs(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        os.mkfifo(tmp_path / "go")
-        assert (await terminal("echo first; (read x < go; echo second) &", timeout=60)).text.startswith("first\n")
-        told = await terminal("echo > go; wait", timeout=60)
-        assert "second" in told.text
-        assert "first\n" in "".join(terminal.host.shown)
-        assert "second" in "".join(terminal.host.shown)
+async def test_what_comes_is_shown_while_the_command_runs(tmp_path: Path, terminal: Terminal) -> None:
+    os.mkfifo(tmp_path / "go")
+    assert (await terminal("echo first; (read x < go; echo second) &", timeout=60)).text.startswith("first\n")
+    told = await terminal("echo > go; wait", timeout=60)
+    assert "second" in told.text
+    assert "first\n" in "".join(terminal.host.shown)
+    assert "second" in "".join(terminal.host.shown)
 
 
 @pytest.mark.parametrize("command", ["a\0b", '["ls", "-l"]', '{"command": "ls"}', "{'a': 1}"])
-async def test_what_can_not_be_a_command_is_refused_with_advice(tmp_path: Path, command: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        with pytest.raises(ToolError, match="command"):
-            await terminal(command)
-        assert (await terminal("[ -d . ] && echo fine")).text == "fine\n"
+async def test_what_can_not_be_a_command_is_refused_with_advice(command: str, terminal: Terminal) -> None:
+    with pytest.raises(ToolError, match="command"):
+        await terminal(command)
+    assert (await terminal("[ -d . ] && echo fine")).text == "fine\n"
 
 
 async def test_a_shell_that_can_not_start_is_told(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import Action, Arguments, Resource, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer, file_diff, heading
 from agentcore_tools.apply_patch.applying import PatchedFile, Planned, apply, plan
-from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
+from agentcore_tools.apply_patch.grammar import paths_of, read_patch
 from agentcore_tools.files.change import CUT
 from agentcore_tools.files.files import Files, file_tool
 
@@ -100,10 +100,7 @@ def _resources(action: ApplyPatchAction, root: str) -> tuple[Resource, ...]:
         patches = read_patch(action.patch)
     except ToolError:
         return ()  # it is refused, and touches nothing
-    paths = [
-        path for patch in patches for path in (patch.path, patch.move_to if isinstance(patch, UpdateFile) else None)
-    ]
-    return tuple(Resource.file(path, "write", root=root) for path in paths if path is not None)
+    return tuple(Resource.file(path, "write", root=root) for path in paths_of(patches))
 
 
 def _normalize(arguments: Arguments) -> Arguments:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Final, TypeVar, final
@@ -53,36 +53,19 @@ class Files:
         self._border = border
 
     async def to_read(self, path: str) -> str:
-        """Return the absolute path of a file that may be read.
-
-        Raises:
-            ToolError: it may not be.
-        """
+        """Return the absolute path of a file that may be read."""
         return await self._border.pass_(path, writing=False)
 
     async def to_write(self, path: str) -> str:
-        """Return the absolute path of a file that may be written.
-
-        Raises:
-            ToolError: it may not be.
-        """
+        """Return the absolute path of a file that may be written."""
         return await self._border.pass_(path, writing=True)
 
-    async def followed(self, paths: Sequence[str]) -> list[str]:
-        """Return absolute paths with links followed.
-
-        Raises:
-            ToolError: one leads nowhere.
-        """
-        return await self._border.followed(paths)
+    async def followed(self, paths: Iterable[str]) -> list[str]:
+        """Return absolute paths with links followed."""
+        return await self._border.followed(list(paths))
 
     async def read(self, path: str) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            ToolError: there is none.
-            PathError: it can't be read, or is too large.
-        """
+        """Return the content of a file."""
         try:
             return await self.workspace.read(path, max_bytes=_LARGEST)
         except PathError as error:
@@ -91,12 +74,7 @@ class Files:
             raise ToolError(f"{error}{await self._like(path)}") from error
 
     async def look(self, path: str) -> bytes:
-        """Read a file for the model to see.
-
-        Raises:
-            ToolError: there is none.
-            PathError: it can't be read, or is too large.
-        """
+        """Read a file for the model to see."""
         data = await self.read(path)
         self.memory.saw(path, data)
         return data
@@ -114,32 +92,19 @@ class Files:
         return data
 
     async def put(self, path: str, before: bytes | None, after: bytes) -> None:
-        """Write a file, which can be undone.
-
-        Raises:
-            PathError: it can't be written.
-        """
+        """Write a file, which can be undone."""
         await self.workspace.write(path, after)
         self.memory.history.add(path, before, after)
         self.memory.saw(path, after)
 
     async def create(self, path: str, content: str) -> str:
-        """Write a new file, and return the diff that shows it.
-
-        Raises:
-            PathError: it can't be written.
-            ToolError: it would not be text.
-        """
+        """Write a new file, and return the diff that shows it."""
         await self.put(path, None, encoded(content))
         change = Change(0, 0, Text(content).normal)
         return await worked(content, lambda: unified_diff("", [change], path, created=True))
 
     async def remove(self, path: str) -> None:
-        """Remove a file.
-
-        Raises:
-            ToolError: it can't be.
-        """
+        """Remove a file."""
         result = await self.workspace.run(["rm", "-f", "--", path])
         if result.exit_code:
             raise ToolError(f"{path!r} can't be removed: {result.stderr.strip()}")
@@ -166,11 +131,7 @@ class Files:
 
 
 def text_of(data: bytes, path: str) -> Text:
-    """Make text of a file's bytes.
-
-    Raises:
-        ToolError: they are none.
-    """
+    """Make text of a file's bytes."""
     try:
         return Text.read(data)
     except NotText:
@@ -214,7 +175,8 @@ def file_tool(
     display_answer: Callable[[ActionT, ObservationT], Sequence[DisplayBlock]] | None = None,
 ) -> Tool[ActionT, ObservationT]:
     """Make a tool that works on the conversation's files. Of its arguments, `path` is the file, and `heads` is shown first."""
-    allowed = AllowedPaths.of(extra_roots, confine_to)
+    only = None if confine_to is None else tuple(confine_to)
+    allowed = AllowedPaths(extra_roots=tuple(extra_roots), confine_to=only)
 
     @asynccontextmanager
     async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[Executor[ActionT, ObservationT]]:

@@ -121,11 +121,7 @@ class Text:
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes of a new file.
-
-    Raises:
-        ToolError: they would be no text.
-    """
+    """Return the bytes of a new file."""
     _refuse_nul(text)
     return text.encode(errors="replace")
 

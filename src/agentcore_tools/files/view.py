@@ -19,11 +19,7 @@ _MOST_ENTRIES: Final = 1_000
 
 
 def view(lines: Sequence[str], view_range: Sequence[int] | None, path: str) -> str:
-    """Show lines with their numbers: all, or those of a range.
-
-    Raises:
-        ToolError: there is no such range.
-    """
+    """Show lines with their numbers: all, or those of a range."""
     if view_range is None:
         return numbered(lines, 1) if lines else f"[{path} is empty.]"
     if len(view_range) != 2:
@@ -39,18 +35,13 @@ def view(lines: Sequence[str], view_range: Sequence[int] | None, path: str) -> s
     return numbered(lines[first - 1 : last], first)
 
 
-def around(lines: Sequence[str], first: int, last: int) -> str:
-    """Show the lines from the first to the last number, and some around them."""
-    start, end = max(first - _AROUND, 1), min(last + _AROUND, len(lines))
-    return numbered(lines[start - 1 : end], start)
-
-
 def shown_change(text: Text, change: Change) -> str:
-    """Show the place in a text where a change was made."""
+    """Show the place in a text where a change was made, and some lines around it."""
     lines = text.lines
     first = min(text.normal.count("\n", 0, change.start) + 1, max(len(lines), 1))
     last = first + change.new.removesuffix("\n").count("\n")
-    return around(lines, first, last)
+    start = max(first - _AROUND, 1)
+    return numbered(lines[start - 1 : last + _AROUND], start)
 
 
 def numbered(lines: Sequence[str], first: int) -> str:
@@ -76,11 +67,7 @@ def fitting(rows: Sequence[str], room: int) -> int:
 
 
 async def shown_folder(workspace: Workspace, path: str) -> str:
-    """List what is in a folder and in the folders in it; what is hidden is counted.
-
-    Raises:
-        PathError: it can't be read.
-    """
+    """List what is in a folder and in the folders in it; what is hidden is counted."""
     rows: list[str] = []
     hidden = 0
     for entry in await workspace.list(path):

@@ -14,9 +14,9 @@ from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer, rename
 from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.files.view import fitting
-from agentcore_tools.grep.python import PYTHON_NOTE, NoPython, search_here, search_there
-from agentcore_tools.grep.query import Line, Lines, Search, fix_pattern
-from agentcore_tools.grep.ripgrep import NoRipgrep, RipgrepFailed, search_with_ripgrep
+from agentcore_tools.grep.python import PYTHON_NOTE, search_here, search_there
+from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search, fix_pattern
+from agentcore_tools.grep.ripgrep import RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
 
@@ -167,7 +167,7 @@ async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | N
                 everything=action.everything,
             )
             return found, False
-        except NoRipgrep:
+        except ProgramMissing:
             files.memory.missing_programs.add("rg")
         except RipgrepFailed:
             pass  # what it found by then would look like all there is
@@ -175,7 +175,7 @@ async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | N
     if "python3" not in files.memory.missing_programs:
         try:
             return await search_there(workspace, place.folder, candidates, search), True
-        except NoPython:
+        except ProgramMissing:
             files.memory.missing_programs.add("python3")
     return await search_here(workspace, place.folder, candidates, search), True
 

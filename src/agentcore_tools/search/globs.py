@@ -21,11 +21,7 @@ class Glob:
     """A glob. One without a slash is about names, in whatever folder; one with a slash about paths from where it starts."""
 
     def __init__(self, pattern: str) -> None:
-        """Read a glob.
-
-        Raises:
-            ToolError: it is none.
-        """
+        """Read a glob."""
         if not pattern.strip():
             raise ToolError("The glob is empty. '**' stands for all files.")
         self.pattern = pattern

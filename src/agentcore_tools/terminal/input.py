@@ -67,10 +67,6 @@ def _grep(arguments: Arguments) -> Arguments | None:
     return {"command": shlex.join([*words, "-e", pattern, "--", path if isinstance(path, str) else "."])}
 
 
-def _reset(arguments: Arguments) -> Arguments:
-    return {"command": "", **arguments, "reset": True}
-
-
 ALIASES: Final[Aliases] = (
     "bash",
     "shell",
@@ -82,7 +78,7 @@ ALIASES: Final[Aliases] = (
     "run_shell_command",
     ("git", _git),
     ("grep", _grep),
-    ("reset", _reset),
+    ("reset", lambda arguments: {"command": "", **arguments, "reset": True}),
 )
 
 
@@ -103,11 +99,6 @@ KEYS: Final = {
 """The bytes that a terminal sends for the keys that have a name."""
 
 _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
-
-
-def is_key(text: str) -> bool:
-    """Return True for the name of a key, False for text."""
-    return text.strip() in KEYS or _WITH_CONTROL.fullmatch(text.strip()) is not None
 
 
 def key_name(text: str) -> str | None:
@@ -134,11 +125,7 @@ _LONGEST: Final = 10_000
 
 
 def refuse(command: str) -> None:
-    """Refuse what can't have been meant as a command.
-
-    Raises:
-        ToolError: it is a list or an object, or bash can't be given it.
-    """
+    """Refuse what can't have been meant as a command."""
     if "\0" in command:
         raise ToolError("There is a NUL character in the command, and bash can't take one. For printf, write \\0.")
     for read in (json.loads, ast.literal_eval):
