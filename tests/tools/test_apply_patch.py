@@ -78,7 +78,6 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(tmp_path: 
     assert f"--- {tmp_path}/note.md\n+++ {tmp_path}/docs/note.md\n@@ -1,2 +1,2 @@\n-# A\n+# B\n body\n" in told.diff
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("before", "body", "after"),
     [

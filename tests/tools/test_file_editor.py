@@ -55,7 +55,6 @@ async def test_text_that_occurs_once_is_replaced_and_shown(tmp_path: Path, edito
     )
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("old", "new", "after"),
     [
@@ -118,7 +117,6 @@ async def test_what_does_not_occur_is_told_with_what_is_like_it(tmp_path: Path, 
         await editor("str_replace", path="f", old_str="    return 7", new_str="")
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("before", "line", "new", "after"),
     [
@@ -151,7 +149,6 @@ async def test_lines_are_inserted_after_a_line(
     assert path.read_bytes() == (before if after is None else after).encode()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -208,7 +205,6 @@ async def test_links_and_permissions_stay(tmp_path: Path, editor: Editor) -> Non
     assert (tmp_path / "real").read_text() == "old\n"
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     "arguments",
     [

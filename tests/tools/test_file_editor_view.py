@@ -22,7 +22,6 @@ async def test_a_file_is_shown_with_the_numbers_of_its_lines(tmp_path: Path, edi
     assert "text" not in seen.to_data()
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("view_range", "numbers"),
     [([2, 3], [2, 3]), ([2, -1], [2, 3, 4, 5]), ([5, 5], [5]), ([1, 5], [1, 2, 3, 4, 5]), ([4, 99], [4, 5])],
@@ -35,7 +34,6 @@ async def test_a_part_of_a_file_is_shown(
     assert [int(line.split("\t")[0]) for line in text.split("\n")] == numbers
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize("view_range", [[0, 2], [6, 7], [3, 2], [1], [1, 2, 3], [], [-1, 2]])
 async def test_a_part_that_is_not_there_is_an_error_that_says_what_is(
     tmp_path: Path, view_range: list[int], editor: Editor

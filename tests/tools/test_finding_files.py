@@ -15,8 +15,6 @@ from agentcore_tools.search.globs import Glob, read_rules
 from agentcore_tools.search.walk import walk
 from opened_tool import open_tool
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-
 
 def write(root: Path, *names: str) -> None:
     for age, name in enumerate(names):

@@ -17,8 +17,6 @@ from agentcore_tools import GrepAction, GrepObservation, grep_tool
 from agentcore_tools.grep.python import PYTHON_NOTE
 from opened_tool import Opened, open_tool
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-
 Grep = Opened[GrepAction, GrepObservation]
 
 NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import pytest
 from pydantic import JsonValue
 
 from agentcore import Agent, Conversation, FileStore, MemoryStore, ObservationEvent
@@ -16,8 +15,6 @@ from agentcore.record import ShownEvent
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import read_call
 from agentcore_tools import TaskTrackerAction, task_tracker_tool
-
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 FIRST: list[JsonValue] = [
     {"title": "Look", "status": "done"},

@@ -14,12 +14,6 @@ from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Run on one event loop: what bash makes of it is the same on the other, which all else here is run on, too."""
-    return "asyncio"
-
-
 async def works(terminal: Terminal) -> bool:
     told = await terminal("printf 'still %s' here")
     # What comes from the background may stand before it.
@@ -45,37 +39,6 @@ async def test_no_output_passes_for_the_end(tmp_path: Path, fake: str, terminal:
     assert told.exit_code == 9
     assert told.cwd == str(tmp_path)
     assert told.text.endswith("\nthe end\n")
-    assert await works(terminal)
-
-
-async def test_the_number_of_one_command_means_nothing_in_the_next(terminal: Terminal) -> None:
-    # Its own number can be had from the shell itself, by a command that looks for it: it is worth nothing afterwards.
-    await terminal("old=$__agentcore_nonce; [ ${#old} = 19 ] || echo no number")
-    told = await terminal(r"printf '\033]7717;%s;0\037/fake\037\037\007\n' $old; echo on; (exit 5)")
-    assert (told.text, told.exit_code) == ("\non\n", 5)
-
-
-async def test_what_looks_like_the_beginning_of_a_report_is_output(terminal: Terminal) -> None:
-    begin = r"printf '\033]7717;%s;' $__agentcore_nonce"
-    assert (await terminal(f"{begin}; (exit 6)")).exit_code == 6
-    assert await works(terminal)
-    told = await terminal(f"{begin}; head -c 300000 /dev/zero | tr '\\0' x; {begin}; echo; (exit 7)")
-    assert told.exit_code == 7
-    assert told.text.count("xxx") > 1000
-
-
-async def test_no_child_is_told_the_number(terminal: Terminal) -> None:
-    await terminal("set -a; EXPORTED=1")
-    told = await terminal("env | grep -c agentcore_; env | grep EXPORTED")
-    assert told.text == "0\nEXPORTED=1\n"
-
-
-async def test_bytes_that_are_no_text_are_replaced_and_others_dropped(tmp_path: Path, terminal: Terminal) -> None:
-    (tmp_path / "bytes").write_bytes(bytes(range(256)) * 8)
-    told = await terminal(r"printf 'a\0b\xff\xfec\xc3'; printf '\xa9d\a\n'")
-    assert told.text == "ab\ufffd\ufffdcéd\n"
-    told = await terminal(r"for i in {1..50}; do cat bytes; done; printf '\nend\n'")
-    assert told.text.endswith("\nend\n")
     assert await works(terminal)
 
 
@@ -126,27 +89,6 @@ async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: s
         assert told.cwd == str(tmp_path)
 
 
-async def test_what_the_shell_traces_is_the_command_alone(terminal: Terminal) -> None:
-    await terminal("set -x")
-    assert (await terminal("echo a")).text.replace("++", "+") == "+ echo a\na\n"
-    assert (await terminal("echo $-")).text.splitlines()[-1].count("x") == 1
-    await terminal("set +x")
-    assert (await terminal("echo a")).text == "a\n"
-
-
-async def test_an_error_that_gives_up_the_line_is_told_with_its_code(terminal: Terminal) -> None:
-    for command in (
-        "echo ${nothing:?is missing}; echo never",
-        "set -u; echo $nothing; echo never",
-        "echo $((1/0)); echo never",
-    ):
-        told = await terminal(command)
-        assert told.exit_code == 1
-        assert "never" not in told.text.splitlines()
-        assert not told.shell_ended
-    assert await works(terminal)
-
-
 @pytest.mark.parametrize(
     ("command", "code"),
     [
@@ -182,22 +124,6 @@ async def test_a_shell_whose_input_is_taken_away_ends_after_the_command(terminal
     assert told.text.endswith("[]\n")
 
 
-async def test_a_program_in_the_place_of_the_shell_can_be_talked_to_and_ended(hasty: Terminal) -> None:
-    assert (await hasty("exec python3 -i -c 'print(6 * 7)'")).running
-    told = await hasty("print(40 + 3)", is_input=True, timeout=2)
-    assert "43" in told.text
-    ended = await hasty("import os; os._exit(3)", is_input=True, timeout=60)
-    assert (ended.shell_ended, ended.exit_code) == (True, 3)
-    assert (await hasty("echo new")).text == "new\n"
-
-
-async def test_a_shell_inside_the_shell_is_a_program_that_runs(hasty: Terminal) -> None:
-    assert (await hasty("A=outer; PS1='inner> ' sh -i")).running
-    assert "deep" in (await hasty("echo deep", is_input=True, timeout=2)).text
-    assert (await hasty("exit 3", is_input=True, timeout=60)).exit_code == 3
-    assert (await hasty("echo $A")).text == "outer\n"
-
-
 async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp_path: Path) -> None:
     async with open_terminal(tmp_path) as terminal:
         told = await terminal(
@@ -213,33 +139,6 @@ async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp
     assert not still_running(pid)
 
 
-async def test_a_background_process_that_writes_for_ever_holds_nothing_up(terminal: Terminal) -> None:
-    await terminal("yes flood & true")
-    for number in range(5):
-        told = await terminal(f"echo number $(({number} + 1000))")
-        assert told.exit_code == 0
-        assert f"number {number + 1000}\n" in told.text or told.full_output_path
-    assert (await terminal("exit 3", timeout=60)).exit_code == 3
-    assert await works(terminal)
-
-
-async def test_traps_do_not_hide_the_end(terminal: Terminal) -> None:
-    await terminal("trap 'true' DEBUG; trap 'echo failed' ERR; trap 'echo returned' RETURN")
-    told = await terminal("false; (exit 3)")
-    assert told.exit_code == 3
-    assert "failed\n" in told.text
-    assert (await terminal("trap - DEBUG ERR RETURN; echo over")).exit_code == 0
-
-
-async def test_a_folder_that_is_gone_or_oddly_named_is_told(tmp_path: Path, terminal: Terminal) -> None:
-    odd = "a;b\n\x07\x1b]0;x c"
-    told = await terminal(f"mkdir -p $'{odd.encode('unicode_escape').decode()}' && cd *x\\ c")
-    assert told.cwd == f"{tmp_path}/a;b???]0;x c"
-    told = await terminal('rmdir "$PWD"; true')
-    assert told.exit_code == 0
-    assert await works(terminal)
-
-
 @pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -i", "bash --norc -i"])
 async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(shell: str, hasty: Terminal) -> None:
     if shutil.which(shell.split(maxsplit=1)[0]) is None:
@@ -251,23 +150,6 @@ async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(s
     ended = await hasty("exit 3", is_input=True, timeout=60)
     assert (ended.shell_ended, ended.exit_code) == (True, 3)
     assert (await hasty("echo new")).new_shell
-
-
-async def test_a_program_that_asks_for_a_password_is_told_with_its_question_and_can_be_answered(
-    hasty: Terminal,
-) -> None:
-    # As sudo and ssh do: from the terminal itself, whatever the standard input is, and without showing what is typed.
-    ask = "read -rsp 'password for root: ' word < /dev/tty; echo; echo got ${#word}"
-    told = await hasty(f"echo | bash -c {shlex.quote(ask)}")
-    assert (told.running, told.text) == (True, "password for root: ")
-    assert (await hasty("hunter2", is_input=True, timeout=60)).text.strip() == "got 7"
-    assert (await hasty("stty -a | grep -c -w -e -echo")).text == "1\n"
-
-
-async def test_git_fails_where_it_would_ask_who_one_is(terminal: Terminal) -> None:
-    told = await terminal("printf 'protocol=http\\nhost=127.0.0.1\\n\\n' | git -c credential.helper= credential fill")
-    assert told.exit_code == 128
-    assert "prompts disabled" in told.text
 
 
 async def test_a_daemon_that_left_the_terminal_open_does_not_hold_its_end_up(tmp_path: Path) -> None:

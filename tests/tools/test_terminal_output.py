@@ -61,7 +61,6 @@ async def test_a_flood_is_kept_on_disk_in_bounded_memory_and_shown_from_both_end
         assert int(left_out[1].replace(",", "")) + shown == written
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about what is kept, not about event loops
 async def test_of_what_is_on_disk_the_beginning_is_kept_up_to_the_bound_and_that_is_told(tmp_path: Path) -> None:
     async with open_terminal(tmp_path, keep_bytes=1_000_000) as terminal:
         told = await terminal("seq 300000")
@@ -107,7 +106,6 @@ async def test_the_output_of_a_shell_that_ended_is_on_disk(terminal: Terminal) -
     assert whole.startswith("".join(f"{number}\n" for number in range(1, 20_001)))
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about what is kept, not about event loops
 async def test_a_line_without_an_end_is_kept_in_bounded_memory(terminal: Terminal) -> None:
     process = psutil.Process()
     await terminal("true")
@@ -146,7 +144,6 @@ async def test_what_just_fits_is_shown_whole(terminal: Terminal) -> None:
     assert told.text == "x" * 27999 + "\n"
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about what is kept, not about event loops
 async def test_no_half_of_a_secret_is_left_where_the_output_is_cut(tmp_path: Path) -> None:
     secret = "correct-horse-battery-staple-" * 10
     async with open_terminal(tmp_path, secrets={"TOKEN": secret}) as terminal:

@@ -11,22 +11,9 @@ import anyio
 import pytest
 
 from agentcore.errors import ToolError
-from agentcore.stuck import STILL_RUNNING
 from agentcore_tools.terminal import shell
 from agentcore_tools.terminal.protocol import ack_line
 from opened_tool import Terminal, line_in, open_terminal
-
-
-async def test_a_silent_command_is_told_to_be_running_and_goes_on(tmp_path: Path, hasty: Terminal) -> None:
-    os.mkfifo(tmp_path / "go")
-    told = await hasty("echo first; read line < go; echo got $line; (exit 3)")
-    assert (told.text, told.running, told.timed_out, told.exit_code) == ("first\n", True, "quiet", None)
-    assert told.to_data()[STILL_RUNNING] is True
-    assert not told.is_error
-    (tmp_path / "go").write_text("it\n")
-    ended = await hasty(timeout=60)
-    assert (ended.text, ended.exit_code, ended.running) == ("got it\n", 3, False)
-    assert ended.to_data()[STILL_RUNNING] is False
 
 
 async def test_a_command_that_keeps_writing_is_waited_for(tmp_path: Path) -> None:
@@ -34,20 +21,6 @@ async def test_a_command_that_keeps_writing_is_waited_for(tmp_path: Path) -> Non
         told = await terminal("for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.25; done")
         assert told.text == "1\n2\n3\n4\n5\n6\n7\n8\n"
         assert told.exit_code == 0
-
-
-async def test_a_timeout_ends_the_wait_and_not_the_command(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.01) as terminal:
-        told = await terminal("while :; do echo again; sleep 0.05; done", timeout=1)
-        assert (told.running, told.timed_out) == (True, "limit")
-        assert "again\n" in told.text
-        assert (await terminal(timeout=0)).running
-
-
-async def test_a_timeout_takes_the_place_of_the_wait_for_silence(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.05) as terminal:
-        told = await terminal("sleep 0.5; echo done", timeout=60)
-        assert (told.text, told.running) == ("done\n", False)
 
 
 async def test_what_is_told_bit_by_bit_is_the_whole_put_together(tmp_path: Path, hasty: Terminal) -> None:
@@ -62,88 +35,6 @@ async def test_what_is_told_bit_by_bit_is_the_whole_put_together(tmp_path: Path,
             go.write(f"{word}\n")
             go.flush()
     assert text == "row 1: a\nrow 2: b\nrow 3: c\nend"
-
-
-async def test_another_command_is_not_run_and_the_output_so_far_is_told(tmp_path: Path, hasty: Terminal) -> None:
-    await hasty("echo one; cat")
-    told = await hasty("touch made")
-    assert (told.problem, told.running, told.is_error) == ("still_running", True, True)
-    assert told.to_data()[STILL_RUNNING] is True
-    assert not (tmp_path / "made").exists()
-    (content,) = told.to_content()
-    assert "was not run" in str(content)
-
-
-async def test_text_is_typed_with_enter_behind_it(hasty: Terminal) -> None:
-    await hasty("read -p 'name? ' name; read -p 'age? ' age; echo \"<$name> <$age>\"")
-    assert (await hasty("Ada L.", is_input=True, timeout=1)).text == "age? "
-    told = await hasty("36", is_input=True, timeout=60)
-    assert (told.text, told.exit_code) == ("<Ada L.> <36>\n", 0)
-
-
-async def test_several_lines_are_typed_one_after_the_other(hasty: Terminal) -> None:
-    await hasty("read a; read b; echo $b-$a")
-    assert (await hasty("x\ny\n", is_input=True, timeout=60)).text == "y-x\n"
-
-
-async def test_the_end_of_the_input_is_a_key(tmp_path: Path, hasty: Terminal) -> None:
-    await hasty("cat > typed.txt; echo end")
-    await hasty("a line", is_input=True, timeout=0)
-    assert (await hasty("C-d", is_input=True, timeout=60)).text == "end\n"
-    assert (tmp_path / "typed.txt").read_text() == "a line\n"
-
-
-@pytest.mark.parametrize("key", ["C-c", "C-C", "c-c", "^C", "Ctrl-C", "ctrl+c"])
-async def test_a_command_is_interrupted_by_its_key_and_the_shell_lives_on(key: str, hasty: Terminal) -> None:
-    await hasty("A=kept")
-    await hasty("sleep 1000; echo not this")
-    told = await hasty(key, is_input=True, timeout=60)
-    assert (told.exit_code, told.text.strip()) == (130, "")
-    assert (await hasty("echo $A")).text == "kept\n"
-
-
-async def test_a_key_without_is_input_is_typed_all_the_same_where_something_runs(hasty: Terminal) -> None:
-    await hasty("sleep 1000")
-    assert (await hasty("C-c", timeout=60)).exit_code == 130
-    assert (await hasty("C-c", timeout=60)).exit_code == 127
-
-
-async def test_a_stopped_job_gives_the_shell_back(hasty: Terminal) -> None:
-    await hasty("cat")
-    told = await hasty("C-z", is_input=True, timeout=60)
-    assert told.exit_code == 148
-    assert "Stopped" in told.text
-    assert "cat" in (await hasty("jobs")).text
-
-
-@pytest.mark.parametrize(
-    ("key", "bytes_"),
-    [
-        ("UP", "1b 5b 41"),
-        ("TAB", "09"),
-        ("ESC", "1b"),
-        ("BS", "7f"),
-        ("ENTER", "0d"),
-        ("C-a", "01"),
-        ("PGDN", "1b 5b 36 7e"),
-    ],
-)
-async def test_keys_are_what_a_terminal_sends(key: str, bytes_: str, hasty: Terminal) -> None:
-    count = len(bytes_.split())
-    await hasty(f"stty raw; echo ready; head -c {count} | od -An -tx1")
-    assert (await hasty(key, is_input=True, timeout=60)).text.strip() == bytes_
-
-
-@pytest.mark.parametrize(("command", "is_input"), [("", False), ("yes", True), ("C-c", True), (" \n", False)])
-async def test_there_is_nothing_to_wait_for_or_to_type_into_when_nothing_runs(
-    command: str, is_input: bool, terminal: Terminal
-) -> None:
-    before = await terminal(command, is_input=is_input)
-    await terminal("true")
-    after = await terminal(command, is_input=is_input)
-    assert [each.problem for each in (before, after)] == ["nothing_running"] * 2
-    assert before.is_error
-    assert not before.running
 
 
 async def test_an_end_between_two_looks_is_told_by_the_second(tmp_path: Path, hasty: Terminal) -> None:
@@ -234,47 +125,6 @@ async def test_an_end_between_two_commands_is_told_with_the_second(tmp_path: Pat
     assert told.exit_code == 0
     assert "exit code 4" in told.text
     assert told.text.endswith("[From this command:]\nnext\n")
-
-
-async def test_input_that_comes_too_late_is_not_run_as_a_command(hasty: Terminal) -> None:
-    # Nothing reads the lines, so they wait in the terminal when the command ends.
-    await hasty("sleep 1.5")
-    for line in ("touch one", "touch two", "C-d", "UP"):
-        await hasty(line, is_input=True, timeout=0)
-    ended = await hasty(timeout=60)
-    assert ended.exit_code == 0
-    told = await hasty("echo alive; ls")
-    assert told.text == "alive\n"
-    assert not told.new_shell
-
-
-async def test_what_the_background_writes_later_is_told_with_the_next_command(
-    tmp_path: Path, terminal: Terminal
-) -> None:
-    os.mkfifo(tmp_path / "go")
-    await terminal("(read x < go; echo from behind; echo > said) &")
-    (tmp_path / "go").write_text("\n")
-    await line_in(tmp_path / "said")
-    texts = [(await terminal("echo in front")).text, (await terminal("wait; echo end")).text]
-    assert "from behind\n" in "".join(texts)
-    assert "in front\n" in texts[0]
-
-
-async def test_reset_ends_what_runs_and_starts_anew(tmp_path: Path, hasty: Terminal) -> None:
-    await hasty("mkdir sub; cd sub; A=1; trap '' TERM HUP INT; echo going on; sleep 1000")
-    told = await hasty(reset=True)
-    assert told.new_shell
-    assert (told.exit_code, told.running, told.is_error) == (None, False, False)
-    fresh = await hasty("echo [$A]; pwd")
-    assert fresh.text == f"[]\n{tmp_path}\n"
-    assert not fresh.new_shell
-
-
-async def test_reset_with_a_command_runs_it_in_the_new_shell(hasty: Terminal) -> None:
-    await hasty("A=1; cat")
-    told = await hasty("echo [$A]", reset=True)
-    assert (told.text, told.new_shell, told.exit_code) == ("[]\n", True, 0)
-    assert "new shell" in str(told.to_content())
 
 
 async def test_reset_with_input_is_refused(terminal: Terminal) -> None:

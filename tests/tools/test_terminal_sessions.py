@@ -13,29 +13,6 @@ from living import still_running
 from opened_tool import Terminal, line_in, open_terminal
 
 
-async def test_sessions_know_nothing_of_each_other(tmp_path: Path, terminal: Terminal) -> None:
-    await terminal("mkdir sub; cd sub; A=1")
-    other = await terminal("echo [$A]; pwd; cd /; A=2", session="other")
-    assert (other.text, other.session, other.new_shell) == (f"[]\n{tmp_path}\n", "other", False)
-    assert "; session other]" in str(other.to_content())
-    assert (await terminal("echo $A; pwd")).text == f"1\n{tmp_path}/sub\n"
-    assert (await terminal("echo $A; pwd", session="other")).text == "2\n/\n"
-
-
-async def test_a_server_runs_in_one_session_while_another_is_worked_in(tmp_path: Path, hasty: Terminal) -> None:
-    os.mkfifo(tmp_path / "requests")
-    server = "exec 3<> requests; while read -u 3 line; do echo answering $line; done"
-    assert (await hasty(server, session="server")).running
-    assert (await hasty("echo one > requests; echo sent")).text == "sent\n"
-    with anyio.fail_after(20):
-        heard = ""
-        while "answering one\n" not in heard:
-            heard += (await hasty("", session="server")).text
-    refused = await hasty("echo no", session="server")
-    assert refused.problem == "still_running"
-    assert (await hasty("C-c", is_input=True, session="server", timeout=60)).exit_code == 130
-
-
 async def test_calls_in_different_sessions_run_at_once(tmp_path: Path, terminal: Terminal) -> None:
     os.mkfifo(tmp_path / "there")
     os.mkfifo(tmp_path / "back")
