@@ -200,6 +200,31 @@ SCENARIOS: dict[str, list[Step]] = {
         do("git init -q . && git config user.email a@b.c && git config user.name n && seq 300 > f && git add f && git commit -qm one"),
         do("git show --format=%s", starts="one\n", has="\n+300\n"),
     ],
+    "a secret is there for the command that names it and gone afterwards": [
+        do('echo "$TOKEN"; : "$TOKEN"; env | grep -c another; sh -c \'echo child: ${#TOKEN}\'', "correct horse\n'$x' é\n0\nchild: 21\n"),
+        do("env | grep -c horse; set | grep -c horse; declare -p | grep -c horse", "0\n0\n0\n"),
+        do('echo "[$OTHER]"', "[another one]\n"),
+        do("python3 -c 'import os; print(os.environ[\"OTHER\"])'", "another one\n"),
+        do("echo $MY_TOKEN $TOKENS; env | grep -c horse", "\n0\n"),
+    ],
+    "a secret is gone after an interrupted command too": [
+        do("echo ${#TOKEN}; sleep 1000", running=True),
+        key("C-c", exit_code=130),
+        do("env | grep -c horse; set | grep -c horse", "0\n0\n"),
+    ],
+    "a secret is in no history, and typed where nobody can list it": [
+        do("set -o history; HISTFILE=$PWD/history; true"),
+        do("[ -n \"$TOKEN\" ] && cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c '[c]orrect.horse'", "0\n"),
+        do("history | grep -c horse; history -a; cat history 2>/dev/null | grep -c horse", "0\n0\n"),
+    ],
+    "a variable of a secret's name is as it was after the command": [
+        do("export ''OTH''ER=mine; declare ''OTH''ER=mine"),
+        *(
+            each
+            for command in ("", "; echo ${none:?}", "; f() { echo $OTHER; return 3; }; f", "; set -o posix; echo $OTHER")
+            for each in (do(f"echo $OTHER{command}", starts="another one\n"), do("env | grep OTHE", "OTHER=mine\n"))
+        ),
+    ],
     "a background process that writes for ever holds nothing up": [
         do("yes flood & true", exit_code=0),
         *(do(f"echo number {number}", exit_code=0, running=False) for number in range(3)),
@@ -207,6 +232,9 @@ SCENARIOS: dict[str, list[Step]] = {
         do("echo fine", has="fine\n"),
     ],
 }  # fmt: skip
+
+
+SECRETS = {"TOKEN": "correct horse\n'$x' é", "OTHER": "another one"}
 
 
 def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> None:
@@ -230,7 +258,7 @@ def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> N
 
 @pytest.mark.parametrize("steps", SCENARIOS.values(), ids=SCENARIOS)
 async def test_what_is_called_is_answered(tmp_path: Path, steps: list[Step]) -> None:
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
+    async with open_terminal(tmp_path, quiet=0.3, secrets=SECRETS) as terminal:
         for call, expected in steps:
             check(await terminal(**call), expected, str(tmp_path))
 

@@ -1,4 +1,4 @@
-"""A command that goes on: waiting for it, typing into it, and what is told of it when it ends unseen."""
+"""What the table of test_terminal.py can't say: ends that come unseen, calls at once, sessions, and shells that can't start."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from agentcore.errors import ToolError
 from agentcore_tools.terminal import shell
 from agentcore_tools.terminal.protocol import ack_line
+from living import still_running
 from opened_tool import Terminal, line_in, open_terminal
 
 
@@ -127,11 +128,6 @@ async def test_an_end_between_two_commands_is_told_with_the_second(tmp_path: Pat
     assert told.text.endswith("[From this command:]\nnext\n")
 
 
-async def test_reset_with_input_is_refused(terminal: Terminal) -> None:
-    with pytest.raises(ToolError, match="is_input"):
-        await terminal("x", reset=True, is_input=True)
-
-
 async def test_two_calls_at_once_take_turns(terminal: Terminal) -> None:
     texts: list[str] = []
 
@@ -142,3 +138,92 @@ async def test_two_calls_at_once_take_turns(terminal: Terminal) -> None:
         for word in ("a", "b", "c"):
             tasks.start_soon(run, word)
     assert sorted(texts) == ["a\na\n", "b\nb\n", "c\nc\n"]
+
+
+async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:
+    lines = "".join(f"{number:5d} 'it' \"is\" $long \\ `x` é\n" for number in range(8_000))
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(f"cat > long.txt <<'END'\n{lines}END\nwc -l < long.txt")
+        assert told.text.strip() == "8000"
+    assert (tmp_path / "long.txt").read_text() == lines
+
+
+async def test_the_user_s_history_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".bash_history").write_text("mine\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("echo not for the history")
+        await terminal("exit")
+    assert (tmp_path / ".bash_history").read_text() == "mine\n"
+
+
+async def test_what_comes_is_shown_while_the_command_runs(tmp_path: Path, terminal: Terminal) -> None:
+    os.mkfifo(tmp_path / "go")
+    assert (await terminal("echo first; (read x < go; echo second) &", timeout=60)).text.startswith("first\n")
+    told = await terminal("echo > go; wait", timeout=60)
+    assert "second" in told.text
+    assert "first\n" in "".join(terminal.host.shown)
+    assert "second" in "".join(terminal.host.shown)
+
+
+async def test_what_can_not_be_a_command_is_refused_with_advice(terminal: Terminal) -> None:
+    with pytest.raises(ToolError, match="is_input"):
+        await terminal("x", reset=True, is_input=True)
+    for command in ("a\0b", '["ls", "-l"]', '{"command": "ls"}', "{'a': 1}"):
+        with pytest.raises(ToolError, match="command"):
+            await terminal(command)
+    assert (await terminal("[ -d . ] && echo fine")).text == "fine\n"
+
+
+async def test_a_shell_that_can_not_start_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    async with open_terminal(folder) as terminal:
+        folder.rmdir()
+        with pytest.raises(Exception, match="No bash started") as told:
+            await terminal("echo")
+        assert str(folder) in str(told.value)
+        folder.mkdir()
+        assert (await terminal("pwd")).text == f"{folder}\n"
+
+
+async def test_calls_in_different_sessions_run_at_once(tmp_path: Path, terminal: Terminal) -> None:
+    os.mkfifo(tmp_path / "there")
+    os.mkfifo(tmp_path / "back")
+    async with anyio.create_task_group() as tasks:
+        # Each waits for the other.
+        tasks.start_soon(lambda: terminal("echo a > there; read x < back; echo $x", session="a"))
+        tasks.start_soon(lambda: terminal("read x < there; echo b > back; echo $x", session="b"))
+
+
+async def test_cancelling_a_call_ends_what_runs_in_its_session_alone(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.3) as terminal:
+        await terminal("echo $BASHPID > one; exec sleep 1000", session="one")
+        one, two = int(await line_in(tmp_path / "one")), 0
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(lambda: terminal("bash -c 'echo $$ > two; exec sleep 1000'", session="two", timeout=600))
+            two = int(await line_in(tmp_path / "two"))
+            tasks.cancel_scope.cancel()
+        assert still_running(one, two) == [one]
+    assert still_running(one, two) == []
+
+
+async def test_there_are_so_many_sessions_and_one_that_has_ended_makes_room(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, sessions=2) as terminal:
+        await terminal("A=1")
+        await terminal("true", session="two")
+        with pytest.raises(ToolError, match="'default', 'two'"):
+            await terminal("true", session="three")
+        assert (await terminal("exit 0", session="two", timeout=60)).shell_ended
+        assert (await terminal("echo three", session="three")).text == "three\n"
+        with pytest.raises(ToolError, match="2 sessions are open"):
+            await terminal("true", session="two")
+        assert (await terminal("echo $A")).text == "1\n"
+
+
+async def test_a_session_that_was_looked_at_is_none_and_one_with_a_command_is_closed_by_a_reset(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.3, sessions=1) as terminal:
+        assert (await terminal("", session="zero")).problem == "nothing_running"
+        await terminal("sleep 1000", session="one")
+        assert (await terminal("exit 0", session="one", reset=True, timeout=60)).shell_ended
+        assert (await terminal("echo two", session="two")).text == "two\n"
