@@ -12,13 +12,11 @@ import pytest
 
 from agentcore import Agent, Conversation, ObservationEvent
 from agentcore.errors import PathError, ToolError, WorkspaceError
-from agentcore.secrets import SecretRegistry
 from agentcore.testing import ScriptedLLM, call, say
-from agentcore.tools import OUTPUT_LIMIT, ToolContext, ToolSpec, read_call
-from agentcore.workspace import LocalWorkspace
+from agentcore.tools import OUTPUT_LIMIT, ToolSpec, read_call
 from agentcore_tools import RunAction, run_tool
 from living import still_running, until_gone
-from opened_tool import KeepingHost, Run, line_in, open_tool
+from opened_tool import Run, line_in, open_tool
 
 
 @asynccontextmanager
@@ -161,34 +159,3 @@ async def test_in_a_conversation_its_end_is_recorded(tmp_path: Path) -> None:
     assert told.text.startswith("hello\n[exit code 4;")
     assert (told.data["exit_code"], told.data["signal"], told.is_error) == (4, None, True)
     assert "stdout" not in told.data
-
-
-@pytest.mark.parametrize("left", [True, False])
-async def test_after_a_crash_what_still_runs_is_named_and_where_its_output_is(tmp_path: Path, left: bool) -> None:
-    tool = run_tool()
-    assert tool.reconcile is not None
-    with anyio.fail_after(60):
-        async with LocalWorkspace(tmp_path) as workspace:
-            context = ToolContext(
-                workspace=workspace,
-                secrets=SecretRegistry(),
-                conversation_id="c1",
-                action_id="ev_1",
-                call_id="call_1",
-                tool_name="run",
-                host=KeepingHost(workspace, SecretRegistry()),
-            )
-            path = f"{await workspace.private_folder('c1')}/ev_1-stdout.txt"
-            try:
-                if left:
-                    await workspace.write(path, "half of it")
-                env = {"AGENTCORE_RUN": "c1/ev_1;" if left else "c1/ev_11;"}
-                async with workspace.open_process(["sleep", "1000"], env=env) as process:
-                    told = await tool.reconcile(RunAction(command="make"), context)
-            finally:
-                await workspace.remove_private_folder("c1")
-    assert told is not None
-    assert (told.problem, told.exit_code, told.is_error) == ("cut_off", None, True)
-    assert told.stdout == (f"[Still running: {process.pid} (sleep 1000).]" if left else "")
-    assert told.stdout_path == (path if left else None)
-    assert "not known" in str(told.to_content())

@@ -151,6 +151,16 @@ SCENARIOS: dict[str, list[Step]] = {
         key("hunter2", has="got 7\n", lacks="hunter2"),
         do("stty -a | grep -c -w -e -echo", "1\n"),
     ],
+    "another shell in its place is a program that runs until it ends": [
+        step
+        for shell in ("sh -i", "bash --norc -i")
+        for step in (
+            do(f"exec {shell}", running=True),
+            key("echo de\'\'ep", timeout=1, running=True, has="deep"),
+            key("exit 3", shell_ended=True, exit_code=3),
+            do("echo new", new_shell=True),
+        )
+    ],
     "what the shell traces is the command alone": [
         do("set -x"),
         do("echo a", has="+ echo a\na\n"),

@@ -91,9 +91,9 @@ async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(
     assert not told.new_shell
 
 
-async def interrupt_after(seconds: float, pid: int) -> None:
+async def send_after(seconds: float, pid: int, number: signal.Signals) -> None:
     await anyio.sleep(seconds)
-    os.kill(pid, signal.SIGINT)
+    os.kill(pid, number)
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
@@ -106,46 +106,10 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(
         await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
         async with anyio.create_task_group() as tasks:
             # The shell may still be doing what belongs to its report, be at its prompt, or be about to read the next line.
-            tasks.start_soon(interrupt_after, number % 10 * 0.000_05, pid)
+            tasks.start_soon(send_after, number % 10 * 0.000_05, pid, signal.SIGINT)
             told = await terminal(f"echo number {number}")
             assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
             assert not told.new_shell
-
-
-async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: Terminal
-) -> None:
-    pid = int((await terminal("echo $$")).text)
-    await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-    # The same as its second, and as often as need be.
-    monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)
-    monkeypatch.setattr(shell, "_MEND_TIMES", 1000)
-    os.kill(pid, signal.SIGSTOP)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(continue_after, 0.2, pid)
-        told = await terminal("echo here")
-        assert told.text.rstrip("\n").endswith("here")
-        assert (told.exit_code, told.new_shell) == (0, False)
-
-
-async def test_a_shell_that_does_not_come_back_after_an_interruption_is_given_no_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: Terminal
-) -> None:
-    pid = int((await terminal("echo $$")).text)
-    await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-    monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)
-    os.kill(pid, signal.SIGSTOP)
-    with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):
-        await terminal("touch ran")
-    told = await terminal("ls; echo end")
-    assert told.text.endswith("begun\nend\n")
-    assert told.new_shell
-    assert still_running(pid) == []
-
-
-async def continue_after(seconds: float, pid: int) -> None:
-    await anyio.sleep(seconds)
-    os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +128,29 @@ async def test_a_shell_that_does_not_come_through_is_replaced(tmp_path: Path, co
     told = await terminal("echo [$A]")
     assert told.text.endswith("[]\n")
     assert told.new_shell
+
+
+async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_it_and_one_that_stays_away_gets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: Terminal
+) -> None:
+    pid = int((await terminal("echo $$")).text)
+    await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+    monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)  # it is asked again so often
+    with monkeypatch.context() as patient:
+        patient.setattr(shell, "_MEND_TIMES", 1000)
+        os.kill(pid, signal.SIGSTOP)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send_after, 0.2, pid, signal.SIGCONT)
+            told = await terminal("rm begun; echo here")
+        assert (told.text.rstrip("\n")[-4:], told.exit_code, told.new_shell) == ("here", 0, False)
+    await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):
+        await terminal("touch ran")
+    told = await terminal("ls; echo end")
+    assert told.text.endswith("begun\nend\n")
+    assert told.new_shell
+    assert still_running(pid) == []
 
 
 @pytest.mark.parametrize("signals", ["INT", "INT TERM", "TERM"])
