@@ -296,18 +296,12 @@ def file_editor_tool(
         description=_DESCRIPTION + described,
         extra_roots=extra_roots,
         confine_to=confine_to,
-        resources=_resources,
+        resources=lambda action, root: (
+            Resource.file(action.path, "read" if action.command == "view" else "write", root=root),
+        ),
         aliases=_ALIASES,
         normalize=_normalize,
-        risk=_risk,
+        risk=lambda action: SecurityRisk.LOW if action.command == "view" else SecurityRisk.UNKNOWN,
         display_call=_show_call,
         display_answer=_show_answer,
     )
-
-
-def _resources(action: FileEditorAction, root: str) -> tuple[Resource, ...]:
-    return (Resource.file(action.path, "read" if action.command == "view" else "write", root=root),)
-
-
-def _risk(action: FileEditorAction) -> SecurityRisk:
-    return SecurityRisk.LOW if action.command == "view" else SecurityRisk.UNKNOWN

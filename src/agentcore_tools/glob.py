@@ -13,7 +13,7 @@ from agentcore.tools import Action, Resource, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer
 from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.search.globs import Glob
-from agentcore_tools.search.walk import Found, find_place, shown_path, walk
+from agentcore_tools.search.walk import find_place, shown_path, walk
 
 
 class GlobAction(Action):
@@ -76,7 +76,7 @@ async def _find(files: Files, action: GlobAction, _ctx: ToolContext) -> GlobObse
         raise ToolError(f"{path!r} is a file. Give the folder to look in, or read the file.")
     walked = await walk(files.workspace, place.folder, hidden=glob.names_hidden, everything=action.everything)
     found = [each for each in walked.found if each.kind != "dir" and glob.matches(each.path)]
-    found.sort(key=_newest)
+    found.sort(key=lambda each: (-each.modified, each.path.split("/")))
     shown = tuple(shown_path(place.prefix + each.path) for each in found[: action.limit])
     notes: list[str] = []
     if not found:
@@ -87,10 +87,6 @@ async def _find(files: Files, action: GlobAction, _ctx: ToolContext) -> GlobObse
     if walked.cut:
         notes.append("[There is too much in this folder to look at all of it. Look in one that is in it.]")
     return GlobObservation(text="\n".join([*shown, *notes]), files=shown, count=len(found))
-
-
-def _newest(found: Found) -> tuple[float, list[str]]:
-    return -found.modified, found.path.split("/")
 
 
 def _split(path: str, pattern: str) -> tuple[str, str]:

@@ -99,12 +99,7 @@ async def tree_of(files: Files, path: str, *, depth: int | None, everything: boo
     text = "\n".join([f"{place.folder}/", *(f"  {row}" for row in rows), *notes]) if rows or notes else ""
     text = text or f"[{place.folder} is empty.]"
     return ListFilesObservation(
-        text=text,
-        path=place.folder,
-        count=len(rows),
-        hidden=walked.hidden,
-        ignored=walked.ignored,
-        truncated=truncated,
+        text=text, path=place.folder, count=len(rows), hidden=walked.hidden, ignored=walked.ignored, truncated=truncated
     )
 
 

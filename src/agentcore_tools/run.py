@@ -16,7 +16,7 @@ from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Process
 from agentcore_tools._calls import heading, others, rename
-from agentcore_tools._commands import find_left, left_mark, named_secrets
+from agentcore_tools._commands import find_left, kept_output, left_mark, named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, HeadAndTail, OutputFile, shorten
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
@@ -249,17 +249,11 @@ async def _reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | N
     left = await find_left(_MARK, left_mark(ctx.conversation_id, ctx.action_id), ctx.workspace)
     if left is None:
         return None
-    folder = await ctx.workspace.private_folder(ctx.conversation_id)
-    paths: dict[str, str] = {}
-    for name in ("stdout", "stderr"):
-        path = f"{folder}/{ctx.action_id}-{name}.txt"
-        if await ctx.workspace.stat(path) is not None:
-            paths[f"{name}_path"] = path
     return RunObservation(
         stdout=f"[Still running: {left}.]" if left else "",
         problem="cut_off",
-        stdout_path=paths.get("stdout_path"),
-        stderr_path=paths.get("stderr_path"),
+        stdout_path=await kept_output(ctx, "stdout"),
+        stderr_path=await kept_output(ctx, "stderr"),
     )
 
 

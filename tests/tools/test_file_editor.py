@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -99,7 +100,7 @@ INSERTED: list[tuple[str, int, str, str]] = [
 ]
 
 
-async def change(editor: Editor, before: str | bytes, after: str | bytes, **arguments: object) -> str:
+async def change(editor: Editor, before: str | bytes, after: str | bytes, **arguments: Any) -> str:
     """Make a change and take it back, or see it refused; return the answer."""
     path = Path(editor.workspace.root, "f")
     old = before.encode() if isinstance(before, str) else before

@@ -64,7 +64,9 @@ def plain(found: GrepObservation) -> str:
 # What is asked, and what is answered: the text, the paths of the files, or, after an exclamation mark, an error.
 Asked = dict[str, Any]
 Answered = str | list[str]
-HERE = dict.fromkeys(("a.ts", "a.js", "src/b.tsx", "src/deep/c.ts", ".hidden", ".git/config"), "here\n")
+HERE: dict[str, str | bytes] = dict.fromkeys(
+    ("a.ts", "a.js", "src/b.tsx", "src/deep/c.ts", ".hidden", ".git/config"), "here\n"
+)
 IGNORED: dict[str, str | bytes] = {
     ".gitignore": "*.log\n!keep.log\n/build/\n", "src/.gitignore": "!a.log\nlocal\n",
     **dict.fromkeys(("a.log", "keep.log", "build/x", "src/build/x", "src/a.log", "src/local", "local", ".env", ".git/config"), "here"),

@@ -321,15 +321,7 @@ async def test_a_command_is_interrupted_by_its_key_and_the_shell_lives_on(hasty:
     assert (await hasty("echo $A")).text == "kept\n"
 
 
-KEYS = {
-    "UP": "1b 5b 41",
-    "TAB": "09",
-    "ESC": "1b",
-    "BS": "7f",
-    "ENTER": "0d",
-    "C-a": "01",
-    "PGDN": "1b 5b 36 7e",
-}
+KEYS = {"UP": "1b 5b 41", "TAB": "09", "ESC": "1b", "BS": "7f", "ENTER": "0d", "C-a": "01", "PGDN": "1b 5b 36 7e"}
 
 
 async def test_keys_are_what_a_terminal_sends(hasty: Terminal) -> None:

@@ -142,7 +142,7 @@ async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send_after, 0.2, pid, signal.SIGCONT)
             told = await terminal("rm begun; echo here")
-        assert (told.text.rstrip("\n")[-4:], told.exit_code, told.new_shell) == ("here", 0, False)
+            assert (told.text.rstrip("\n")[-4:], told.exit_code, told.new_shell) == ("here", 0, False)
     await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
     os.kill(pid, signal.SIGSTOP)
     with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):

@@ -44,11 +44,7 @@ class Planned:
 
 
 async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
-    """Find out what is to become of each file, and write nothing.
-
-    Raises:
-        ToolError: a part of the patch can't be applied; the message lists all such parts.
-    """
+    """Find out what is to become of each file, and write nothing. An error lists all parts that can't be applied."""
     await _refuse_twice(files, paths_of(patches))
     planned: list[Planned] = []
     problems: list[str] = []
@@ -131,12 +127,7 @@ def _removed(before: bytes, path: str) -> str:
 
 
 async def apply(files: Files, planned: Sequence[Planned]) -> None:
-    """Write what was planned.
-
-    Raises:
-        WorkspaceError: it can't be written; what was written before is as it was.
-        ToolError: the same, of removing and moving.
-    """
+    """Write what was planned. Where that fails, what was written before is as it was."""
     writing = _Writing(files)
     try:
         for each in planned:

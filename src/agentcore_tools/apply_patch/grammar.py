@@ -89,11 +89,7 @@ class _Lines:
 
 
 def read_patch(patch: str) -> list[FilePatch]:
-    """Read a patch.
-
-    Raises:
-        ToolError: it is none; its text says in which line and what is wanted.
-    """
+    """Read a patch. An error says in which line it is wrong, and what is wanted."""
     lines = _body(patch)
     files: list[FilePatch] = []
     while (line := lines.peek()) is not None:

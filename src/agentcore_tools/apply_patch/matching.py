@@ -52,11 +52,7 @@ class _Target:
 
 
 def changes_of(text: Text, hunks: Sequence[Hunk]) -> list[Change]:
-    """Return the changes of the hunks, in order.
-
-    Raises:
-        Misfit: one of them, or more, have no place.
-    """
+    """Return the changes of the hunks, in order. A `Misfit` lists those without a place."""
     target = _Target(text)
     starts = _starts(text)
     changes: list[Change] = []

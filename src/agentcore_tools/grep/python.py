@@ -26,17 +26,11 @@ _BATCH_FILES: Final = 500
 _WRONG_PATTERN: Final = 3
 """The exit code of `inside.py` for a pattern that `re` refuses."""
 
-
 PYTHON_NOTE: Final = "There is no ripgrep here that can do this search, so Python's `re` reads the pattern."
 
 
 async def search_there(workspace: Workspace, folder: str, found: Sequence[Found], search: Search) -> list[Lines]:
-    """Search files with the workspace's Python, in the order of `found`.
-
-    Raises:
-        ProgramMissing: the workspace has no Python.
-        ToolError: the pattern is wrong.
-    """
+    """Search files with the workspace's Python, in the order of `found`; without one, that is a `ProgramMissing`."""
     head = _head(search, streamed=False)
     names = "".join(f"./{each.path}\0" for each in found).encode(errors="surrogateescape")
     source = await _READS.run(_source)

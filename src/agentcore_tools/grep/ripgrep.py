@@ -123,7 +123,9 @@ class _Reader:
                 is_match = event["type"] == "match"
                 current.matches += is_match
                 if self._search.keep:
-                    current.lines.append(Line(data["line_number"], _line(data["lines"]), is_match))
+                    current.lines.append(
+                        Line(data["line_number"], _text(data["lines"]).removesuffix("\n").removesuffix("\r"), is_match)
+                    )
                     if self._count + current.matches > self._search.limit:
                         self._finish(current)
             case "end" if data.get("binary_offset") is None and current.matches:
@@ -146,10 +148,6 @@ async def _problem(process: Process) -> str:
         except anyio.EndOfStream:
             break
     return message.decode(errors="replace")[:_MOST_ERROR]
-
-
-def _line(value: dict[str, str]) -> str:
-    return _text(value).removesuffix("\n").removesuffix("\r")
 
 
 def _text(value: dict[str, str], errors: str = "replace") -> str:
