@@ -20,6 +20,8 @@ from agentcore.workspace import LocalWorkspace
 from agentcore_tools import (
     FileEditorAction,
     FileEditorObservation,
+    RunAction,
+    RunObservation,
     TerminalAction,
     TerminalObservation,
     file_editor_tool,
@@ -109,6 +111,7 @@ class Opened(Generic[ActionT, ObservationT]):
 
 
 Terminal = Opened[TerminalAction, TerminalObservation]
+Run = Opened[RunAction, RunObservation]
 Editor = Opened[FileEditorAction, FileEditorObservation]
 
 
@@ -147,6 +150,35 @@ async def open_terminal(
 async def open_editor(folder: Path) -> AsyncGenerator[Editor]:
     async with open_tool(file_editor_tool(), folder) as opened:
         yield opened
+
+
+async def reconcile(
+    tool: Tool[ActionT, ObservationT], folder: Path, env: Mapping[str, str], kept: Mapping[str, str], **action: Any
+) -> tuple[ObservationT, int, str]:
+    """Reconcile an action where a process with these variables was left, and these outputs; return its number and their folder, too."""
+    assert tool.reconcile is not None
+    with anyio.fail_after(_BOUND_SECONDS):
+        async with LocalWorkspace(folder) as workspace:
+            secrets = SecretRegistry()
+            context = ToolContext(
+                workspace=workspace,
+                secrets=secrets,
+                conversation_id="c1",
+                action_id="ev_1",
+                call_id="call_1",
+                tool_name=tool.name,
+                host=KeepingHost(workspace, secrets),
+            )
+            private = await workspace.private_folder("c1")
+            try:
+                for name, text in kept.items():
+                    await workspace.write(f"{private}/{name}", text)
+                async with workspace.open_process(["sleep", "1000"], env=env) as process:
+                    observation = await tool.reconcile(tool.parse(action), context)
+            finally:
+                await workspace.remove_private_folder("c1")
+    assert observation is not None
+    return observation, process.pid, private
 
 
 async def line_in(path: Path) -> str:

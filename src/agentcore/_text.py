@@ -11,6 +11,9 @@ OUTPUT_LIMIT: Final = 30_000
 Mask: TypeAlias = Callable[[str], str]
 """Replaces the secrets in a text."""
 
+NOT_KEPT: Final = "They were not kept."
+"""The sentence about a text of which the rest is nowhere."""
+
 # How far the cut may move to fall between two lines.
 _SNAP: Final = 200
 
@@ -32,12 +35,27 @@ def clip(text: str, limit: int = OUTPUT_LIMIT, *, mask: Mask, full_output_path: 
     text = mask(text)
     if len(text) <= limit:
         return text
+    where = f"Full output: {full_output_path}" if full_output_path is not None else NOT_KEPT
+    return clip_ends(text, text, limit, characters=len(text), lines=text.count("\n"), where=where)
+
+
+def clip_ends(head: str, tail: str, limit: int, *, characters: int, lines: int, where: str) -> str:
+    """Return the beginning of `head` and the end of `tail`, both masked before, with a notice between them.
+
+    Args:
+        head: The text from its beginning on.
+        tail: The text up to its end.
+        limit: The most characters of the result, the notice included.
+        characters: The length of the whole text.
+        lines: The number of its line ends.
+        where: A sentence about where the whole text is.
+    """
     # The notice is longest where everything is omitted; room for it is taken first.
-    room = max(limit - len(_notice(text, full_output_path)), 0)
-    head = _to_line_end(text[: room - room // 2])
-    tail = _from_line_start(text[len(text) - room // 2 :])
-    omitted = text[len(head) : len(text) - len(tail)]
-    return head + _notice(omitted, full_output_path) + tail
+    room = max(limit - len(_notice(characters, lines, where)), 0)
+    head = _to_line_end(head[: room - room // 2])
+    tail = _from_line_start(tail[max(len(tail) - room // 2, 0) :])
+    shown = head + tail
+    return head + _notice(characters - len(shown), lines - shown.count("\n"), where) + tail
 
 
 def replace_lone_surrogates(value: Any) -> Any:
@@ -61,10 +79,8 @@ def replace_lone_surrogates(value: Any) -> Any:
             return value
 
 
-def _notice(omitted: str, full_output_path: str | None) -> str:
-    lines = omitted.count("\n")
-    where = f"Full output: {full_output_path}" if full_output_path is not None else "They were not kept."
-    return f"\n[{len(omitted):,} characters ({lines:,} line ends) omitted. {where}]\n"
+def _notice(characters: int, lines: int, where: str) -> str:
+    return f"\n[{characters:,} characters ({lines:,} line ends) omitted. {where}]\n"
 
 
 def _to_line_end(head: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import quote
 
 from agentcore.errors import ToolError
-from agentcore.tools import ToolSecrets
+from agentcore.tools import ToolContext, ToolSecrets
 from agentcore.workspace import Workspace
 
 
@@ -49,3 +49,9 @@ async def find_left(name: str, mark: str, workspace: Workspace) -> str | None:
     if found.exit_code != 0:
         return None
     return ", ".join(found.stdout.splitlines())
+
+
+async def kept_output(ctx: ToolContext, name: str) -> str | None:
+    """Return the path of an output that was kept of this action, if it was."""
+    path = f"{await ctx.workspace.private_folder(ctx.conversation_id)}/{ctx.action_id}-{name}.txt"
+    return None if await ctx.workspace.stat(path) is None else path

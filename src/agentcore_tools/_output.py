@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, final
 
 import anyio
 
+from agentcore._text import NOT_KEPT, clip_ends
 from agentcore.errors import WorkspaceError
 from agentcore.tools import OUTPUT_LIMIT, Spool, ToolContext
 
@@ -89,7 +90,7 @@ def mark_gaps(text: str) -> str:
     return _GAP.sub(
         lambda gap: (
             ("" if text[: gap.start()].endswith("\n") else "\n")
-            + f"[{int(gap[1]):,} characters ({int(gap[2]):,} line ends) were not kept]\n"
+            + f"[{int(gap[1]):,} characters ({int(gap[2]):,} line ends) omitted. {NOT_KEPT}]\n"
         ),
         text,
     )
@@ -178,59 +179,33 @@ TEXT_LIMIT: Final = OUTPUT_LIMIT - 2_000
 
 # A secret that was torn apart by leaving something out can't be recognized. It lies within so much of the gap.
 _LONGEST_SECRET: Final = 40_000
-# How far a cut may move to fall between two lines.
-_SNAP: Final = 200
 
 
 async def shorten(
     text: str, ctx: ToolContext, name: str, whole: OutputFile | None, limit: int = TEXT_LIMIT
 ) -> tuple[str, str | None]:
-    """Return the text to show, and the path of the full output if that is not all.
+    """Return the text to show (`text` is what was kept, gaps and all), and the path of the full output if that is not all.
 
-    Args:
-        text: What was kept, gaps and all.
-        ctx: The call that reports it.
-        name: What the whole is called, where it is not kept yet.
-        whole: What keeps the output of which this is a part.
-        limit: How many characters to show.
+    The full output is kept by `whole`, or under this name now.
     """
     if len(text) <= limit:
         return text, None
     path = await whole.written() if whole is not None else await _kept_at(text, ctx, name)
-    gap = find_gap(text)
-    # Cutting what is not masked might leave half of a secret, which masking would not recognize.
+    where = NOT_KEPT if path is None else f"Full output: {path}"
+    if whole is not None and whole.full:
+        where = f"The beginning of the output is in {path}; the rest was not kept."
+    mask, gap = ctx.secrets.mask, find_gap(text)
     if gap is None:
-        masked = ctx.secrets.mask(text)
-        head, tail, characters, lines = masked, masked, len(masked), masked.count("\n")
+        head = tail = mask(text)
+        if len(head) <= limit:
+            return head, None
+        characters, lines = len(head), head.count("\n")
     else:
-        head, tail = ctx.secrets.mask(text[: gap.start]), ctx.secrets.mask(text[gap.end :])
+        head, tail = mask(text[: gap.start]), mask(text[gap.end :])
         characters = gap.characters + len(head) + len(tail)
         lines = gap.lines + head.count("\n") + tail.count("\n")
         head, tail = head[: max(len(head) - _LONGEST_SECRET, 0)], tail[_LONGEST_SECRET:]
-    where = "It was not kept" if path is None else f"The whole is in {path}"
-    if whole is not None and whole.full:
-        where = f"Its beginning is in {path}, and the rest was not kept"
-    # It is longest where everything is left out; room for it is taken first.
-    room = max(limit - len(_notice(characters, lines, where)), 0)
-    if gap is None and len(head) <= room:
-        return head, None  # masking made it short enough
-    head, tail = _to_line_end(head[: room - room // 2]), _from_line_start(tail[len(tail) - min(room // 2, len(tail)) :])
-    shown = head + tail
-    return head + _notice(characters - len(shown), lines - shown.count("\n"), where) + tail, path
-
-
-def _notice(characters: int, lines: int, where: str) -> str:
-    return f"\n[{characters:,} characters ({lines:,} line ends) are left out here. {where}]\n"
-
-
-def _to_line_end(head: str) -> str:
-    end = head.rfind("\n", max(len(head) - _SNAP, 0))
-    return head[:end] if end > 0 else head
-
-
-def _from_line_start(tail: str) -> str:
-    start = tail.find("\n", 0, _SNAP)
-    return tail[start + 1 :] if start >= 0 else tail
+    return clip_ends(head, tail, limit, characters=characters, lines=lines, where=where), path
 
 
 async def _kept_at(text: str, ctx: ToolContext, name: str) -> str | None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal, final
+from typing import Final, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.errors import ToolError
-from agentcore.messages import ResultBlock
-from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._display import file_diff, heading, others, replaced
-from agentcore_tools.files.allowed_paths import AllowedPaths
+from agentcore.tools import Action, Tool, ToolContext
+from agentcore_tools._calls import FILE_NAMES, TextAnswer, file_diff, heading, others, replaced
 from agentcore_tools.files.change import replacing_all, unified_diff
-from agentcore_tools.files.files import Files, opening, text_of, worked
-from agentcore_tools.files.text import Change, Text, encoded
+from agentcore_tools.files.files import Files, file_tool, text_of, worked
 from agentcore_tools.files.view import shown_change
 
 
@@ -32,11 +29,9 @@ class EditAction(Action):
     """How often the text occurs; all of them are replaced."""
 
 
-class EditObservation(Observation):
+class EditObservation(TextAnswer):
     """A file was changed, or made."""
 
-    text: str
-    """The text for the model."""
     path: str
     """The absolute path."""
     diff: str
@@ -44,23 +39,12 @@ class EditObservation(Observation):
     replacements: int
     outcome: Literal["created", "changed"]
 
-    def to_content(self) -> Sequence[str | ResultBlock]:
-        return (self.text,)
-
-    def to_data(self) -> dict[str, JsonValue]:
-        """Return the change; the text is in the content already."""
-        return self.model_dump(mode="json", exclude={"text"})
-
 
 _DESCRIPTION: Final = """\
 Replace text in a file. old_string has to be in the file exactly so, space and indentation included, and as often as \
 expected_replacements says. With an empty old_string a new file is made. Encoding, line ends and permissions stay as they \
 are. Write line ends as plain line feeds."""
-_OTHER_NAMES: Final = {
-    "path": "file_path",
-    "filepath": "file_path",
-    "filename": "file_path",
-    "file": "file_path",
+_OTHER_NAMES: Final = dict.fromkeys(FILE_NAMES, "file_path") | {
     "old_str": "old_string",
     "new_str": "new_string",
     "old_text": "old_string",
@@ -77,19 +61,19 @@ def edit_tool(
         extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything.
         confine_to: The only files that it may change, as paths in the workspace.
     """
-    allowed = AllowedPaths.of(extra_roots, confine_to)
-    return Tool(
+    return file_tool(
+        _edit,
+        EditAction,
         name="edit",
+        title="Edit a file",
         description=_DESCRIPTION,
-        action=EditAction,
-        open=opening(_Editor, allowed),
-        annotations=ToolAnnotations(title="Edit a file", open_world=False),
-        resources=lambda action, root: (Resource.file(action.file_path, "write", root=root),),
+        extra_roots=extra_roots,
+        confine_to=confine_to,
+        path="file_path",
         aliases=("replace", "edit_file", "str_replace"),
-        normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
+        other_names=_OTHER_NAMES,
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
-        spec=ToolSpec(name="edit", params=allowed.params),
     )
 
 
@@ -98,41 +82,29 @@ def _show_call(action: EditAction) -> Sequence[DisplayBlock]:
     return (*head, DiffBlock(path=action.file_path, diff=replaced(action.old_string, action.new_string)))
 
 
-@final
-class _Editor:
-    def __init__(self, files: Files) -> None:
-        self._files = files
-
-    async def __call__(self, action: EditAction, ctx: ToolContext) -> EditObservation:  # noqa: ARG002 every executor is given it
-        path = await self._files.to_write(action.file_path)
-        if not action.old_string:
-            return await self._create(path, action.new_string)
-        before = await self._files.to_change(path)
-
-        def edited() -> tuple[bytes, str, str, int]:
-            old = text_of(before, path)
-            changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
-            new = old.replaced(changes)
-            diff = unified_diff(old.normal, changes, path)
-            # The first one starts in the new text where it starts in the old one.
-            return new.encode(), diff, shown_change(new, changes[0]), len(changes)
-
-        after, diff, shown, count = await worked(before, edited)
-        await self._files.put(path, before, after)
-        times = "" if count == 1 else f" in {count} places"
-        where = "There" if count == 1 else "At the first one"
-        text = (
-            f"Changed {path}{times}. {where} it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
-        )
-        return EditObservation(text=text, path=path, diff=diff, replacements=count, outcome="changed")
-
-    async def _create(self, path: str, content: str) -> EditObservation:
-        if await self._files.workspace.stat(path) is not None:
+async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObservation:
+    path = await files.to_write(action.file_path)
+    if not action.old_string:
+        if await files.workspace.stat(path) is not None:
             raise ToolError(
                 f"There is something at {path!r} already: an empty old_string is for a new file. Give the text to replace, "
                 "or write the whole file with write_file."
             )
-        await self._files.put(path, None, encoded(content))
-        change = Change(0, 0, Text(content).normal)
-        diff = await worked(content, lambda: unified_diff("", [change], path, created=True))
+        diff = await files.create(path, action.new_string)
         return EditObservation(text=f"Created {path}.", path=path, diff=diff, replacements=0, outcome="created")
+    before = await files.to_change(path)
+
+    def edited() -> tuple[bytes, str, str, int]:
+        old = text_of(before, path)
+        changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
+        new = old.replaced(changes)
+        diff = unified_diff(old.normal, changes, path)
+        # The first one starts in the new text where it starts in the old one.
+        return new.encode(), diff, shown_change(new, changes[0]), len(changes)
+
+    after, diff, shown, count = await worked(before, edited)
+    await files.put(path, before, after)
+    times = "" if count == 1 else f" in {count} places"
+    where = "There" if count == 1 else "At the first one"
+    text = f"Changed {path}{times}. {where} it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
+    return EditObservation(text=text, path=path, diff=diff, replacements=count, outcome="changed")

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from typing import Final, final
+from typing import Final
 
 from pydantic import Field, JsonValue
 
-from agentcore.display import code_span
 from agentcore.errors import ToolError
-from agentcore.messages import ResultBlock
-from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import AllowedPaths
-from agentcore_tools.files.files import Files, opening
+from agentcore.tools import Action, Resource, Tool, ToolContext
+from agentcore_tools._calls import TextAnswer
+from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.search.globs import Glob
-from agentcore_tools.search.walk import Found, find_place, shown_path, walk
+from agentcore_tools.search.walk import find_place, shown_path, walk
 
 
 class GlobAction(Action):
@@ -32,18 +29,13 @@ class GlobAction(Action):
     """How many files to show at most."""
 
 
-class GlobObservation(Observation):
+class GlobObservation(TextAnswer):
     """Files, the newest first."""
 
-    text: str
-    """The text for the model."""
     files: tuple[str, ...]
     """Relative to the workspace's folder, where they are in there."""
     count: int
     """How many there are, those that are not shown included."""
-
-    def to_content(self) -> Sequence[str | ResultBlock]:
-        return (self.text,)
 
     def to_data(self) -> dict[str, JsonValue]:
         """Return the number of files; their paths are in the content already."""
@@ -61,53 +53,40 @@ def glob_tool(extra_roots: Sequence[str] = ()) -> Tool[GlobAction, GlobObservati
     Args:
         extra_roots: Folders outside of the workspace's that it may look in, too; "/" is everything.
     """
-    allowed = AllowedPaths.of(extra_roots)
-    return Tool(
+    return file_tool(
+        _find,
+        GlobAction,
         name="glob",
+        title="Find files",
         description=_DESCRIPTION,
-        action=GlobAction,
-        open=opening(_Finder, allowed),
-        annotations=ToolAnnotations(
-            title="Find files", read_only=True, destructive=False, idempotent=True, open_world=False
-        ),
+        extra_roots=extra_roots,
+        read_only=True,
+        heads="pattern",
         resources=lambda action, root: (Resource.file(_split(action.path, action.pattern)[0], "read", root=root),),
         aliases=("find_files", "file_glob", "find"),
-        normalize=lambda arguments: {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()},
-        display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
-        spec=ToolSpec(name="glob", params=allowed.params),
+        other_names=_OTHER_NAMES,
     )
 
 
-@final
-class _Finder:
-    def __init__(self, files: Files) -> None:
-        self._files = files
-
-    async def __call__(self, action: GlobAction, ctx: ToolContext) -> GlobObservation:  # noqa: ARG002 every executor is given it
-        path, pattern = _split(action.path, action.pattern)
-        glob = Glob(pattern)
-        place = await find_place(self._files, path)
-        if place.file is not None:
-            raise ToolError(f"{path!r} is a file. Give the folder to look in, or read the file.")
-        walked = await walk(self._files.workspace, place.folder, hidden=glob.names_hidden, everything=action.everything)
-        found = [each for each in walked.found if each.kind != "dir" and glob.matches(each.path)]
-        found.sort(key=_newest)
-        shown = tuple(shown_path(place.prefix + each.path) for each in found[: action.limit])
-        notes: list[str] = []
-        if not found:
-            passed = (
-                "" if action.everything else " Hidden and ignored files were passed over; everything=true finds them."
-            )
-            notes.append(f"[No file in {place.folder!r} is like {pattern!r}.{passed}]")
-        if len(found) > len(shown):
-            notes.append(f"[These are the newest {len(shown)} of {len(found)} files.]")
-        if walked.cut:
-            notes.append("[There is too much in this folder to look at all of it. Look in one that is in it.]")
-        return GlobObservation(text="\n".join([*shown, *notes]), files=shown, count=len(found))
-
-
-def _newest(found: Found) -> tuple[float, list[str]]:
-    return -found.modified, found.path.split("/")
+async def _find(files: Files, action: GlobAction, _ctx: ToolContext) -> GlobObservation:
+    path, pattern = _split(action.path, action.pattern)
+    glob = Glob(pattern)
+    place = await find_place(files, path)
+    if place.file is not None:
+        raise ToolError(f"{path!r} is a file. Give the folder to look in, or read the file.")
+    walked = await walk(files.workspace, place.folder, hidden=glob.names_hidden, everything=action.everything)
+    found = [each for each in walked.found if each.kind != "dir" and glob.matches(each.path)]
+    found.sort(key=lambda each: (-each.modified, each.path.split("/")))
+    shown = tuple(shown_path(place.prefix + each.path) for each in found[: action.limit])
+    notes: list[str] = []
+    if not found:
+        passed = "" if action.everything else " Hidden and ignored files were passed over; everything=true finds them."
+        notes.append(f"[No file in {place.folder!r} is like {pattern!r}.{passed}]")
+    if len(found) > len(shown):
+        notes.append(f"[These are the newest {len(shown)} of {len(found)} files.]")
+    if walked.cut:
+        notes.append("[There is too much in this folder to look at all of it. Look in one that is in it.]")
+    return GlobObservation(text="\n".join([*shown, *notes]), files=shown, count=len(found))
 
 
 def _split(path: str, pattern: str) -> tuple[str, str]:

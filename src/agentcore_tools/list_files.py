@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, final
+from typing import Final
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
-from agentcore.display import code_span
-from agentcore.messages import ResultBlock
-from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import AllowedPaths
-from agentcore_tools.files.files import Files, opening
-from agentcore_tools.search.tree import tree_of
+from agentcore.errors import ToolError
+from agentcore.tools import Action, Tool, ToolContext
+from agentcore_tools._calls import TextAnswer
+from agentcore_tools.files.files import Files, file_tool
+from agentcore_tools.search.walk import Found, find_place, shown_path, walk
 
 
 class ListFilesAction(Action):
@@ -27,11 +25,9 @@ class ListFilesAction(Action):
     """Show hidden entries, and those that .gitignore excludes, too."""
 
 
-class ListFilesObservation(Observation):
+class ListFilesObservation(TextAnswer):
     """A tree."""
 
-    text: str
-    """The text for the model."""
     path: str
     """The absolute path of the folder."""
     count: int
@@ -43,17 +39,12 @@ class ListFilesObservation(Observation):
     truncated: bool
     """True if there are more."""
 
-    def to_content(self) -> Sequence[str | ResultBlock]:
-        return (self.text,)
-
-    def to_data(self) -> dict[str, JsonValue]:
-        """Return the numbers; the tree is in the content already."""
-        return self.model_dump(mode="json", exclude={"text"})
-
 
 _DESCRIPTION: Final = """\
 List what is in a folder, and in the folders in it, as a tree. Hidden entries and those that .gitignore leaves out are \
 counted, not shown."""
+OTHER_NAMES: Final = ("dir_path", "path", "directory", "folder", "dir")
+"""Names that models use for the folder."""
 
 
 def list_files_tool(extra_roots: Sequence[str] = ()) -> Tool[ListFilesAction, ListFilesObservation]:
@@ -62,40 +53,55 @@ def list_files_tool(extra_roots: Sequence[str] = ()) -> Tool[ListFilesAction, Li
     Args:
         extra_roots: Folders outside of the workspace's that it may list, too; "/" is everything.
     """
-    allowed = AllowedPaths.of(extra_roots)
-    return Tool(
+    return file_tool(
+        _list,
+        ListFilesAction,
         name="list_files",
+        title="List files",
         description=_DESCRIPTION,
-        action=ListFilesAction,
-        open=opening(_Lister, allowed),
-        annotations=ToolAnnotations(
-            title="List files", read_only=True, destructive=False, idempotent=True, open_world=False
-        ),
-        resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
+        extra_roots=extra_roots,
+        read_only=True,
         aliases=("ls", "list_dir", "tree"),
-        normalize=lambda arguments: {
-            "path" if name in _OTHER_NAMES else name: value for name, value in arguments.items()
-        },
-        display_call=lambda action: heading(code_span(action.path), others(action, "path")),
-        spec=ToolSpec(name="list_files", params=allowed.params),
+        other_names=dict.fromkeys(OTHER_NAMES, "path"),
     )
 
 
-_OTHER_NAMES: Final = ("dir_path", "directory", "folder", "dir")
+async def _list(files: Files, action: ListFilesAction, _ctx: ToolContext) -> ListFilesObservation:
+    return await tree_of(files, action.path, depth=action.depth, everything=action.everything)
 
 
-@final
-class _Lister:
-    def __init__(self, files: Files) -> None:
-        self._files = files
+_MOST: Final = 1_000
+_SIGNS: Final = {"dir": "/", "link": "@"}
 
-    async def __call__(self, action: ListFilesAction, ctx: ToolContext) -> ListFilesObservation:  # noqa: ARG002 every executor is given it
-        tree = await tree_of(self._files, action.path, depth=action.depth, everything=action.everything)
-        return ListFilesObservation(
-            text=tree.text,
-            path=tree.path,
-            count=tree.count,
-            hidden=tree.walked.hidden,
-            ignored=tree.walked.ignored,
-            truncated=tree.truncated,
-        )
+
+async def tree_of(files: Files, path: str, *, depth: int | None, everything: bool) -> ListFilesObservation:
+    """Draw a folder."""
+    place = await find_place(files, path)
+    if place.file is not None:
+        raise ToolError(f"{path!r} is a file, not a folder. Read it.")
+    walked = await walk(files.workspace, place.folder, everything=everything, depth=depth)
+    # Of too much, the levels above are shown: they say where to look.
+    level = max((_level(each) for each in walked.found), default=0)
+    shown = walked.found
+    while len(shown) > _MOST and level > 0:
+        level -= 1
+        shown = [each for each in walked.found if _level(each) <= level]
+    truncated = walked.cut or len(shown) < len(walked.found) or len(shown) > _MOST
+    rows = [
+        f"{'  ' * _level(each)}{shown_path(each.path.rpartition('/')[2])}{_SIGNS.get(each.kind, '')}"
+        for each in shown[:_MOST]
+    ]
+    passed = [f"{count} {what}" for count, what in ((walked.hidden, "hidden"), (walked.ignored, "ignored")) if count]
+    one = walked.hidden + walked.ignored == 1
+    notes = [f"[{' and '.join(passed)} {'entry is' if one else 'entries are'} not shown.]"] if passed else []
+    if truncated:
+        notes.append(f"[There is more than {len(rows)} entries. List a folder in it.]")
+    text = "\n".join([f"{place.folder}/", *(f"  {row}" for row in rows), *notes]) if rows or notes else ""
+    text = text or f"[{place.folder} is empty.]"
+    return ListFilesObservation(
+        text=text, path=place.folder, count=len(rows), hidden=walked.hidden, ignored=walked.ignored, truncated=truncated
+    )
+
+
+def _level(found: Found) -> int:
+    return found.path.count("/")

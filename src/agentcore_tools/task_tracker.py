@@ -16,7 +16,7 @@ from agentcore.display import DisplayBlock, DisplayTask, TasksBlock
 from agentcore.errors import ToolError
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._display import heading
+from agentcore_tools._calls import heading, rename
 
 
 class Task(Value):
@@ -97,17 +97,13 @@ def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
         aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
         normalize=_normalize,
         display_call=_show_call,
-        display_answer=_show_answer,
+        display_answer=lambda _action, observation: _listed(observation.tasks),
         spec=ToolSpec(name="task_tracker"),
     )
 
 
 def _show_call(action: TaskTrackerAction) -> Sequence[DisplayBlock]:
     return (*heading(action.command), *_listed(action.task_list or ()))
-
-
-def _show_answer(_action: TaskTrackerAction, observation: TaskTrackerObservation) -> Sequence[DisplayBlock]:
-    return _listed(observation.tasks)
 
 
 def _listed(tasks: Sequence[Task]) -> Sequence[DisplayBlock]:
@@ -132,7 +128,7 @@ def _recorded(ctx: ToolContext) -> tuple[Task, ...]:
 
 
 def _normalize(arguments: Arguments) -> Arguments:
-    normalized = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    normalized = rename(arguments, _OTHER_NAMES)
     given = normalized.get("task_list")
     if isinstance(given, list):
         normalized["task_list"] = [_normalize_task(task) if isinstance(task, dict) else task for task in given]

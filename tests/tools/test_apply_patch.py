@@ -78,7 +78,6 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(tmp_path: 
     assert f"--- {tmp_path}/note.md\n+++ {tmp_path}/docs/note.md\n@@ -1,2 +1,2 @@\n-# A\n+# B\n body\n" in told.diff
 
 
-@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # about texts, not about event loops
 @pytest.mark.parametrize(
     ("before", "body", "after"),
     [
@@ -98,6 +97,7 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(tmp_path: 
         (b"a\n\nb\n", "@@\n a\n\n-b\n+c\n", b"a\n\nc\n"),  # an empty line without its blank
         (b"a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", b"a\nc\n"),  # as other diffs say it
         (b"def f():\n    a\n", "@@ def f():\n def f():\n-    a\n+    b\n", b"def f():\n    b\n"),  # the @@ line once more
+        (b"*** End Patch\nafter\n", " *** End Patch\n-after\n+AFTER\n", b"*** End Patch\nAFTER\n"),  # a line that stays
         (b"\xe4\n", "@@\n-\u00e4\n+\u00fc\n", b"\xfc\n"),  # an older encoding
     ],
 )  # fmt: skip
@@ -107,18 +107,23 @@ async def test_hunks_find_their_places(tmp_path: Path, patch: Patcher, before: b
     assert (tmp_path / "f").read_bytes() == after
 
 
+PATCH = framed("*** Add File: f\n+a\n\n+b\n")
+OTHER = framed("*** Add File: g\n+2\n")
+
+
 @pytest.mark.parametrize(
-    "frame",
+    "written",
     [
-        "```\n{}\n```",
-        "apply_patch <<'EOF'\n{}\nEOF\n",
-        "\n\n{}\n\n",
-        "{}".replace("\n", "\r\n"),
+        f"```\n{PATCH}\n```",
+        f"apply_patch <<'EOF'\n{PATCH}\nEOF\n",
+        f"\n\n{PATCH}\n\n",
+        PATCH.replace("\n", "\r\n"),
+        f"{PATCH}\n\n{OTHER}",
     ],
 )
-async def test_what_models_put_around_a_patch_is_no_part_of_it(tmp_path: Path, patch: Patcher, frame: str) -> None:
-    await patch.call(patch=frame.format(framed("*** Add File: f\n+a\n\n+b\n")))
-    assert (tmp_path / "f").read_bytes() == b"a\n\nb\n"
+async def test_what_models_put_around_a_patch_is_no_part_of_it(tmp_path: Path, patch: Patcher, written: str) -> None:
+    await patch.call(patch=written)
+    assert tree(tmp_path) == {"f": b"a\n\nb\n", **({"g": b"2\n"} if OTHER in written else {})}
 
 
 @pytest.mark.parametrize(
@@ -135,9 +140,12 @@ async def test_what_models_put_around_a_patch_is_no_part_of_it(tmp_path: Path, p
         (framed("*** Add File: f\na\n"), r"Line 3 .* begins with '\+'"),
         (framed("*** Delete File: f\n-a\n"), "nothing comes below"),
         (framed("*** Delete File: f\n*** Add File: f\n+a\n"), "'f' twice"),
+        (framed("*** Update File: f\n@@\n-c\n+C\n@@\n-a\n+A\n"), "at line 1 of the file, which is above the hunk before it"),
+        (framed("*** Update File: f\n@@\n-c\n+C\n@@ a\n-b\n+B\n"), "at line 1 of the file, which is above the hunk before this one"),
     ],
-)
-async def test_what_is_no_patch_is_told_by_its_line(patch: Patcher, text: str, message: str) -> None:
+)  # fmt: skip
+async def test_what_is_no_patch_is_told_by_its_line(tmp_path: Path, patch: Patcher, text: str, message: str) -> None:
+    (tmp_path / "f").write_text("a\nb\nc\n")
     with pytest.raises(ToolError, match=message):
         await patch.call(patch=text)
 
@@ -164,14 +172,6 @@ async def test_nothing_is_written_where_a_part_does_not_fit_and_each_misfit_is_t
     assert "- hunk 2 (line 10 of the patch): there is no line '@@ class Three:' in the file." in told
     assert "other: there is something at" in told
     assert "nowhere: No such file or folder: " in told
-
-
-async def test_hunks_in_the_wrong_order_are_told_as_that(tmp_path: Path, patch: Patcher) -> None:
-    (tmp_path / "f").write_text("a\nb\nc\n")
-    with pytest.raises(ToolError, match="at line 1 of the file, which is above the hunk before it"):
-        await patch.call(patch=framed("*** Update File: f\n@@\n-c\n+C\n@@\n-a\n+A\n"))
-    with pytest.raises(ToolError, match="at line 1 of the file, which is above the hunk before this one"):
-        await patch.call(patch=framed("*** Update File: f\n@@\n-c\n+C\n@@ a\n-b\n+B\n"))
 
 
 async def test_a_failure_while_writing_restores_what_was_written(tmp_path: Path, patch: Patcher) -> None:
@@ -227,18 +227,6 @@ async def test_a_file_by_two_names_is_refused_since_one_change_would_be_lost(tmp
     with pytest.raises(ToolError, match="under one header"):
         await patch.call(patch=framed("*** Add File: new\n+1\n*** Add File: ./new\n+2\n"))
     assert tree(tmp_path) == {"f": b"one\ntwo\n", "link": b"one\ntwo\n"}
-
-
-async def test_a_line_that_stays_may_look_like_the_end_of_the_patch(tmp_path: Path, patch: Patcher) -> None:
-    (tmp_path / "f").write_text("*** End Patch\nafter\n")
-    await patch.call(patch=framed("*** Update File: f\n *** End Patch\n-after\n+AFTER\n"))
-    assert (tmp_path / "f").read_text() == "*** End Patch\nAFTER\n"
-
-
-async def test_patches_one_below_the_other_are_applied_together(tmp_path: Path, patch: Patcher) -> None:
-    both = [framed("*** Add File: a\n+1\n"), framed("*** Add File: b\n+2\n")]
-    await patch.call(patch="\n\n".join(both))
-    assert tree(tmp_path) == {"a": b"1\n", "b": b"2\n"}
 
 
 async def test_of_a_diff_that_is_cut_no_lines_are_counted(tmp_path: Path, patch: Patcher) -> None:

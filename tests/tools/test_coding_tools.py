@@ -24,7 +24,7 @@ from agentcore import (
 from agentcore.agent import record_agent
 from agentcore.messages import TextBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
-from agentcore.tools import OUTPUT_LIMIT, ToolRegistry, ToolSpec
+from agentcore.tools import ToolRegistry, ToolSpec
 from agentcore_tools import coding_tools, terminal_tool
 from living import still_running
 from opened_tool import line_in
@@ -94,34 +94,6 @@ async def test_an_interrupt_ends_a_command_that_does_not_want_to_end(tmp_path: P
             assert "kept\n[exit code 0;" in text_of(told)
 
 
-async def test_closing_the_conversation_ends_what_was_left_running(tmp_path: Path) -> None:
-    command = "(setsid bash -c 'echo $$ >> pids; exec sleep 1000' &); bash -c 'echo $$ >> pids; exec sleep 1000' & echo $$ >> pids"
-    llm = ScriptedLLM([call("terminal", command=command), say("ok")])
-    with anyio.fail_after(60):
-        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
-            await conversation.run("go")
-            while (await line_in(tmp_path / "pids")).count("\n") < 3:
-                await anyio.sleep(0.005)
-            pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-            assert still_running(*pids) == pids
-        assert still_running(*pids) == []
-
-
-async def test_a_long_output_is_shown_from_both_ends_with_the_path_of_the_whole(tmp_path: Path) -> None:
-    llm = ScriptedLLM([call("terminal", command="seq 30000"), say("ok")])
-    with anyio.fail_after(60):
-        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
-            await conversation.run("go")
-            (told,) = observations(conversation)
-            text = text_of(told)
-            assert len(text) <= OUTPUT_LIMIT
-            assert text.startswith("1\n2\n")
-            assert "\n29999\n30000\n[exit code 0;" in text
-            path = str(told.data["full_output_path"])
-            assert path in text
-            assert Path(path).read_text() == "".join(f"{number}\n" for number in range(1, 30001))
-
-
 async def test_a_secret_is_used_and_shown_to_nobody(tmp_path: Path) -> None:
     llm = ScriptedLLM(
         [
@@ -169,24 +141,6 @@ async def test_waiting_for_a_command_is_no_loop(tmp_path: Path) -> None:
             result = await conversation.run("go")
             assert (result.status, result.text) == (ConversationStatus.FINISHED, "It takes long.")
             assert all(event.data["running"] is True for event in observations(conversation))
-
-
-async def test_a_wrong_call_is_answered_and_the_agent_goes_on(tmp_path: Path) -> None:
-    llm = ScriptedLLM(
-        [
-            call("file_editor", command="view", path="nowhere.py"),
-            call("file_editor", command="create", path="x"),
-            call("terminal", command="", is_input=True),
-            say("ok"),
-        ]
-    )
-    with anyio.fail_after(60):
-        async with Conversation(Agent(llm=llm, tools=coding_tools()), tmp_path) as conversation:
-            assert (await conversation.run("go")).text == "ok"
-            errors = [event.error for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
-            assert "nowhere.py" in errors[0]
-            assert "file_text" in errors[1]
-            assert observations(conversation)[0].data["problem"] == "nothing_running"
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock
 from agentcore.tools import ToolSpec
 from agentcore_tools import edit_tool, file_editor_tool, read_file_tool
-from opened_tool import open_editor, open_tool
+from opened_tool import Editor, open_editor, open_tool
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -101,33 +101,33 @@ async def test_an_editor_may_be_allowed_one_file_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["str_replace", "insert"])
-async def test_what_somebody_else_changed_is_told_once_and_not_overwritten(tmp_path: Path, command: str) -> None:
+async def test_what_somebody_else_changed_is_told_once_and_not_overwritten(
+    tmp_path: Path, command: str, editor: Editor
+) -> None:
     path = tmp_path / "f"
     path.write_text("one\ntwo\n")
     arguments = {"path": "f", "old_str": "two", "new_str": "2", "insert_line": 2}
-    async with open_editor(tmp_path) as editor:
-        await editor("view", path="f")
-        path.write_text("ONE\ntwo\n")
-        with pytest.raises(ToolError, match="not as you saw it last") as raised:
-            await editor(command, **arguments)
-        assert "-one\n+ONE\n" in str(raised.value)
-        assert path.read_text() == "ONE\ntwo\n"
+    await editor("view", path="f")
+    path.write_text("ONE\ntwo\n")
+    with pytest.raises(ToolError, match="not as you saw it last") as raised:
         await editor(command, **arguments)
-        assert path.read_text().startswith("ONE\n")
+    assert "-one\n+ONE\n" in str(raised.value)
+    assert path.read_text() == "ONE\ntwo\n"
+    await editor(command, **arguments)
+    assert path.read_text().startswith("ONE\n")
 
 
-async def test_of_a_change_that_is_too_long_to_tell_the_file_has_to_be_viewed(tmp_path: Path) -> None:
+async def test_of_a_change_that_is_too_long_to_tell_the_file_has_to_be_viewed(tmp_path: Path, editor: Editor) -> None:
     path = tmp_path / "f"
     path.write_text("one\n" * 5_000)
-    async with open_editor(tmp_path) as editor:
-        await editor("view", path="f", view_range=[1, 1])
-        path.write_text("other\n" * 5_000 + "two\n")
-        for _ in range(2):
-            with pytest.raises(ToolError, match="View it before you change it"):
-                await editor("str_replace", path="f", old_str="two", new_str="2")
-        await editor("view", path="f")
-        await editor("str_replace", path="f", old_str="two", new_str="2")
-        assert path.read_text().endswith("other\n2\n")
+    await editor("view", path="f", view_range=[1, 1])
+    path.write_text("other\n" * 5_000 + "two\n")
+    for _ in range(2):
+        with pytest.raises(ToolError, match="View it before you change it"):
+            await editor("str_replace", path="f", old_str="two", new_str="2")
+    await editor("view", path="f")
+    await editor("str_replace", path="f", old_str="two", new_str="2")
+    assert path.read_text().endswith("other\n2\n")
 
 
 async def test_a_file_that_this_opening_never_saw_is_changed_where_the_text_is_found(tmp_path: Path) -> None:
@@ -158,32 +158,30 @@ async def test_the_tools_of_a_conversation_know_what_the_others_saw_and_did(tmp_
                 assert path.read_text() == "ONE\n"
 
 
-async def test_pictures_and_documents_are_looked_at(tmp_path: Path) -> None:
+async def test_pictures_and_documents_are_looked_at(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "dot.png").write_bytes(PICTURE)
     (tmp_path / "paper").write_bytes(b"%PDF-1.7\n...")
-    async with open_editor(tmp_path) as editor:
-        seen = await editor("view", path="dot.png")
-        assert seen.to_content() == (
-            f"{tmp_path}/dot.png (image/png, {len(PICTURE)} bytes):",
-            ImageBlock(data=base64.b64encode(PICTURE).decode(), media_type="image/png"),
-        )
-        assert seen.to_data().keys() == {"command", "path", "diff", "outcome"}
-        document = (await editor("view", path="paper")).to_content()[1]
-        assert isinstance(document, DocumentBlock)
-        assert (document.media_type, document.name) == ("application/pdf", "paper")
-        with pytest.raises(ToolError, match="not text"):
-            await editor("str_replace", path="dot.png", old_str="IHDR", new_str="x")
+    seen = await editor("view", path="dot.png")
+    assert seen.to_content() == (
+        f"{tmp_path}/dot.png (image/png, {len(PICTURE)} bytes):",
+        ImageBlock(data=base64.b64encode(PICTURE).decode(), media_type="image/png"),
+    )
+    assert seen.to_data().keys() == {"command", "path", "diff", "outcome"}
+    document = (await editor("view", path="paper")).to_content()[1]
+    assert isinstance(document, DocumentBlock)
+    assert (document.media_type, document.name) == ("application/pdf", "paper")
+    with pytest.raises(ToolError, match="not text"):
+        await editor("str_replace", path="dot.png", old_str="IHDR", new_str="x")
 
 
-async def test_a_model_that_can_not_look_is_told_instead(tmp_path: Path) -> None:
+async def test_a_model_that_can_not_look_is_told_instead(tmp_path: Path, editor: Editor) -> None:
     (tmp_path / "dot.png").write_bytes(PICTURE)
     (tmp_path / "large.png").write_bytes(PICTURE + bytes(4 << 20))
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n...")
-    async with open_editor(tmp_path) as editor:
-        with pytest.raises(ToolError, match="smaller copy"):
-            await editor("view", path="large.png")
-        editor.host.seeing = False
-        with pytest.raises(ToolError, match=r"image/png, 70 bytes\), which the model that you are can't look at"):
-            await editor("view", path="dot.png")
-        with pytest.raises(ToolError, match="pdftotext"):
-            await editor("view", path="paper.pdf")
+    with pytest.raises(ToolError, match="smaller copy"):
+        await editor("view", path="large.png")
+    editor.host.seeing = False
+    with pytest.raises(ToolError, match=r"image/png, 70 bytes\), which the model that you are can't look at"):
+        await editor("view", path="dot.png")
+    with pytest.raises(ToolError, match="pdftotext"):
+        await editor("view", path="paper.pdf")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -16,8 +17,6 @@ from agentcore.tools import OUTPUT_LIMIT
 from agentcore_tools import GrepAction, GrepObservation, grep_tool
 from agentcore_tools.grep.python import PYTHON_NOTE
 from opened_tool import Opened, open_tool
-
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
 
 Grep = Opened[GrepAction, GrepObservation]
 
@@ -50,7 +49,7 @@ async def grep(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator
         yield opened
 
 
-def write(root: str, files: dict[str, str | bytes]) -> None:
+def write(root: str, files: Mapping[str, str | bytes]) -> None:
     for name, content in files.items():
         path = Path(root) / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -62,63 +61,117 @@ def plain(found: GrepObservation) -> str:
     return found.text.removesuffix(f"[{PYTHON_NOTE}]").removesuffix("\n")
 
 
-async def test_lines_come_with_their_numbers_in_the_order_of_the_paths(grep: Grep) -> None:
-    write(grep.workspace.root, {"b.py": "x = 1\n\ny = x\n", "a/c.py": "x\n", "a.py": "none\n", "a-b/x": "x\n"})
-    found = await grep.call(pattern="x")
-    assert plain(found) == "a/c.py\n1:x\n\na-b/x\n1:x\n\nb.py\n1:x = 1\n3:y = x"
-    assert [(file.path, file.matches) for file in found.files] == [("a/c.py", 1), ("a-b/x", 1), ("b.py", 2)]
-    assert not found.truncated
-    assert plain(await grep.call(pattern="x", path="a")) == "a/c.py\n1:x"
-    assert plain(await grep.call(pattern="x", path="b.py")) == "b.py\n1:x = 1\n3:y = x"
-    assert plain(await grep.call(pattern="x", output="files")) == "a/c.py\na-b/x\nb.py"
-    assert plain(await grep.call(pattern="x", output="counts")) == "a/c.py: 1\na-b/x: 1\nb.py: 2"
-
-
-async def test_lines_around_are_shown_with_gaps(grep: Grep) -> None:
-    write(grep.workspace.root, {"f": "".join(f"{number}\n" for number in range(1, 13))})
-    found = await grep.call(pattern="^(3|4|9)$", context=1)
-    assert plain(found) == "f\n2-2\n3:3\n4:4\n5-5\n--\n8-8\n9:9\n10-10"
-    assert found.files[0].matches == 3
-
-
-INCLUDES = (
-    ("*.{ts,tsx}", ["a.ts", "src/b.tsx", "src/deep/c.ts"]),
-    ("src/*.{ts,tsx}", ["src/b.tsx"]),
-    ("src/**/*.ts", ["src/deep/c.ts"]),
-    ("/a.*", ["a.js", "a.ts"]),
-    ("{a.js,src/deep/*}", ["a.js", "src/deep/c.ts"]),
-    ("?.[jt]s", ["a.js", "a.ts", "src/deep/c.ts"]),
-    ("[!a-b].*", ["src/deep/c.ts"]),
-    (".hid*", [".hidden"]),
+# What is asked, and what is answered: the text, the paths of the files, or, after an exclamation mark, an error.
+Asked = dict[str, Any]
+Answered = str | list[str]
+HERE: dict[str, str | bytes] = dict.fromkeys(
+    ("a.ts", "a.js", "src/b.tsx", "src/deep/c.ts", ".hidden", ".git/config"), "here\n"
 )
+IGNORED: dict[str, str | bytes] = {
+    ".gitignore": "*.log\n!keep.log\n/build/\n", "src/.gitignore": "!a.log\nlocal\n",
+    **dict.fromkeys(("a.log", "keep.log", "build/x", "src/build/x", "src/a.log", "src/local", "local", ".env", ".git/config"), "here"),
+    "binary": b"here\0", "broken": b"\xffhere\n", "utf16": "here\n".encode("utf-16"),
+}  # fmt: skip
+CUT = "[There are more lines. Search for less: in a folder (path), in some files (include), or for something rarer.]"
+TABLE: dict[str, tuple[Mapping[str, str | bytes], list[tuple[Asked, Answered]]]] = {
+    "lines come with their numbers in the order of the paths": (
+        {"b.py": "x = 1\n\ny = x\n", "a/c.py": "x\n", "a.py": "none\n", "a-b/x": "x\n"},
+        [
+            ({}, "a/c.py\n1:x\n\na-b/x\n1:x\n\nb.py\n1:x = 1\n3:y = x"),
+            ({"path": "a"}, "a/c.py\n1:x"),
+            ({"path": "b.py"}, "b.py\n1:x = 1\n3:y = x"),
+            ({"output": "files"}, "a/c.py\na-b/x\nb.py"),
+            ({"output": "counts"}, "a/c.py: 1\na-b/x: 1\nb.py: 2"),
+        ],
+    ),
+    "lines around are shown with gaps": (
+        {"f": "".join(f"{number}\n" for number in range(1, 13))},
+        [({"pattern": "^(3|4|9)$", "context": 1}, "f\n2-2\n3:3\n4:4\n5-5\n--\n8-8\n9:9\n10-10")],
+    ),
+    "only the files that are meant are searched": (
+        HERE,
+        [
+            ({"include": "*.{ts,tsx}"}, ["a.ts", "src/b.tsx", "src/deep/c.ts"]),
+            ({"include": "src/*.{ts,tsx}"}, ["src/b.tsx"]),
+            ({"include": "src/**/*.ts"}, ["src/deep/c.ts"]),
+            ({"include": "/a.*"}, ["a.js", "a.ts"]),
+            ({"include": "{a.js,src/deep/*}"}, ["a.js", "src/deep/c.ts"]),
+            ({"include": "?.[jt]s"}, ["a.js", "a.ts", "src/deep/c.ts"]),
+            ({"include": "[!a-b].*"}, ["src/deep/c.ts"]),
+            ({"include": ".hid*"}, [".hidden"]),
+        ],
+    ),
+    "what is ignored, hidden or not text is passed over": (
+        IGNORED,
+        [
+            ({"pattern": "here$"}, ["broken", "keep.log", "local", "src/a.log", "src/build/x", "utf16"]),
+            ({"pattern": "here$", "everything": True}, [
+                ".env", "a.log", "broken", "build/x", "keep.log", "local", "src/a.log", "src/build/x", "src/local", "utf16",
+            ]),
+            ({"path": "src"}, ["src/a.log", "src/build/x"]),
+        ],
+    ),
+    "what is hidden is passed over whatever a .gitignore takes back in": (
+        {".gitignore": "*\n!*/\n!.env\n!b\n!c\n", "a/b": "here", ".env": "here", "a/.hidden/c": "here", "no": "here"},
+        [({}, ["a/b"]), ({"path": "a/.hidden"}, ["a/.hidden/c"]), ({"include": ".env"}, [".env"])],
+    ),
+    "case matters unless it is said not to": (
+        {"f": "Größe\nGRÖßE\n"},
+        [({"pattern": "größe"}, []), ({"pattern": "größe", "ignore_case": True}, "f\n1:Größe\n2:GRÖßE")],
+    ),
+    "what is too much is cut at the same place and says so": (
+        dict.fromkeys(("a", "b", "c"), "here\nmiss\n" * 3),
+        [
+            ({"limit": 4}, f"a\n1:here\n3:here\n5:here\n\nb\n1:here\n{CUT}"),
+            ({"limit": 2, "output": "files"}, ["a", "b"]),
+            ({"limit": 9}, ["a", "b", "c"]),
+        ],
+    ),
+    "nothing found is said with what was passed over": (
+        {"f": "a\n", "empty": ""},
+        [
+            ({"include": "*.py"}, "[No line in files like '*.py' matches 'here|x'. Hidden and ignored files were passed over; everything=true searches them.]"),
+            ({"path": "nowhere"}, "!nothing at"),
+            ({"path": ".."}, "!outside of the workspace"),
+            ({"pattern": "a\0b"}, "!NUL"),
+            ({"pattern": "x" * 200_000}, []),
+        ],
+    ),
+    "whatever is named is answered": (
+        {"a.txt": "here", "b.py": "here", "c:d": "here", "e{": "here", "-e": "here", "a b'\"$": "here", "über/x": "here"},
+        [
+            ({"include": "*.{txt,{py,c}}"}, ["a.txt", "b.py"]),
+            ({"include": r"c\:d"}, ["c:d"]),
+            ({"include": "c:*"}, ["c:d"]),
+            ({"include": "["}, []),
+            ({"include": r"e\{"}, ["e{"]),
+            ({"path": "./-e"}, ["-e"]),
+            ({}, ["-e", "a b'\"$", "a.txt", "b.py", "c:d", "e{", "über/x"]),
+            ({"path": "pipe"}, "!a pipe"),
+            ({"pattern": "odd", "include": "**"}, "\\xff\n1:odd"),
+        ],
+    ),
+}  # fmt: skip
 
 
-async def test_only_the_files_that_are_meant_are_searched(grep: Grep) -> None:
-    names = ["a.ts", "a.js", "src/b.tsx", "src/deep/c.ts", ".hidden", ".git/config"]
-    write(grep.workspace.root, dict.fromkeys(names, "here\n"))
-    for include, found in INCLUDES:
-        told = await grep.call(pattern="here", include=include, output="files")
-        assert [file.path for file in told.files] == found, include
-
-
-@pytest.mark.parametrize("everything", [False, True])
-async def test_what_is_ignored_hidden_or_no_text_is_passed_over(grep: Grep, everything: bool) -> None:
-    write(
-        grep.workspace.root,
-        {
-            ".gitignore": "*.log\n!keep.log\n/build/\n",
-            "a.log": "here", "keep.log": "here", "build/x": "here", "src/build/x": "here", "src/a.log": "here",
-            "src/.gitignore": "!a.log\nlocal\n", "src/local": "here", "local": "here",
-            ".env": "here", ".git/config": "here",
-            "binary": b"here\0", "broken": b"\xffhere\n", "utf16": "here\n".encode("utf-16"),
-        },
-    )  # fmt: skip
-    told = await grep.call(pattern="here$", output="files", everything=everything)
-    shown = ["broken", "keep.log", "local", "src/a.log", "src/build/x", "utf16"]
-    more = [".env", "a.log", "build/x", "src/local"]
-    assert [file.path for file in told.files] == sorted([*shown, *(more if everything else [])])
-    below = await grep.call(pattern="here", path="src", output="files")
-    assert [file.path for file in below.files] == ["src/a.log", "src/build/x"]
+@pytest.mark.parametrize(("files", "rows"), TABLE.values(), ids=TABLE)
+async def test_what_is_asked_is_answered(
+    grep: Grep, files: Mapping[str, str | bytes], rows: list[tuple[Asked, Answered]]
+) -> None:
+    write(grep.workspace.root, files)
+    os.mkfifo(f"{grep.workspace.root}/pipe")
+    Path(os.fsdecode(f"{grep.workspace.root}/".encode() + b"\xff")).write_text("odd\n")
+    for asked, answered in rows:
+        if isinstance(answered, str) and answered.startswith("!"):
+            with pytest.raises(ToolError, match=answered[1:]):
+                await grep.call(**{"pattern": "here", **asked})
+            continue
+        told = await grep.call(**{"pattern": "here|x", **asked})
+        if isinstance(answered, list):
+            assert [file.path for file in told.files] == answered, asked
+        else:
+            assert plain(told) == answered, asked
+        assert told.truncated is ("limit" in asked and asked["limit"] < 9)
 
 
 CODE = """\
@@ -182,24 +235,6 @@ async def test_without_ripgrep_and_python_files_are_brought_to_where_there_is_on
     assert cut.truncated
 
 
-async def test_case_matters_unless_it_is_said_not_to(grep: Grep) -> None:
-    write(grep.workspace.root, {"f": "Größe\nGRÖßE\n"})
-    assert (await grep.call(pattern="größe")).files == ()
-    assert (await grep.call(pattern="größe", ignore_case=True)).files[0].matches == 2
-
-
-async def test_what_is_too_much_is_cut_at_the_same_place_and_says_so(grep: Grep) -> None:
-    write(grep.workspace.root, dict.fromkeys(("a", "b", "c"), "hit\nmiss\n" * 30))
-    told = await grep.call(pattern="hit", limit=40)
-    assert [(file.path, file.matches) for file in told.files] == [("a", 30), ("b", 10)]
-    assert plain(told).endswith("b\n" + "\n".join(f"{number}:hit" for number in range(1, 20, 2)) + "\n[There are more lines. "
-                              "Search for less: in a folder (path), in some files (include), or for something rarer.]")  # fmt: skip
-    assert told.truncated
-    assert [file.path for file in (await grep.call(pattern="hit", output="files", limit=2)).files] == ["a", "b"]
-    exactly = await grep.call(pattern="hit", limit=90)
-    assert (exactly.truncated, len(exactly.files)) == (False, 3)
-
-
 async def test_long_lines_and_many_of_them_fit(grep: Grep) -> None:
     write(grep.workspace.root, {"f": ("x" * 400 + "\n") * 150, "min.js": "x" * 100_000})
     told = await grep.call(pattern="x")
@@ -208,44 +243,6 @@ async def test_long_lines_and_many_of_them_fit(grep: Grep) -> None:
     line = plain(await grep.call(pattern="x", path="min.js"))
     assert line.endswith("x [... the line goes on]")
     assert len(line) < 1_000
-
-
-async def test_nothing_found_is_said_with_what_was_passed_over(grep: Grep) -> None:
-    write(grep.workspace.root, {"f": "a\n", "empty": ""})
-    assert plain(await grep.call(pattern="x", include="*.py")) == (
-        "[No line in files like '*.py' matches 'x'. Hidden and ignored files were passed over; everything=true searches them.]"
-    )
-    with pytest.raises(ToolError, match="nothing at"):
-        await grep.call(pattern="x", path="nowhere")
-    with pytest.raises(ToolError, match="outside of the workspace"):
-        await grep.call(pattern="x", path="..")
-
-
-async def test_what_is_hidden_is_passed_over_whatever_a_gitignore_takes_back_in(grep: Grep) -> None:
-    write(grep.workspace.root, {"a/b": "hit", ".env": "hit", "a/.hidden/c": "hit", "no": "hit"})
-    write(grep.workspace.root, {".gitignore": "*\n!*/\n!.env\n!b\n!c\n"})
-    assert [file.path for file in (await grep.call(pattern="hit")).files] == ["a/b"]
-    assert [file.path for file in (await grep.call(pattern="hit", path="a/.hidden")).files] == ["a/.hidden/c"]
-    assert [file.path for file in (await grep.call(pattern="hit", include=".env")).files] == [".env"]
-
-
-async def test_whatever_is_named_is_answered(grep: Grep) -> None:
-    root = grep.workspace.root
-    write(root, {"a.txt": "hit", "b.py": "hit", "c:d": "hit", "e{": "hit"})
-    os.mkfifo(f"{root}/pipe")
-    with pytest.raises(ToolError, match="a pipe"):
-        await grep.call(pattern="hit", path="pipe")
-    with pytest.raises(ToolError, match="NUL"):
-        await grep.call(pattern="a\0b")
-    assert (await grep.call(pattern="x" * 200_000)).files == ()
-    for include, found in {
-        "*.{txt,{py,c}}": ["a.txt", "b.py"],
-        r"c\:d": ["c:d"],
-        "c:*": ["c:d"],
-        "[": [],
-        r"e\{": ["e{"],
-    }.items():
-        assert [file.path for file in (await grep.call(pattern="hit", include=include)).files] == found, include
 
 
 @pytest.mark.parametrize("grep", BOTH[:1], indirect=True)
@@ -280,15 +277,6 @@ async def test_a_ripgrep_that_crashes_hides_nothing(tmp_path: Path) -> None:
             assert plain(await grep.call(pattern="hit")) == "a\n1:hit\n\nb\n1:hit"
 
 
-async def test_names_that_are_no_words_are_found(grep: Grep) -> None:
-    write(grep.workspace.root, {"-e": "here\n", "a b'\"$": "here\n", "über/x": "here\n"})
-    told = await grep.call(pattern="here", output="files")
-    assert [file.path for file in told.files] == ["-e", "a b'\"$", "über/x"]
-    assert (await grep.call(pattern="here", path="./-e")).files[0].path == "-e"
-    Path(os.fsdecode(f"{grep.workspace.root}/".encode() + b"\xff")).write_text("odd\n")
-    assert plain(await grep.call(pattern="odd", include="**")) == "\\xff\n1:odd"
-
-
 async def test_a_pattern_that_takes_for_ever_is_ended_with_the_call(tmp_path: Path) -> None:
     programs = programs_in(tmp_path / "programs", *NEEDED, "python3")
     (tmp_path / "f").write_text("a" * 64 + "!\n")
@@ -307,12 +295,3 @@ async def test_a_file_that_grew_since_it_was_found_is_read_again(tmp_path: Path)
     cat.write_text(f'#!/bin/sh\necho hit >> {tmp_path}/a\nexec {shutil.which("cat")} "$@"\n')
     async with open_tool(grep_tool(), tmp_path, env={"PATH": programs}) as grep:
         assert [file.matches for file in (await grep.call(pattern="hit")).files] == [2, 1]
-
-
-async def test_a_call_as_other_programs_have_it_is_understood() -> None:
-    tool = grep_tool()
-    assert tool.normalize is not None
-    action = tool.parse(
-        tool.normalize({"pattern": "a", "glob": "*.py", "-i": True, "output_mode": "files_with_matches"})
-    )
-    assert (action.include, action.ignore_case, action.output) == ("*.py", True, "files")

@@ -18,8 +18,6 @@ PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-
 
 @pytest.mark.parametrize("vision", [True, False])
 async def test_a_picture_goes_only_to_a_model_that_can_look_at_it(tmp_path: Path, vision: bool) -> None:

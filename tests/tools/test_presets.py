@@ -82,25 +82,6 @@ async def test_an_agent_that_plans_writes_its_plan_and_nothing_else(tmp_path: Pa
     assert (tmp_path / "a.py").read_text() == "TODO = 1\n"
 
 
-async def test_the_tools_of_a_gemini_model_share_what_they_know_in_a_conversation(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("a\n")
-    llm = ScriptedLLM(
-        [
-            call("read_file", path="f"),
-            call("terminal", command="echo b >> f"),
-            call("edit", file_path="f", old_string="a", new_string="A"),
-            call("edit", file_path="f", old_string="a", new_string="A"),
-            say("Done."),
-        ]
-    )
-    with anyio.fail_after(60):
-        async with Conversation(Agent(llm=llm, tools=coding_tools("gemini-3-pro")), tmp_path) as conversation:
-            await conversation.run("Edit it.")
-            (refused,) = [event for event in conversation.state.events if isinstance(event, AgentErrorEvent)]
-    assert "+b\n" in refused.error
-    assert (tmp_path / "f").read_text() == "A\nb\n"
-
-
 async def test_tools_see_what_the_workspace_sees(tmp_path: Path) -> None:
     """A workspace that is entered already is used as it is, by all tools of the set."""
     async with LocalWorkspace(tmp_path) as workspace:

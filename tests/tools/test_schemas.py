@@ -33,19 +33,8 @@ GEMINI = {
     "propertyOrdering", "prefixItems", "additionalProperties",
 }  # fmt: skip
 FORBIDDEN = {
-    "$ref",
-    "$defs",
-    "definitions",
-    "$schema",
-    "$id",
-    "oneOf",
-    "allOf",
-    "not",
-    "const",
-    "discriminator",
-    "if",
-    "then",
-}
+    "$ref", "$defs", "definitions", "$schema", "$id", "oneOf", "allOf", "not", "const", "discriminator", "if", "then",
+}  # fmt: skip
 
 
 def nodes(schema: Json, path: str = "") -> Iterator[tuple[str, Json]]:

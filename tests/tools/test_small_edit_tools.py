@@ -11,8 +11,6 @@ from agentcore.tools import OUTPUT_LIMIT
 from agentcore_tools import edit_tool, read_file_tool, write_file_tool
 from opened_tool import open_tool
 
-pytestmark = pytest.mark.parametrize("anyio_backend", ["asyncio"])
-
 
 @pytest.mark.parametrize(
     ("arguments", "text", "lines"),

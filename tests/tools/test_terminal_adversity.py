@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,12 +11,6 @@ import pytest
 from agentcore.errors import ToolError
 from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Run on one event loop: what bash makes of it is the same on the other, which all else here is run on, too."""
-    return "asyncio"
 
 
 async def works(terminal: Terminal) -> bool:
@@ -40,76 +33,31 @@ FAKES = [
 
 
 @pytest.mark.parametrize("fake", FAKES)
-async def test_no_output_passes_for_the_end(tmp_path: Path, fake: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal(f"{fake}; sleep 0.2; echo; echo the end; (exit 9)")
-        assert told.exit_code == 9
-        assert told.cwd == str(tmp_path)
-        assert told.text.endswith("\nthe end\n")
-        assert await works(terminal)
+async def test_no_output_passes_for_the_end(tmp_path: Path, fake: str, terminal: Terminal) -> None:
+    told = await terminal(f"{fake}; sleep 0.2; echo; echo the end; (exit 9)")
+    assert told.exit_code == 9
+    assert told.cwd == str(tmp_path)
+    assert told.text.endswith("\nthe end\n")
+    assert await works(terminal)
 
 
-async def test_the_number_of_one_command_means_nothing_in_the_next(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        # Its own number can be had from the shell itself, by a command that looks for it: it is worth nothing afterwards.
-        await terminal("old=$__agentcore_nonce; [ ${#old} = 19 ] || echo no number")
-        told = await terminal(r"printf '\033]7717;%s;0\037/fake\037\037\007\n' $old; echo on; (exit 5)")
-        assert (told.text, told.exit_code) == ("\non\n", 5)
-
-
-async def test_what_looks_like_the_beginning_of_a_report_is_output(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        begin = r"printf '\033]7717;%s;' $__agentcore_nonce"
-        assert (await terminal(f"{begin}; (exit 6)")).exit_code == 6
-        assert await works(terminal)
-        told = await terminal(f"{begin}; head -c 300000 /dev/zero | tr '\\0' x; {begin}; echo; (exit 7)")
-        assert told.exit_code == 7
-        assert told.text.count("xxx") > 1000
-
-
-async def test_no_child_is_told_the_number(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("set -a; EXPORTED=1")
-        told = await terminal("env | grep -c agentcore_; env | grep EXPORTED")
-        assert told.text == "0\nEXPORTED=1\n"
-
-
-async def test_bytes_that_are_no_text_are_replaced_and_others_dropped(tmp_path: Path) -> None:
-    (tmp_path / "bytes").write_bytes(bytes(range(256)) * 8)
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal(r"printf 'a\0b\xff\xfec\xc3'; printf '\xa9d\a\n'")
-        assert told.text == "ab\ufffd\ufffdcéd\n"
-        told = await terminal(r"for i in {1..50}; do cat bytes; done; printf '\nend\n'")
-        assert told.text.endswith("\nend\n")
-        assert await works(terminal)
-
-
-@pytest.mark.parametrize(
-    "mess",
-    [
-        "stty -echo",
-        "stty echo",
-        "stty sane",
-        "stty raw",
-        "stty raw echo",
-        "stty raw -echo",
-        "stty cbreak echo",
-        "reset",
-        "tput smcup",
-    ],
-)
-async def test_a_terminal_left_in_another_state_is_brought_back(tmp_path: Path, mess: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal(f"export TERM=xterm; {mess}", timeout=60)
-        for _ in range(2):
-            assert (await terminal("printf '%s' alive")).text == "alive"
-        told = await terminal("stty -a | grep -c -w -e -echo -e icanon -e opost; read -t 0; echo $?", timeout=60)
-        assert told.text.split()[-1] == "1"
+MESSES = [
+    "stty -echo",
+    "stty echo",
+    "stty sane",
+    "stty raw",
+    "stty raw echo",
+    "stty raw -echo",
+    "stty cbreak echo",
+    "reset",
+    "tput smcup",
+]
 
 
 @pytest.mark.parametrize(
     "setting",
     [
+        *MESSES,
         "set -x", "set -v", "set -xv", "set -u", "set -f", "set -C", "set -a", "set -o vi", "set -o emacs", "set -o posix", "set -m",
         "set +m", "set -o history; set -H", "IFS=a0; OLDIFS=1", "shopt -s extglob nocasematch nullglob failglob", "shopt -s xpg_echo",
         "PS1='(venv) $ ' PS2='> ' PS0='zero' PS4='+++'", "PROMPT_COMMAND='echo prompt'", "PROMPT_COMMAND=(date true)",
@@ -122,38 +70,17 @@ async def test_a_terminal_left_in_another_state_is_brought_back(tmp_path: Path, 
         "unset -v __agentcore_nonce __agentcore_flags", "unset -f __agentcore_report", "set -T; trap 'echo traced' DEBUG; trap 'echo back' RETURN",
     ],
 )  # fmt: skip
-async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal(setting)
-        for _ in range(2):
-            told = await terminal("printf '%s' alive")
-            assert told.exit_code == 0
-            assert told.text.endswith("alive")
-            assert "agentcore" not in told.text
-            assert told.cwd == str(tmp_path)
-
-
-async def test_what_the_shell_traces_is_the_command_alone(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("set -x")
-        assert (await terminal("echo a")).text.replace("++", "+") == "+ echo a\na\n"
-        assert (await terminal("echo $-")).text.splitlines()[-1].count("x") == 1
-        await terminal("set +x")
-        assert (await terminal("echo a")).text == "a\n"
-
-
-async def test_an_error_that_gives_up_the_line_is_told_with_its_code(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        for command in (
-            "echo ${nothing:?is missing}; echo never",
-            "set -u; echo $nothing; echo never",
-            "echo $((1/0)); echo never",
-        ):
-            told = await terminal(command)
-            assert told.exit_code == 1
-            assert "never" not in told.text.splitlines()
-            assert not told.shell_ended
-        assert await works(terminal)
+async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: str, terminal: Terminal) -> None:
+    await terminal(f"export TERM=xterm; {setting}", timeout=60)
+    for _ in range(2):
+        told = await terminal("printf '%s' alive")
+        assert told.exit_code == 0
+        assert told.text.endswith("alive")
+        assert "agentcore" not in told.text
+        assert told.cwd == str(tmp_path)
+    if setting in MESSES:
+        told = await terminal("stty -a | grep -c -w -e -echo -e icanon -e opost; read -t 0; echo $?", timeout=60)
+        assert told.text.split()[-1] == "1"
 
 
 @pytest.mark.parametrize(
@@ -164,51 +91,31 @@ async def test_an_error_that_gives_up_the_line_is_told_with_its_code(tmp_path: P
     ],
 )  # fmt: skip
 async def test_the_end_of_the_shell_is_told_and_the_next_command_gets_a_new_one(
-    tmp_path: Path, command: str, code: int
+    tmp_path: Path, command: str, code: int, terminal: Terminal
 ) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("cd /; A=1")
-        told = await terminal(f"echo before; {command}", timeout=60)
-        assert told.text.startswith("before\n")
-        assert (told.shell_ended, told.exit_code) == (True, code)
-        assert "shell has ended" in str(told.to_content())
-        if code == 5:
-            assert "bye\n" in told.text
-        fresh = await terminal("echo [$A]; pwd")
-        assert fresh.text.endswith(f"[]\n{tmp_path}\n")
-        assert fresh.new_shell
-        assert not (await terminal("true")).new_shell
+    await terminal("cd /; A=1")
+    told = await terminal(f"echo before; {command}", timeout=60)
+    assert told.text.startswith("before\n")
+    assert (told.shell_ended, told.exit_code) == (True, code)
+    assert "shell has ended" in str(told.to_content())
+    if code == 5:
+        assert "bye\n" in told.text
+    fresh = await terminal("echo [$A]; pwd")
+    assert fresh.text.endswith(f"[]\n{tmp_path}\n")
+    assert fresh.new_shell
+    assert not (await terminal("true")).new_shell
 
 
-async def test_a_shell_whose_input_is_taken_away_ends_after_the_command(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal("A=1; exec < /dev/null; echo the end")
-        assert (told.text, told.exit_code, told.shell_ended) == ("the end\n", 0, False)
-        # The next command finds it gone, or on its way.
-        for _ in range(3):
-            with suppress(ToolError):  # it took no input any more
-                told = await terminal("echo [$A]")
-            if told.new_shell:
-                break
-        assert told.text.endswith("[]\n")
-
-
-async def test_a_program_in_the_place_of_the_shell_can_be_talked_to_and_ended(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
-        assert (await terminal("exec python3 -i -c 'print(6 * 7)'")).running
-        told = await terminal("print(40 + 3)", is_input=True, timeout=2)
-        assert "43" in told.text
-        ended = await terminal("import os; os._exit(3)", is_input=True, timeout=60)
-        assert (ended.shell_ended, ended.exit_code) == (True, 3)
-        assert (await terminal("echo new")).text == "new\n"
-
-
-async def test_a_shell_inside_the_shell_is_a_program_that_runs(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
-        assert (await terminal("A=outer; PS1='inner> ' sh -i")).running
-        assert "deep" in (await terminal("echo deep", is_input=True, timeout=2)).text
-        assert (await terminal("exit 3", is_input=True, timeout=60)).exit_code == 3
-        assert (await terminal("echo $A")).text == "outer\n"
+async def test_a_shell_whose_input_is_taken_away_ends_after_the_command(terminal: Terminal) -> None:
+    told = await terminal("A=1; exec < /dev/null; echo the end")
+    assert (told.text, told.exit_code, told.shell_ended) == ("the end\n", 0, False)
+    # The next command finds it gone, or on its way.
+    for _ in range(3):
+        with suppress(ToolError):  # it took no input any more
+            told = await terminal("echo [$A]")
+        if told.new_shell:
+            break
+    assert told.text.endswith("[]\n")
 
 
 async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp_path: Path) -> None:
@@ -224,69 +131,6 @@ async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp
         pid = int(await line_in(tmp_path / "pid"))
         await until_gone(pid)
     assert not still_running(pid)
-
-
-async def test_a_background_process_that_writes_for_ever_holds_nothing_up(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("yes flood & true")
-        for number in range(5):
-            told = await terminal(f"echo number $(({number} + 1000))")
-            assert told.exit_code == 0
-            assert f"number {number + 1000}\n" in told.text or told.full_output_path
-        assert (await terminal("exit 3", timeout=60)).exit_code == 3
-        assert await works(terminal)
-
-
-async def test_traps_do_not_hide_the_end(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("trap 'true' DEBUG; trap 'echo failed' ERR; trap 'echo returned' RETURN")
-        told = await terminal("false; (exit 3)")
-        assert told.exit_code == 3
-        assert "failed\n" in told.text
-        assert (await terminal("trap - DEBUG ERR RETURN; echo over")).exit_code == 0
-
-
-async def test_a_folder_that_is_gone_or_oddly_named_is_told(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        odd = "a;b\n\x07\x1b]0;x c"
-        told = await terminal(f"mkdir -p $'{odd.encode('unicode_escape').decode()}' && cd *x\\ c")
-        assert told.cwd == f"{tmp_path}/a;b???]0;x c"
-        told = await terminal('rmdir "$PWD"; true')
-        assert told.exit_code == 0
-        assert await works(terminal)
-
-
-@pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -i", "bash --norc -i"])
-async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(tmp_path: Path, shell: str) -> None:
-    if shutil.which(shell.split(maxsplit=1)[0]) is None:
-        pytest.skip(f"there is no {shell.split(maxsplit=1)[0]} here")
-    async with open_terminal(tmp_path, quiet=0.5) as terminal:
-        assert (await terminal(f"exec {shell}")).running
-        shown = (await terminal("echo de''ep", is_input=True, timeout=0.05)).text
-        while "deep" not in shown:
-            shown += (await terminal("", timeout=0.05)).text
-        ended = await terminal("exit 3", is_input=True, timeout=60)
-        assert (ended.shell_ended, ended.exit_code) == (True, 3)
-        assert (await terminal("echo new")).new_shell
-
-
-async def test_a_program_that_asks_for_a_password_is_told_with_its_question_and_can_be_answered(tmp_path: Path) -> None:
-    # As sudo and ssh do: from the terminal itself, whatever the standard input is, and without showing what is typed.
-    ask = "read -rsp 'password for root: ' word < /dev/tty; echo; echo got ${#word}"
-    async with open_terminal(tmp_path, quiet=0.5) as terminal:
-        told = await terminal(f"echo | bash -c {shlex.quote(ask)}")
-        assert (told.running, told.text) == (True, "password for root: ")
-        assert (await terminal("hunter2", is_input=True, timeout=60)).text.strip() == "got 7"
-        assert (await terminal("stty -a | grep -c -w -e -echo")).text == "1\n"
-
-
-async def test_git_fails_where_it_would_ask_who_one_is(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        told = await terminal(
-            "printf 'protocol=http\\nhost=127.0.0.1\\n\\n' | git -c credential.helper= credential fill"
-        )
-        assert told.exit_code == 128
-        assert "prompts disabled" in told.text
 
 
 async def test_a_daemon_that_left_the_terminal_open_does_not_hold_its_end_up(tmp_path: Path) -> None:

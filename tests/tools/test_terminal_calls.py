@@ -8,6 +8,7 @@ import pytest
 
 from agentcore.tools import AnyTool, Resource, ToolSpec, conflicts, read_call
 from agentcore_tools import TerminalAction, terminal_tool
+from agentcore_tools.terminal.input import count
 
 
 @pytest.mark.parametrize(
@@ -103,3 +104,48 @@ def test_the_model_is_told_the_time_that_is_set() -> None:
     parameters: dict[str, Any] = terminal_tool().schema.parameters
     assert set(parameters["properties"]) == {"command", "is_input", "timeout", "session", "reset"}
     assert parameters["required"] == ["command"]
+
+
+COUNTED = [
+    # One command, in however many lines.
+    ("", 1),
+    ("make", 1),
+    ("make &&\n  echo made ||\n  echo failed", 1),
+    ("ls |\n  wc -l", 1),
+    ("for i in 1 2; do\n  echo $i; done", 1),
+    ("while read -r x; do\n  echo $x\ndone < list | sort", 1),
+    ("if true; then\n  a\nelse\n  b\nfi", 1),
+    ("case $x in\n  a) b;;\nesac", 1),
+    ("f() {\n  a\n  b\n}", 1),
+    ("{ a; b; }", 1),
+    ("(a; b)", 1),
+    ("cat <<'END' > file\none; two\nEND\n", 1),
+    ("cat <<-END | sort\n\tone & two\n\tEND", 1),
+    ("python - <<PY && echo done\nimport os\nprint(1); print(2)\nPY", 1),
+    ("echo one \\\n  two", 1),
+    ("echo 'a;\nb' \"c\n$(d; e)\"", 1),
+    ("a=(1\n  2)", 1),
+    ("# first; this\nmake  # then; that\n", 1),
+    ("sleep 9 &", 1),
+    ("make;", 1),
+    ("\ud800;", 1),
+    ("cd x; make", 2),
+    ("cd x\nmake\n", 2),
+    ("server & curl x", 2),
+    ("server &\ncurl x", 2),
+    ("a; b; c;", 3),
+    ("cat <<END\nx\nEND\nls", 2),
+    ("f() { a; }\nf", 2),
+    ("a=1\n\n# then\nexport b=2\nc && d", 3),
+    ("for i in 1 2; do echo; done; echo é\nls", 3),
+    # What the parser can not know counts as one.
+    ("if a; then\nb", 1),
+    ("cat <<A\n" * 3_000, 1),
+    ("a;" * 100_000, 1),
+    ("))((;\n&&&", 1),
+]
+
+
+async def test_commands_are_counted() -> None:
+    for command, number in COUNTED:
+        assert await count(command) == number, command

@@ -40,30 +40,28 @@ async def cancelled(terminal: Terminal, command: str, begun: Path, lines: int = 
     return anyio.current_time() - began
 
 
-async def test_cancelling_ends_a_stubborn_command_with_all_that_it_started(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        # In a shell of its own, which ignores the signals, too.
-        (tmp_path / "stubborn").write_text(STUBBORN)
-        took = await cancelled(terminal, "bash stubborn", tmp_path / "pids", lines=4)
-        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
-        assert len(pids) == 4
-        assert still_running(*pids) == []
-        assert took < 10  # a second at most where nobody else works; never the sixty of the wait for silence
-        told = await terminal("echo on")
-        assert told.text.endswith("on\n")
+async def test_cancelling_ends_a_stubborn_command_with_all_that_it_started(tmp_path: Path, terminal: Terminal) -> None:
+    # In a shell of its own, which ignores the signals, too.
+    (tmp_path / "stubborn").write_text(STUBBORN)
+    took = await cancelled(terminal, "bash stubborn", tmp_path / "pids", lines=4)
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    assert len(pids) == 4
+    assert still_running(*pids) == []
+    assert took < 10  # a second at most where nobody else works; never the sixty of the wait for silence
+    told = await terminal("echo on")
+    assert told.text.endswith("on\n")
 
 
-async def test_after_an_interrupt_the_shell_knows_what_it_knew(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("mkdir sub; cd sub; A=kept; f() { echo f; }")
-        await cancelled(terminal, "echo partly; echo > ../begun; sleep 1000; echo never", tmp_path / "begun")
-        told = await terminal("echo $A; f; pwd")
-        assert told.text.endswith(f"[From this command:]\nkept\nf\n{tmp_path}/sub\n")
-        assert not told.new_shell
-        # What the interrupted command wrote is not lost.
-        assert "exit code 130" in told.text
-        assert "partly\n" in told.text
-        assert "never" not in told.text
+async def test_after_an_interrupt_the_shell_knows_what_it_knew(tmp_path: Path, terminal: Terminal) -> None:
+    await terminal("mkdir sub; cd sub; A=kept; f() { echo f; }")
+    await cancelled(terminal, "echo partly; echo > ../begun; sleep 1000; echo never", tmp_path / "begun")
+    told = await terminal("echo $A; f; pwd")
+    assert told.text.endswith(f"[From this command:]\nkept\nf\n{tmp_path}/sub\n")
+    assert not told.new_shell
+    # What the interrupted command wrote is not lost.
+    assert "exit code 130" in told.text
+    assert "partly\n" in told.text
+    assert "never" not in told.text
 
 
 @pytest.mark.parametrize(
@@ -83,71 +81,35 @@ async def test_after_an_interrupt_the_shell_knows_what_it_knew(tmp_path: Path) -
         "echo > begun; exec 3< <(sleep 1000); cat <&3",
     ],
 )
-async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(tmp_path: Path, command: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("A=kept")
-        await cancelled(terminal, command, tmp_path / "begun")
-        told = await terminal("echo $A; jobs")
-        assert told.text.endswith("kept\n")
-        assert not told.new_shell
+async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(
+    tmp_path: Path, command: str, terminal: Terminal
+) -> None:
+    await terminal("A=kept")
+    await cancelled(terminal, command, tmp_path / "begun")
+    told = await terminal("echo $A; jobs")
+    assert told.text.endswith("kept\n")
+    assert not told.new_shell
 
 
-async def interrupt_after(seconds: float, pid: int) -> None:
+async def send_after(seconds: float, pid: int, number: signal.Signals) -> None:
     await anyio.sleep(seconds)
-    os.kill(pid, signal.SIGINT)
+    os.kill(pid, number)
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
-async def test_a_signal_that_comes_late_takes_no_command_with_it(tmp_path: Path, rounds: int) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        pid = int((await terminal("echo $$")).text)
-        for number in range(rounds):
-            (tmp_path / "begun").unlink(missing_ok=True)
-            await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-            async with anyio.create_task_group() as tasks:
-                # The shell may still be doing what belongs to its report, be at its prompt, or be about to read the next line.
-                tasks.start_soon(interrupt_after, number % 10 * 0.000_05, pid)
-                told = await terminal(f"echo number {number}")
-                assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
-                assert not told.new_shell
-
-
-async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_signal_that_comes_late_takes_no_command_with_it(
+    tmp_path: Path, rounds: int, terminal: Terminal
 ) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        pid = int((await terminal("echo $$")).text)
+    pid = int((await terminal("echo $$")).text)
+    for number in range(rounds):
+        (tmp_path / "begun").unlink(missing_ok=True)
         await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-        # The same as its second, and as often as need be.
-        monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)
-        monkeypatch.setattr(shell, "_MEND_TIMES", 1000)
-        os.kill(pid, signal.SIGSTOP)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(continue_after, 0.2, pid)
-            told = await terminal("echo here")
-            assert told.text.rstrip("\n").endswith("here")
-            assert (told.exit_code, told.new_shell) == (0, False)
-
-
-async def test_a_shell_that_does_not_come_back_after_an_interruption_is_given_no_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        pid = int((await terminal("echo $$")).text)
-        await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-        monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)
-        os.kill(pid, signal.SIGSTOP)
-        with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):
-            await terminal("touch ran")
-        told = await terminal("ls; echo end")
-        assert told.text.endswith("begun\nend\n")
-        assert told.new_shell
-        assert still_running(pid) == []
-
-
-async def continue_after(seconds: float, pid: int) -> None:
-    await anyio.sleep(seconds)
-    os.kill(pid, signal.SIGCONT)
+            # The shell may still be doing what belongs to its report, be at its prompt, or be about to read the next line.
+            tasks.start_soon(send_after, number % 10 * 0.000_05, pid, signal.SIGINT)
+            told = await terminal(f"echo number {number}")
+            assert told.text.endswith(f"[From this command:]\nnumber {number}\n")
+            assert not told.new_shell
 
 
 @pytest.mark.parametrize(
@@ -159,32 +121,54 @@ async def continue_after(seconds: float, pid: int) -> None:
         "echo > begun; kill -STOP $$",
     ],
 )
-async def test_a_shell_that_does_not_come_through_is_replaced(tmp_path: Path, command: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        pid = int((await terminal("A=1; echo $$")).text)
-        await cancelled(terminal, command, tmp_path / "begun")
-        assert still_running(pid) == []
-        told = await terminal("echo [$A]")
-        assert told.text.endswith("[]\n")
-        assert told.new_shell
+async def test_a_shell_that_does_not_come_through_is_replaced(tmp_path: Path, command: str, terminal: Terminal) -> None:
+    pid = int((await terminal("A=1; echo $$")).text)
+    await cancelled(terminal, command, tmp_path / "begun")
+    assert still_running(pid) == []
+    told = await terminal("echo [$A]")
+    assert told.text.endswith("[]\n")
+    assert told.new_shell
+
+
+async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_it_and_one_that_stays_away_gets_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, terminal: Terminal
+) -> None:
+    pid = int((await terminal("echo $$")).text)
+    await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+    monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)  # it is asked again so often
+    with monkeypatch.context() as patient:
+        patient.setattr(shell, "_MEND_TIMES", 1000)
+        os.kill(pid, signal.SIGSTOP)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send_after, 0.2, pid, signal.SIGCONT)
+            told = await terminal("rm begun; echo here")
+            assert (told.text.rstrip("\n")[-4:], told.exit_code, told.new_shell) == ("here", 0, False)
+    await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):
+        await terminal("touch ran")
+    told = await terminal("ls; echo end")
+    assert told.text.endswith("begun\nend\n")
+    assert told.new_shell
+    assert still_running(pid) == []
 
 
 @pytest.mark.parametrize("signals", ["INT", "INT TERM", "TERM"])
-async def test_what_stands_behind_an_interrupted_command_is_not_run(tmp_path: Path, signals: str) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        stubborn = f"bash -c \"trap '' {signals}; echo > begun; while :; do sleep 0.05; done\""
-        await cancelled(terminal, f"{stubborn}; touch one; {stubborn} || touch two\ntouch three", tmp_path / "begun")
-        assert (await terminal("ls")).text.endswith("[From this command:]\nbegun\n")
+async def test_what_stands_behind_an_interrupted_command_is_not_run(
+    tmp_path: Path, signals: str, terminal: Terminal
+) -> None:
+    stubborn = f"bash -c \"trap '' {signals}; echo > begun; while :; do sleep 0.05; done\""
+    await cancelled(terminal, f"{stubborn}; touch one; {stubborn} || touch two\ntouch three", tmp_path / "begun")
+    assert (await terminal("ls")).text.endswith("[From this command:]\nbegun\n")
 
 
-async def test_nor_is_it_where_the_interruption_comes_as_the_command_begins(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("true")
-        for number in range(0, 60, 4):
-            with anyio.move_on_after(number / 10_000):
-                await terminal("bash -c 'sleep 1000' | sleep 1000; touch behind")
-            assert (await terminal("(exit 3)")).exit_code == 3
-            assert not (tmp_path / "behind").exists(), number
+async def test_nor_is_it_where_the_interruption_comes_as_the_command_begins(tmp_path: Path, terminal: Terminal) -> None:
+    await terminal("true")
+    for number in range(0, 60, 4):
+        with anyio.move_on_after(number / 10_000):
+            await terminal("bash -c 'sleep 1000' | sleep 1000; touch behind")
+        assert (await terminal("(exit 3)")).exit_code == 3
+        assert not (tmp_path / "behind").exists(), number
 
 
 async def test_a_background_job_of_an_earlier_command_survives_an_interrupt(tmp_path: Path) -> None:
@@ -196,14 +180,13 @@ async def test_a_background_job_of_an_earlier_command_survives_an_interrupt(tmp_
     await until_gone(server)
 
 
-async def test_cancelling_a_wait_ends_what_was_waited_for(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
-        await terminal("echo $BASHPID > pid; bash -c 'echo $$ > pid; sleep 1000'", timeout=0.3)
-        pid = int(await line_in(tmp_path / "pid"))
-        with anyio.move_on_after(0.2):
-            await terminal(timeout=1000)
-        await until_gone(pid)
-        assert (await terminal()).exit_code == 130
+async def test_cancelling_a_wait_ends_what_was_waited_for(tmp_path: Path, hasty: Terminal) -> None:
+    await hasty("echo $BASHPID > pid; bash -c 'echo $$ > pid; sleep 1000'", timeout=0.3)
+    pid = int(await line_in(tmp_path / "pid"))
+    with anyio.move_on_after(0.2):
+        await hasty(timeout=1000)
+    await until_gone(pid)
+    assert (await hasty()).exit_code == 130
 
 
 @pytest.mark.parametrize("after", [0.0, 0.001, 0.003, 0.01, 0.02, 0.05])

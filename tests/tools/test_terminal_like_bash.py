@@ -16,26 +16,8 @@ from opened_tool import open_terminal
 
 # Words that mean something to a shell, and to those who quote for it.
 word = st.sampled_from(
-    [
-        "a",
-        "b c",
-        "$X",
-        "$(echo in)",
-        "*",
-        "~",
-        "é你",
-        "-n",
-        "a'b",
-        'a"b',
-        "\\",
-        "!!",
-        "#",
-        "{1..3}",
-        "$'t\\tn\\n'",
-        "%s",
-        "",
-    ]
-)
+    ["a", "b c", "$X", "$(echo in)", "*", "~", "é你", "-n", "a'b", 'a"b', "\\", "!!", "#", "{1..3}", "$'t\\tn\\n'", "%s", ""]
+)  # fmt: skip
 double = word.map(lambda text: '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"')
 single = word.map(lambda text: "'" + text.replace("'", "'\\''") + "'")
 quoted = st.one_of(single, double)

@@ -1,4 +1,4 @@
-"""A command that goes on: waiting for it, typing into it, and what is told of it when it ends unseen."""
+"""What the table of test_terminal.py can't say: ends that come unseen, calls at once, sessions, and shells that can't start."""
 
 from __future__ import annotations
 
@@ -11,23 +11,10 @@ import anyio
 import pytest
 
 from agentcore.errors import ToolError
-from agentcore.stuck import STILL_RUNNING
 from agentcore_tools.terminal import shell
 from agentcore_tools.terminal.protocol import ack_line
+from living import still_running
 from opened_tool import Terminal, line_in, open_terminal
-
-
-async def test_a_silent_command_is_told_to_be_running_and_goes_on(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "go")
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
-        told = await terminal("echo first; read line < go; echo got $line; (exit 3)")
-        assert (told.text, told.running, told.timed_out, told.exit_code) == ("first\n", True, "quiet", None)
-        assert told.to_data()[STILL_RUNNING] is True
-        assert not told.is_error
-        (tmp_path / "go").write_text("it\n")
-        ended = await terminal(timeout=60)
-        assert (ended.text, ended.exit_code, ended.running) == ("got it\n", 3, False)
-        assert ended.to_data()[STILL_RUNNING] is False
 
 
 async def test_a_command_that_keeps_writing_is_waited_for(tmp_path: Path) -> None:
@@ -37,135 +24,28 @@ async def test_a_command_that_keeps_writing_is_waited_for(tmp_path: Path) -> Non
         assert told.exit_code == 0
 
 
-async def test_a_timeout_ends_the_wait_and_not_the_command(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.01) as terminal:
-        told = await terminal("while :; do echo again; sleep 0.05; done", timeout=1)
-        assert (told.running, told.timed_out) == (True, "limit")
-        assert "again\n" in told.text
-        assert (await terminal(timeout=0)).running
-
-
-async def test_a_timeout_takes_the_place_of_the_wait_for_silence(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.05) as terminal:
-        told = await terminal("sleep 0.5; echo done", timeout=60)
-        assert (told.text, told.running) == ("done\n", False)
-
-
-async def test_what_is_told_bit_by_bit_is_the_whole_put_together(tmp_path: Path) -> None:
+async def test_what_is_told_bit_by_bit_is_the_whole_put_together(tmp_path: Path, hasty: Terminal) -> None:
     os.mkfifo(tmp_path / "go")
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        command = 'exec 3<> go; for i in 1 2 3; do printf "row $i: "; read -u 3 x; echo $x; done; printf end'
-        text = (await terminal(command)).text
-        with (tmp_path / "go").open("w") as go, anyio.fail_after(30):
-            for word, end in (("a", "row 1: "), ("b", "row 2: "), ("c", "row 3: "), ("", "end")):
-                # Each time it may be silent for longer than is waited.
-                while not text.endswith(end):
-                    text += (await terminal()).text
-                go.write(f"{word}\n")
-                go.flush()
-        assert text == "row 1: a\nrow 2: b\nrow 3: c\nend"
+    command = 'exec 3<> go; for i in 1 2 3; do printf "row $i: "; read -u 3 x; echo $x; done; printf end'
+    text = (await hasty(command)).text
+    with (tmp_path / "go").open("w") as go, anyio.fail_after(30):
+        for word, end in (("a", "row 1: "), ("b", "row 2: "), ("c", "row 3: "), ("", "end")):
+            # Each time it may be silent for longer than is waited.
+            while not text.endswith(end):
+                text += (await hasty()).text
+            go.write(f"{word}\n")
+            go.flush()
+    assert text == "row 1: a\nrow 2: b\nrow 3: c\nend"
 
 
-async def test_another_command_is_not_run_and_the_output_so_far_is_told(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("echo one; cat")
-        told = await terminal("touch made")
-        assert (told.problem, told.running, told.is_error) == ("still_running", True, True)
-        assert told.to_data()[STILL_RUNNING] is True
-        assert not (tmp_path / "made").exists()
-        (content,) = told.to_content()
-        assert "was not run" in str(content)
-
-
-async def test_text_is_typed_with_enter_behind_it(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("read -p 'name? ' name; read -p 'age? ' age; echo \"<$name> <$age>\"")
-        assert (await terminal("Ada L.", is_input=True, timeout=1)).text == "age? "
-        told = await terminal("36", is_input=True, timeout=60)
-        assert (told.text, told.exit_code) == ("<Ada L.> <36>\n", 0)
-
-
-async def test_several_lines_are_typed_one_after_the_other(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("read a; read b; echo $b-$a")
-        assert (await terminal("x\ny\n", is_input=True, timeout=60)).text == "y-x\n"
-
-
-async def test_the_end_of_the_input_is_a_key(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("cat > typed.txt; echo end")
-        await terminal("a line", is_input=True, timeout=0)
-        assert (await terminal("C-d", is_input=True, timeout=60)).text == "end\n"
-        assert (tmp_path / "typed.txt").read_text() == "a line\n"
-
-
-@pytest.mark.parametrize("key", ["C-c", "C-C", "c-c", "^C", "Ctrl-C", "ctrl+c"])
-async def test_a_command_is_interrupted_by_its_key_and_the_shell_lives_on(tmp_path: Path, key: str) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("A=kept")
-        await terminal("sleep 1000; echo not this")
-        told = await terminal(key, is_input=True, timeout=60)
-        assert (told.exit_code, told.text.strip()) == (130, "")
-        assert (await terminal("echo $A")).text == "kept\n"
-
-
-async def test_a_key_without_is_input_is_typed_all_the_same_where_something_runs(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("sleep 1000")
-        assert (await terminal("C-c", timeout=60)).exit_code == 130
-        assert (await terminal("C-c", timeout=60)).exit_code == 127
-
-
-async def test_a_stopped_job_gives_the_shell_back(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("cat")
-        told = await terminal("C-z", is_input=True, timeout=60)
-        assert told.exit_code == 148
-        assert "Stopped" in told.text
-        assert "cat" in (await terminal("jobs")).text
-
-
-@pytest.mark.parametrize(
-    ("key", "bytes_"),
-    [
-        ("UP", "1b 5b 41"),
-        ("TAB", "09"),
-        ("ESC", "1b"),
-        ("BS", "7f"),
-        ("ENTER", "0d"),
-        ("C-a", "01"),
-        ("PGDN", "1b 5b 36 7e"),
-    ],
-)
-async def test_keys_are_what_a_terminal_sends(tmp_path: Path, key: str, bytes_: str) -> None:
-    count = len(bytes_.split())
-    async with open_terminal(tmp_path, quiet=0.3) as terminal:
-        await terminal(f"stty raw; echo ready; head -c {count} | od -An -tx1")
-        assert (await terminal(key, is_input=True, timeout=60)).text.strip() == bytes_
-
-
-@pytest.mark.parametrize(("command", "is_input"), [("", False), ("yes", True), ("C-c", True), (" \n", False)])
-async def test_there_is_nothing_to_wait_for_or_to_type_into_when_nothing_runs(
-    tmp_path: Path, command: str, is_input: bool
-) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        before = await terminal(command, is_input=is_input)
-        await terminal("true")
-        after = await terminal(command, is_input=is_input)
-        assert [each.problem for each in (before, after)] == ["nothing_running"] * 2
-        assert before.is_error
-        assert not before.running
-
-
-async def test_an_end_between_two_looks_is_told_by_the_second(tmp_path: Path) -> None:
+async def test_an_end_between_two_looks_is_told_by_the_second(tmp_path: Path, hasty: Terminal) -> None:
     os.mkfifo(tmp_path / "go")
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("read x < go; echo late; echo > ended; (exit 4)")
-        (tmp_path / "go").write_text("\n")
-        await line_in(tmp_path / "ended")
-        told = await terminal(timeout=60)
-        assert (told.text, told.exit_code) == ("late\n", 4)
-        assert (await terminal()).problem == "nothing_running"
+    await hasty("read x < go; echo late; echo > ended; (exit 4)")
+    (tmp_path / "go").write_text("\n")
+    await line_in(tmp_path / "ended")
+    told = await hasty(timeout=60)
+    assert (told.text, told.exit_code) == ("late\n", 4)
+    assert (await hasty()).problem == "nothing_running"
 
 
 async def test_input_for_a_command_that_has_ended_is_not_typed_and_the_end_is_told(tmp_path: Path) -> None:
@@ -235,77 +115,115 @@ async def test_input_that_is_not_taken_is_told(tmp_path: Path) -> None:
         assert (await terminal(reset=True)).new_shell
 
 
-async def test_an_end_between_two_commands_is_told_with_the_second(tmp_path: Path) -> None:
+async def test_an_end_between_two_commands_is_told_with_the_second(tmp_path: Path, hasty: Terminal) -> None:
     os.mkfifo(tmp_path / "go")
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("read x < go; echo late; (exit 4)")
-        (tmp_path / "go").write_text("\n")
-        with anyio.fail_after(20):
-            # It has ended when another command is not refused any more.
-            while (told := await terminal("echo next")).problem == "still_running":
-                pass
-        assert told.exit_code == 0
-        assert "exit code 4" in told.text
-        assert told.text.endswith("[From this command:]\nnext\n")
+    await hasty("read x < go; echo late; (exit 4)")
+    (tmp_path / "go").write_text("\n")
+    with anyio.fail_after(20):
+        # It has ended when another command is not refused any more.
+        while (told := await hasty("echo next")).problem == "still_running":
+            pass
+    assert told.exit_code == 0
+    assert "exit code 4" in told.text
+    assert told.text.endswith("[From this command:]\nnext\n")
 
 
-async def test_input_that_comes_too_late_is_not_run_as_a_command(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        # Nothing reads the lines, so they wait in the terminal when the command ends.
-        await terminal("sleep 1.5")
-        for line in ("touch one", "touch two", "C-d", "UP"):
-            await terminal(line, is_input=True, timeout=0)
-        ended = await terminal(timeout=60)
-        assert ended.exit_code == 0
-        told = await terminal("echo alive; ls")
-        assert told.text == "alive\n"
-        assert not told.new_shell
+async def test_two_calls_at_once_take_turns(terminal: Terminal) -> None:
+    texts: list[str] = []
+
+    async def run(word: str) -> None:
+        texts.append((await terminal(f"echo {word}; sleep 0.1; echo {word}")).text)
+
+    async with anyio.create_task_group() as tasks:
+        for word in ("a", "b", "c"):
+            tasks.start_soon(run, word)
+    assert sorted(texts) == ["a\na\n", "b\nb\n", "c\nc\n"]
 
 
-async def test_what_the_background_writes_later_is_told_with_the_next_command(tmp_path: Path) -> None:
+async def test_a_command_of_any_length_arrives_whole(tmp_path: Path) -> None:
+    lines = "".join(f"{number:5d} 'it' \"is\" $long \\ `x` é\n" for number in range(8_000))
+    async with open_terminal(tmp_path) as terminal:
+        told = await terminal(f"cat > long.txt <<'END'\n{lines}END\nwc -l < long.txt")
+        assert told.text.strip() == "8000"
+    assert (tmp_path / "long.txt").read_text() == lines
+
+
+async def test_the_user_s_history_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".bash_history").write_text("mine\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    async with open_terminal(tmp_path) as terminal:
+        await terminal("echo not for the history")
+        await terminal("exit")
+    assert (tmp_path / ".bash_history").read_text() == "mine\n"
+
+
+async def test_what_comes_is_shown_while_the_command_runs(tmp_path: Path, terminal: Terminal) -> None:
     os.mkfifo(tmp_path / "go")
-    async with open_terminal(tmp_path) as terminal:
-        await terminal("(read x < go; echo from behind; echo > said) &")
-        (tmp_path / "go").write_text("\n")
-        await line_in(tmp_path / "said")
-        texts = [(await terminal("echo in front")).text, (await terminal("wait; echo end")).text]
-        assert "from behind\n" in "".join(texts)
-        assert "in front\n" in texts[0]
+    assert (await terminal("echo first; (read x < go; echo second) &", timeout=60)).text.startswith("first\n")
+    told = await terminal("echo > go; wait", timeout=60)
+    assert "second" in told.text
+    assert "first\n" in "".join(terminal.host.shown)
+    assert "second" in "".join(terminal.host.shown)
 
 
-async def test_reset_ends_what_runs_and_starts_anew(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("mkdir sub; cd sub; A=1; trap '' TERM HUP INT; echo going on; sleep 1000")
-        told = await terminal(reset=True)
-        assert told.new_shell
-        assert (told.exit_code, told.running, told.is_error) == (None, False, False)
-        fresh = await terminal("echo [$A]; pwd")
-        assert fresh.text == f"[]\n{tmp_path}\n"
-        assert not fresh.new_shell
+async def test_what_can_not_be_a_command_is_refused_with_advice(terminal: Terminal) -> None:
+    with pytest.raises(ToolError, match="is_input"):
+        await terminal("x", reset=True, is_input=True)
+    for command in ("a\0b", '["ls", "-l"]', '{"command": "ls"}', "{'a': 1}"):
+        with pytest.raises(ToolError, match="command"):
+            await terminal(command)
+    assert (await terminal("[ -d . ] && echo fine")).text == "fine\n"
 
 
-async def test_reset_with_a_command_runs_it_in_the_new_shell(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path, quiet=0.2) as terminal:
-        await terminal("A=1; cat")
-        told = await terminal("echo [$A]", reset=True)
-        assert (told.text, told.new_shell, told.exit_code) == ("[]\n", True, 0)
-        assert "new shell" in str(told.to_content())
+async def test_a_shell_that_can_not_start_is_told(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    async with open_terminal(folder) as terminal:
+        folder.rmdir()
+        with pytest.raises(Exception, match="No bash started") as told:
+            await terminal("echo")
+        assert str(folder) in str(told.value)
+        folder.mkdir()
+        assert (await terminal("pwd")).text == f"{folder}\n"
 
 
-async def test_reset_with_input_is_refused(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        with pytest.raises(ToolError, match="is_input"):
-            await terminal("x", reset=True, is_input=True)
+async def test_calls_in_different_sessions_run_at_once(tmp_path: Path, terminal: Terminal) -> None:
+    os.mkfifo(tmp_path / "there")
+    os.mkfifo(tmp_path / "back")
+    async with anyio.create_task_group() as tasks:
+        # Each waits for the other.
+        tasks.start_soon(lambda: terminal("echo a > there; read x < back; echo $x", session="a"))
+        tasks.start_soon(lambda: terminal("read x < there; echo b > back; echo $x", session="b"))
 
 
-async def test_two_calls_at_once_take_turns(tmp_path: Path) -> None:
-    async with open_terminal(tmp_path) as terminal:
-        texts: list[str] = []
-
-        async def run(word: str) -> None:
-            texts.append((await terminal(f"echo {word}; sleep 0.1; echo {word}")).text)
-
+async def test_cancelling_a_call_ends_what_runs_in_its_session_alone(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.3) as terminal:
+        await terminal("echo $BASHPID > one; exec sleep 1000", session="one")
+        one, two = int(await line_in(tmp_path / "one")), 0
         async with anyio.create_task_group() as tasks:
-            for word in ("a", "b", "c"):
-                tasks.start_soon(run, word)
-        assert sorted(texts) == ["a\na\n", "b\nb\n", "c\nc\n"]
+            tasks.start_soon(lambda: terminal("bash -c 'echo $$ > two; exec sleep 1000'", session="two", timeout=600))
+            two = int(await line_in(tmp_path / "two"))
+            tasks.cancel_scope.cancel()
+        assert still_running(one, two) == [one]
+    assert still_running(one, two) == []
+
+
+async def test_there_are_so_many_sessions_and_one_that_has_ended_makes_room(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, sessions=2) as terminal:
+        await terminal("A=1")
+        await terminal("true", session="two")
+        with pytest.raises(ToolError, match="'default', 'two'"):
+            await terminal("true", session="three")
+        assert (await terminal("exit 0", session="two", timeout=60)).shell_ended
+        assert (await terminal("echo three", session="three")).text == "three\n"
+        with pytest.raises(ToolError, match="2 sessions are open"):
+            await terminal("true", session="two")
+        assert (await terminal("echo $A")).text == "1\n"
+
+
+async def test_a_session_that_was_looked_at_is_none_and_one_with_a_command_is_closed_by_a_reset(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path, quiet=0.3, sessions=1) as terminal:
+        assert (await terminal("", session="zero")).problem == "nothing_running"
+        await terminal("sleep 1000", session="one")
+        assert (await terminal("exit 0", session="one", reset=True, timeout=60)).shell_ended
+        assert (await terminal("echo two", session="two")).text == "two\n"

@@ -172,7 +172,7 @@ def test_the_number_of_characters_that_were_not_kept_is_right() -> None:
         kept.add(f"{number:02d}\n")
     text = kept.take()
     assert find_gap(text) == (6, len(text) - 6, 288, 96)
-    assert mark_gaps(text) == "00\n01\n[288 characters (96 line ends) were not kept]\n98\n99\n"
+    assert mark_gaps(text) == "00\n01\n[288 characters (96 line ends) omitted. They were not kept.]\n98\n99\n"
 
 
 def test_of_several_gaps_all_that_is_between_them_is_left_out() -> None:
@@ -225,3 +225,10 @@ def test_an_echo_with_something_in_its_midst_takes_nothing_else_away() -> None:
     assert echo.feed(b"a first 123\r\nsec") == b"a "
     assert echo.feed(b"IN BETWEEN ond\r\n") == b"secIN BETWEEN ond\r\n"
     assert echo.feed(b"first 123\r\n") == b"first 123\r\n"
+
+
+def test_who_watches_sees_text_and_what_leads_elsewhere_and_no_other_sequence() -> None:
+    screen = Screen(80, 24)
+    assert screen.feed("\x1b]0;title\x07\x1b[1;31mred\x1b[0m\x1b[K\r\n10%\x1b[1G20%\r30%\n") == "red\n10%\r20%\r30%\n"
+    assert screen.feed("\x1b[2Aup\x1b[?25l\x1b[5;7Hthere\x1b[C\x1b[9d") == "\x1b[2Aup\x1b[5;7Hthere\x1b[9d"
+    assert screen.feed("\x1b[H\x1b[2Jclear\x1b[?1049hown\x1b[?1049l\x1b[12Gx") == "\x1b[H\x1b[2Jclear\x1b[?1049hownx"

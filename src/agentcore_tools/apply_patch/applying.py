@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal, final
 
 import anyio
@@ -12,7 +13,7 @@ from anyio.lowlevel import checkpoint
 
 from agentcore._value import Value
 from agentcore.errors import PathError, ToolError, WorkspaceError
-from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile
+from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile, paths_of
 from agentcore_tools.apply_patch.matching import Misfit, changes_of
 from agentcore_tools.files.change import unified_diff
 from agentcore_tools.files.files import Files, text_of, worked
@@ -43,11 +44,8 @@ class Planned:
 
 
 async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
-    """Find out what is to become of each file, and write nothing.
-
-    Raises:
-        ToolError: a part of the patch can't be applied; the message lists all such parts.
-    """
+    """Find out what is to become of each file, and write nothing. An error lists all parts that can't be applied."""
+    await _refuse_twice(files, paths_of(patches))
     planned: list[Planned] = []
     problems: list[str] = []
     for patch in patches:
@@ -60,7 +58,6 @@ async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
     if problems:
         rest = " The other parts of it would fit." if planned else ""
         raise ToolError(f"The patch was not applied, and nothing was changed.{rest}\n" + "\n".join(problems))
-    await _refuse_twice(files, [path for each in planned for path in (each.file.path, each.file.moved_to) if path])
     return planned
 
 
@@ -69,7 +66,7 @@ async def _refuse_twice(files: Files, paths: Sequence[str]) -> None:
     if len(paths) == 1:
         return
     names: dict[str, str] = {}
-    for path, real in zip(paths, await files.followed(paths), strict=True):
+    for path, real in zip(paths, await files.followed(map(files.workspace.resolve, paths)), strict=True):
         if real in names:
             other = "" if path == names[real] else f" and {path!r}, which is the same file"
             raise ToolError(
@@ -130,12 +127,7 @@ def _removed(before: bytes, path: str) -> str:
 
 
 async def apply(files: Files, planned: Sequence[Planned]) -> None:
-    """Write what was planned.
-
-    Raises:
-        WorkspaceError: it can't be written; what was written before is as it was.
-        ToolError: the same, of removing and moving.
-    """
+    """Write what was planned. Where that fails, what was written before is as it was."""
     writing = _Writing(files)
     try:
         for each in planned:
@@ -173,28 +165,24 @@ class _Writing:
             return  # last of all, since a file that is removed comes back without its permissions
         # What takes it back is noted first: a write that is cancelled may have happened.
         if before is None:
-            self._undo.append((path, lambda: self._files.remove(path)))
+            self._undo.append((path, partial(self._files.remove, path)))
         elif before != after:
-            self._undo.append((path, lambda: self._workspace.write(path, before)))
+            self._undo.append((path, partial(self._workspace.write, path, before)))
         if before != after:
             await self._workspace.write(path, after)
         if (target := planned.file.moved_to) is not None:
-            self._undo.append((path, lambda: self._move_back(target, path)))
+            self._undo.append((path, partial(self._move_back, target, path)))
             await self._move(path, target)
 
     async def remove(self, planned: Sequence[Planned]) -> None:
         for each in planned:
-            if each.before is not None:
-                self._undo.append((each.file.path, self._writing_back(each.file.path, each.before)))
+            self._undo.append((each.file.path, partial(self._write_back, each.file.path, each.before or b"")))
         if planned:
             await self._run("rm", "-f", "--", *(each.file.path for each in planned))
 
-    def _writing_back(self, path: str, data: bytes) -> Callable[[], Awaitable[object]]:
-        async def write() -> None:
-            if await self._workspace.stat(path) is None:
-                await self._workspace.write(path, data)
-
-        return write
+    async def _write_back(self, path: str, data: bytes) -> None:
+        if await self._workspace.stat(path) is None:
+            await self._workspace.write(path, data)
 
     async def _move(self, source: str, target: str) -> None:
         await self._run("mkdir", "-p", "--", posixpath.dirname(target))

@@ -53,6 +53,12 @@ class UpdateFile(NamedTuple):
     hunks: tuple[Hunk, ...]
 
 
+def paths_of(patches: Sequence[FilePatch]) -> list[str]:
+    """Return the paths of the files that are changed, and those that they are moved to."""
+    paths = ((patch.path, patch.move_to if isinstance(patch, UpdateFile) else None) for patch in patches)
+    return [path for pair in paths for path in pair if path is not None]
+
+
 FilePatch = AddFile | DeleteFile | UpdateFile
 
 
@@ -83,11 +89,7 @@ class _Lines:
 
 
 def read_patch(patch: str) -> list[FilePatch]:
-    """Read a patch.
-
-    Raises:
-        ToolError: it is none; its text says in which line and what is wanted.
-    """
+    """Read a patch. An error says in which line it is wrong, and what is wanted."""
     lines = _body(patch)
     files: list[FilePatch] = []
     while (line := lines.peek()) is not None:
@@ -108,7 +110,6 @@ def read_patch(patch: str) -> list[FilePatch]:
         files.append(_file(kind, path, number, lines))
     if not files:
         raise ToolError("The patch changes no file. Between its first and its last line come the files to change.")
-    _refuse_twice(files)
     return files
 
 
@@ -227,18 +228,6 @@ def _anchor(line: str) -> str:
         anchor = anchor[ranges.end() :]
     anchor = anchor.removesuffix("@@") if anchor.rstrip() == "@@" else anchor
     return anchor.removeprefix(" ").rstrip()
-
-
-def _refuse_twice(files: Sequence[FilePatch]) -> None:
-    seen: set[str] = set()
-    for file in files:
-        for path in (file.path, file.move_to if isinstance(file, UpdateFile) else None):
-            if path is not None and path in seen:
-                raise ToolError(
-                    f"The patch has {path!r} twice. Put all changes of a file under one header, in their order."
-                )
-            if path is not None:
-                seen.add(path)
 
 
 def _wrong(number: int, line: str, wanted: str) -> ToolError:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 from agentcore_tools.apply_patch.grammar import Hunk
 from agentcore_tools.files.text import Change, Text
+from agentcore_tools.files.view import numbered
 
 _SHOWN: Final = 12
 _MOST_COMPARED: Final = 20_000
@@ -17,16 +19,12 @@ class Misfit(Exception):
     """A hunk has no place. Its text says so to a model."""
 
 
-def _exact(line: str) -> str:
-    return line
-
-
 def _without_spaces(line: str) -> str:
     return "".join(line.split())
 
 
 # How lines are compared: as they are, then without what stands behind them, then without any space.
-_WAYS: Final[tuple[Callable[[str], str], ...]] = (_exact, str.rstrip, _without_spaces)
+_WAYS: Final[tuple[Callable[[str], str], ...]] = (str, str.rstrip, _without_spaces)
 
 
 class _Target:
@@ -54,11 +52,7 @@ class _Target:
 
 
 def changes_of(text: Text, hunks: Sequence[Hunk]) -> list[Change]:
-    """Return the changes of the hunks, in order.
-
-    Raises:
-        Misfit: one of them, or more, have no place.
-    """
+    """Return the changes of the hunks, in order. A `Misfit` lists those without a place."""
     target = _Target(text)
     starts = _starts(text)
     changes: list[Change] = []
@@ -70,7 +64,7 @@ def changes_of(text: Text, hunks: Sequence[Hunk]) -> list[Change]:
         except Misfit as problem:
             problems.append(f"- hunk {number} (line {hunk.line} of the patch): {problem}")
             continue
-        changes += _changes(text, starts, hunk, place)
+        changes += _changes(text.normal, starts, hunk, place)
         at = place + len(hunk.old)
     if problems:
         raise Misfit("\n".join(problems))
@@ -117,23 +111,15 @@ def _place(target: _Target, hunk: Hunk, at: int) -> int:
     return place
 
 
-def _changes(text: Text, starts: Sequence[int], hunk: Hunk, place: int) -> Iterator[Change]:
+def _changes(normal: str, starts: Sequence[int], hunk: Hunk, line: int) -> Iterator[Change]:
     """Return a change for each stretch of removed or added lines. Lines that stay are never rewritten."""
-    normal = text.normal
-    line = place
-    removed, added = 0, list[str]()
-    for sign, content in (*hunk.lines, (" ", "")):
-        match sign:
-            case "-":
-                removed += 1
-            case "+":
-                added.append(content)
-            case _:
-                if removed or added:
-                    yield _change(normal, starts, line, removed, added)
-                    line += removed
-                    removed, added = 0, []
-                line += 1
+    for stays, group in groupby(hunk.lines, lambda signed: signed[0] == " "):
+        signed = list(group)
+        added = [content for sign, content in signed if sign == "+"]
+        old = len(signed) - len(added)
+        if not stays:
+            yield _change(normal, starts, line, old, added)
+        line += old
 
 
 def _change(normal: str, starts: Sequence[int], line: int, removed: int, added: Sequence[str]) -> Change:
@@ -177,16 +163,7 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
 
     place = max(places, key=likeness)
     shown = lines[place : place + min(len(wanted), _SHOWN)]
-    differ = next(
-        (
-            number
-            for number, line in enumerate(wanted[: len(shown)])
-            if _without_spaces(line) != _without_spaces(shown[number])
-        ),
-        None,
-    )
-    detail = (
-        "" if differ is None else f" The first line that differs is {wanted[differ]!r}; there stands {shown[differ]!r}."
-    )
-    text = "\n".join(f"{place + number + 1:6d}\t{line}" for number, line in enumerate(shown))
-    return f" The nearest to it is:\n{text}\n {detail}".rstrip()
+    pairs = zip(wanted, shown, strict=False)
+    differ = next((pair for pair in pairs if _without_spaces(pair[0]) != _without_spaces(pair[1])), None)
+    detail = "" if differ is None else f" The first line that differs is {differ[0]!r}; there stands {differ[1]!r}."
+    return f" The nearest to it is:\n{numbered(shown, place + 1)}\n {detail}".rstrip()

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Final, final
-
-from pydantic import JsonValue
+from typing import Final
 
 from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.errors import ToolError, WorkspaceError
-from agentcore.messages import ResultBlock
-from agentcore.tools import Action, Arguments, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._display import file_diff, heading
+from agentcore.tools import Action, Arguments, Resource, Tool, ToolContext
+from agentcore_tools._calls import TextAnswer, file_diff, heading
 from agentcore_tools.apply_patch.applying import PatchedFile, Planned, apply, plan
-from agentcore_tools.apply_patch.grammar import UpdateFile, read_patch
-from agentcore_tools.files.allowed_paths import AllowedPaths
+from agentcore_tools.apply_patch.grammar import paths_of, read_patch
 from agentcore_tools.files.change import CUT
-from agentcore_tools.files.files import Files, opening
+from agentcore_tools.files.files import Files, file_tool
 
 
 class ApplyPatchAction(Action):
@@ -27,22 +23,13 @@ class ApplyPatchAction(Action):
     """The whole patch, from `*** Begin Patch` to `*** End Patch`."""
 
 
-class ApplyPatchObservation(Observation):
+class ApplyPatchObservation(TextAnswer):
     """All of the patch was applied."""
 
-    text: str
-    """The text for the model."""
     files: tuple[PatchedFile, ...]
     """In the order of the patch."""
     diff: str
     """The change as a unified diff of all files. Of a file with a long one it is cut."""
-
-    def to_content(self) -> Sequence[str | ResultBlock]:
-        return (self.text,)
-
-    def to_data(self) -> dict[str, JsonValue]:
-        """Return the changes; the text is in the content already."""
-        return self.model_dump(mode="json", exclude={"text"})
 
 
 # Not by the grammar: of a patch that is refused a person sees, too, which files it was about.
@@ -62,11 +49,6 @@ def show_call(action: ApplyPatchAction) -> Sequence[DisplayBlock]:
             files.append(f"{_VERBS.get(what, '')}{name}")
     more = f"and {len(files) - _MOST_FILES} more" if len(files) > _MOST_FILES else ""
     return (*heading(", ".join(files[:_MOST_FILES]), more), DiffBlock(diff=action.patch))
-
-
-def show_answer(_action: ApplyPatchAction, observation: ApplyPatchObservation) -> Sequence[DisplayBlock]:
-    """Show the changes as they came out."""
-    return file_diff(None, observation.diff)
 
 
 _DESCRIPTION: Final = """\
@@ -98,19 +80,18 @@ def apply_patch_tool(extra_roots: Sequence[str] = ()) -> Tool[ApplyPatchAction, 
     Args:
         extra_roots: Folders outside of the workspace's in which it may do so, too; "/" is everything.
     """
-    allowed = AllowedPaths.of(extra_roots)
-    return Tool(
+    return file_tool(
+        _apply_patch,
+        ApplyPatchAction,
         name="apply_patch",
+        title="Apply a patch",
         description=_DESCRIPTION,
-        action=ApplyPatchAction,
-        open=opening(_Patcher, allowed),
-        annotations=ToolAnnotations(title="Apply a patch", open_world=False),
+        extra_roots=extra_roots,
         resources=_resources,
         aliases=("applypatch", "patch"),
         normalize=_normalize,
         display_call=show_call,
-        display_answer=show_answer,
-        spec=ToolSpec(name="apply_patch", params=allowed.params),
+        display_answer=lambda _action, observation: file_diff(None, observation.diff),
     )
 
 
@@ -119,10 +100,7 @@ def _resources(action: ApplyPatchAction, root: str) -> tuple[Resource, ...]:
         patches = read_patch(action.patch)
     except ToolError:
         return ()  # it is refused, and touches nothing
-    paths = [
-        path for patch in patches for path in (patch.path, patch.move_to if isinstance(patch, UpdateFile) else None)
-    ]
-    return tuple(Resource.file(path, "write", root=root) for path in paths if path is not None)
+    return tuple(Resource.file(path, "write", root=root) for path in paths_of(patches))
 
 
 def _normalize(arguments: Arguments) -> Arguments:
@@ -137,29 +115,24 @@ def _normalize(arguments: Arguments) -> Arguments:
     return {**{key: value for key, value in arguments.items() if key != name}, "patch": given}
 
 
-@final
-class _Patcher:
-    def __init__(self, files: Files) -> None:
-        self._files = files
+async def _apply_patch(files: Files, action: ApplyPatchAction, _ctx: ToolContext) -> ApplyPatchObservation:
+    planned = await plan(files, read_patch(action.patch))
+    try:
+        await apply(files, planned)
+    except (ToolError, WorkspaceError) as error:
+        notes: Sequence[str] = getattr(error, "__notes__", ())
+        state = " ".join(notes) if notes else "All files are as they were."
+        raise ToolError(f"{error} {state}") from error
+    text = "\n".join(["The patch was applied:", *(_summary(each, f"{files.workspace.root}/") for each in planned)])
+    diff = "".join(each.diff for each in planned)
+    return ApplyPatchObservation(text=text, files=tuple(each.file for each in planned), diff=diff)
 
-    async def __call__(self, action: ApplyPatchAction, ctx: ToolContext) -> ApplyPatchObservation:  # noqa: ARG002 every executor is given it
-        planned = await plan(self._files, read_patch(action.patch))
-        try:
-            await apply(self._files, planned)
-        except (ToolError, WorkspaceError) as error:
-            notes: Sequence[str] = getattr(error, "__notes__", ())
-            state = " ".join(notes) if notes else "All files are as they were."
-            raise ToolError(f"{error} {state}") from error
-        text = "\n".join(["The patch was applied:", *map(self._summary, planned)])
-        return ApplyPatchObservation(
-            text=text, files=tuple(each.file for each in planned), diff="".join(each.diff for each in planned)
-        )
 
-    def _summary(self, planned: Planned) -> str:
-        file, root = planned.file, f"{self._files.workspace.root}/"
-        to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
-        if planned.diff.endswith(CUT):
-            return f"- {file.outcome} {file.path.removeprefix(root)}{to}"
-        added = sum(line.startswith("+") for line in planned.diff.split("\n")[2:])
-        gone = sum(line.startswith("-") for line in planned.diff.split("\n")[2:])
-        return f"- {file.outcome} {file.path.removeprefix(root)}{to} (+{added} -{gone})"
+def _summary(planned: Planned, root: str) -> str:
+    file = planned.file
+    to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
+    text = f"- {file.outcome} {file.path.removeprefix(root)}{to}"
+    if planned.diff.endswith(CUT):
+        return text
+    signs = [line[:1] for line in planned.diff.split("\n")[2:]]
+    return f"{text} (+{signs.count('+')} -{signs.count('-')})"

@@ -51,11 +51,6 @@ class AllowedPaths(Value):
     confine_to: tuple[str, ...] | None = None
     """The only files that may be written; others may be read."""
 
-    @classmethod
-    def of(cls, extra_roots: Sequence[str], confine_to: Sequence[str] | None = None) -> AllowedPaths:
-        """Make one of what a tool's factory was given."""
-        return cls(extra_roots=tuple(extra_roots), confine_to=None if confine_to is None else tuple(confine_to))
-
     @property
     def params(self) -> dict[str, JsonValue]:
         """Return the parameters to record."""
@@ -75,11 +70,7 @@ class PathGuard:
         self._inside: set[str] = set()
 
     async def pass_(self, path: str, *, writing: bool) -> str:
-        """Return the absolute path for a path that a model named.
-
-        Raises:
-            ToolError: it means nothing here, or the tool may not go there.
-        """
+        """Return the absolute path for a path that a model named."""
         absolute = self._resolve(path)
         if writing and self._allowed.confine_to is not None:
             allowed = [self._workspace.resolve(each) for each in self._allowed.confine_to]
@@ -132,11 +123,7 @@ class PathGuard:
             raise ToolError(f"{path!r} may not be written: it is a link to {real!r}.")
 
     async def followed(self, paths: Sequence[str]) -> list[str]:
-        """Return absolute paths with links followed. The paths need not exist.
-
-        Raises:
-            ToolError: one can't be followed.
-        """
+        """Return absolute paths with links followed. The paths need not exist."""
         result = await self._workspace.run(["bash", "-c", _FOLLOW, "bash", *paths], cwd="/")
         if result.exit_code == 40:
             raise ToolError(f"{paths[0]!r} is a link that leads back to itself.")

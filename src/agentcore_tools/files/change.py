@@ -15,45 +15,32 @@ _PLACES_SHOWN: Final = 20
 
 
 def replacing(text: Text, old: str, new: str, path: str) -> Change:
-    """Find the one place of some text that is to be replaced.
-
-    Raises:
-        ToolError: there is none, or more than one, or nothing would change.
-    """
+    """Find the one place of some text that is to be replaced, for arguments `old_str` and `new_str`."""
     old, new, places = _found(text, old, new, path, "str")
     if len(places) == 1:
         # One that begins in the first one is as likely meant.
         places += _places(text.normal, old, places[0] + 1)
     if len(places) > 1:
         raise ToolError(
-            f"old_str occurs {len(places)} times in {path!r}, at lines {_numbers(text, places)}, so nothing was changed. "
-            "Give more of the text around the one that is meant."
+            f"old_str occurs {_times(text, places, path)}, so nothing was changed. Give more of the text around the one that is "
+            "meant."
         )
     return Change(places[0], places[0] + len(old), new)
 
 
 def replacing_all(text: Text, old: str, new: str, expected: int, path: str) -> list[Change]:
-    """Find all places of some text, where there are as many as expected.
-
-    Raises:
-        ToolError: there are more or fewer, or nothing would change.
-    """
+    """Find all places of some text, as many as expected, for arguments `old_string` and `new_string`."""
     old, new, places = _found(text, old, new, path, "string")
     if len(places) != expected:
-        numbers = _numbers(text, places)
         raise ToolError(
-            f"old_string occurs {len(places)} times in {path!r}, at lines {numbers}, and {expected} were expected: nothing was "
-            "changed. Give more of the text around the one that is meant, or expected_replacements for all of them."
+            f"old_string occurs {_times(text, places, path)}, and {expected} were expected: nothing was changed. Give more of the "
+            "text around the one that is meant, or expected_replacements for all of them."
         )
     return [Change(place, place + len(old), new) for place in places]
 
 
 def inserting(text: Text, line: int, new: str, path: str) -> Change:
-    """Find the place after a line.
-
-    Raises:
-        ToolError: there is no such line.
-    """
+    """Find the place after a line."""
     lines = text.lines
     if not 0 <= line <= len(lines):
         raise ToolError(
@@ -95,9 +82,10 @@ def _found(text: Text, old: str, new: str, path: str, word: str) -> tuple[str, s
     return old, new, places
 
 
-def _numbers(text: Text, places: Sequence[int]) -> str:
+def _times(text: Text, places: Sequence[int], path: str) -> str:
     numbers = [str(text.normal.count("\n", 0, place) + 1) for place in places[:_PLACES_SHOWN]]
-    return ", ".join(numbers) + (f" and {len(places) - _PLACES_SHOWN} more" if len(places) > _PLACES_SHOWN else "")
+    more = f" and {len(places) - _PLACES_SHOWN} more" if len(places) > _PLACES_SHOWN else ""
+    return f"{len(places)} times in {path!r}, at lines {', '.join(numbers)}{more}"
 
 
 def _places(text: str, old: str, start: int = 0) -> list[int]:
@@ -151,16 +139,7 @@ def unified_diff(
     created: bool = False,
     removed: bool = False,
 ) -> str:
-    """Show changes of a text whose lines end in line feeds.
-
-    Args:
-        old: The text.
-        changes: In order, and none over another.
-        path: The file.
-        to: Its new path, where it is moved.
-        created: Whether there was no such file.
-        removed: Whether there is none after it.
-    """
+    """Show changes of a text, in order and none over another, with its new path `to` where the file is moved."""
     head = [f"--- {'/dev/null' if created else path}\n", f"+++ {'/dev/null' if removed else to or path}\n"]
     return _cut(chain(head, _all_hunks(old, changes)))
 

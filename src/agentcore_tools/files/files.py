@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, TypeVar, final
 
 from agentcore._threads import Threads
+from agentcore.display import DisplayBlock, code_span
 from agentcore.errors import PathError, ToolError
+from agentcore.risk import SecurityRisk
+from agentcore.tools import (
+    Action,
+    Aliases,
+    Arguments,
+    Executor,
+    Observation,
+    Resource,
+    Tool,
+    ToolAnnotations,
+    ToolContext,
+    ToolSpec,
+)
 from agentcore.workspace import Workspace
+from agentcore_tools._calls import heading, others, rename
 from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.memory import Memory, Seen, memory_of
-from agentcore_tools.files.text import NotText, Text
+from agentcore_tools.files.text import Change, NotText, Text, encoded
 
 _LARGEST: Final = 10 * 1024 * 1024
 # From so many bytes on, reading and changing a text takes long enough to be done in a thread.
@@ -22,12 +38,9 @@ _MUCH: Final = 100_000
 _EDITS: Final = Threads("edits", 4)
 _LONGEST_NEWS: Final = 10_000
 
+ActionT = TypeVar("ActionT", bound=Action)
+ObservationT = TypeVar("ObservationT", bound=Observation)
 ResultT = TypeVar("ResultT")
-
-
-def open_files(workspace: Workspace, conversation_id: str, allowed: AllowedPaths) -> Files:
-    """Return the files of a conversation for one of its tools. All open tools of the conversation share one memory."""
-    return Files(memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed))
 
 
 @final
@@ -40,36 +53,19 @@ class Files:
         self._border = border
 
     async def to_read(self, path: str) -> str:
-        """Return the absolute path of a file that may be read.
-
-        Raises:
-            ToolError: it may not be.
-        """
+        """Return the absolute path of a file that may be read."""
         return await self._border.pass_(path, writing=False)
 
     async def to_write(self, path: str) -> str:
-        """Return the absolute path of a file that may be written.
-
-        Raises:
-            ToolError: it may not be.
-        """
+        """Return the absolute path of a file that may be written."""
         return await self._border.pass_(path, writing=True)
 
-    async def followed(self, paths: Sequence[str]) -> list[str]:
-        """Return absolute paths with links followed.
-
-        Raises:
-            ToolError: one leads nowhere.
-        """
-        return await self._border.followed(paths)
+    async def followed(self, paths: Iterable[str]) -> list[str]:
+        """Return absolute paths with links followed."""
+        return await self._border.followed(list(paths))
 
     async def read(self, path: str) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            ToolError: there is none.
-            PathError: it can't be read, or is too large.
-        """
+        """Return the content of a file."""
         try:
             return await self.workspace.read(path, max_bytes=_LARGEST)
         except PathError as error:
@@ -78,12 +74,7 @@ class Files:
             raise ToolError(f"{error}{await self._like(path)}") from error
 
     async def look(self, path: str) -> bytes:
-        """Read a file for the model to see.
-
-        Raises:
-            ToolError: there is none.
-            PathError: it can't be read, or is too large.
-        """
+        """Read a file for the model to see."""
         data = await self.read(path)
         self.memory.saw(path, data)
         return data
@@ -101,21 +92,19 @@ class Files:
         return data
 
     async def put(self, path: str, before: bytes | None, after: bytes) -> None:
-        """Write a file, which can be undone.
-
-        Raises:
-            PathError: it can't be written.
-        """
+        """Write a file, which can be undone."""
         await self.workspace.write(path, after)
         self.memory.history.add(path, before, after)
         self.memory.saw(path, after)
 
-    async def remove(self, path: str) -> None:
-        """Remove a file.
+    async def create(self, path: str, content: str) -> str:
+        """Write a new file, and return the diff that shows it."""
+        await self.put(path, None, encoded(content))
+        change = Change(0, 0, Text(content).normal)
+        return await worked(content, lambda: unified_diff("", [change], path, created=True))
 
-        Raises:
-            ToolError: it can't be.
-        """
+    async def remove(self, path: str) -> None:
+        """Remove a file."""
         result = await self.workspace.run(["rm", "-f", "--", path])
         if result.exit_code:
             raise ToolError(f"{path!r} can't be removed: {result.stderr.strip()}")
@@ -142,11 +131,7 @@ class Files:
 
 
 def text_of(data: bytes, path: str) -> Text:
-    """Make text of a file's bytes.
-
-    Raises:
-        ToolError: they are none.
-    """
+    """Make text of a file's bytes."""
     try:
         return Text.read(data)
     except NotText:
@@ -168,16 +153,54 @@ def _diff(old: bytes, new: bytes, path: str) -> str | None:
     return unified_diff(before, [between(before, after)], path)
 
 
-ExecutorT = TypeVar("ExecutorT")
-
-
-def opening(
-    executor: Callable[[Files], ExecutorT], allowed: AllowedPaths
-) -> Callable[[Workspace, str], AbstractAsyncContextManager[ExecutorT]]:
-    """Return the `open` of a tool: it makes an executor with the conversation's files."""
+def file_tool(
+    execute: Callable[[Files, ActionT, ToolContext], Awaitable[ObservationT]],
+    action: type[ActionT],
+    *,
+    name: str,
+    title: str,
+    description: str,
+    extra_roots: Sequence[str],
+    confine_to: Sequence[str] | None = None,
+    read_only: bool = False,
+    idempotent: bool = False,
+    path: str = "path",
+    heads: str = "path",
+    aliases: Aliases = (),
+    other_names: Mapping[str, str] | None = None,
+    normalize: Callable[[Arguments], Arguments] | None = None,
+    resources: Callable[[ActionT, str], Sequence[Resource]] | None = None,
+    risk: Callable[[ActionT], SecurityRisk] | None = None,
+    display_call: Callable[[ActionT], Sequence[DisplayBlock]] | None = None,
+    display_answer: Callable[[ActionT, ObservationT], Sequence[DisplayBlock]] | None = None,
+) -> Tool[ActionT, ObservationT]:
+    """Make a tool that works on the conversation's files. Of its arguments, `path` is the file, and `heads` is shown first."""
+    only = None if confine_to is None else tuple(confine_to)
+    allowed = AllowedPaths(extra_roots=tuple(extra_roots), confine_to=only)
 
     @asynccontextmanager
-    async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[ExecutorT]:
-        yield executor(open_files(workspace, conversation_id, allowed))
+    async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[Executor[ActionT, ObservationT]]:
+        files = Files(memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed))
+        yield partial(execute, files)
 
-    return opened
+    return Tool(
+        name=name,
+        description=description,
+        action=action,
+        open=opened,
+        annotations=ToolAnnotations(
+            title=title,
+            read_only=read_only,
+            destructive=not read_only,
+            idempotent=read_only or idempotent,
+            open_world=False,
+        ),
+        resources=resources
+        or (lambda action, root: (Resource.file(getattr(action, path), "read" if read_only else "write", root=root),)),
+        aliases=aliases,
+        normalize=normalize or (lambda arguments: rename(arguments, other_names or {})),
+        risk=risk,
+        display_call=display_call or (lambda action: heading(code_span(getattr(action, heads)), others(action, heads))),
+        display_answer=display_answer,
+        spec=ToolSpec(name=name, params=allowed.params),
+    )

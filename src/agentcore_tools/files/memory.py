@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from typing import Final, NamedTuple, final
 from weakref import WeakValueDictionary
 
@@ -31,19 +31,19 @@ class History:
     """The last edits of each file; when they take too much room, those of the file that was left alone longest go first."""
 
     def __init__(self) -> None:
-        self._files: OrderedDict[str, deque[Before]] = OrderedDict()
+        self._files: OrderedDict[str, list[Before]] = OrderedDict()
         self._bytes = 0
 
     def add(self, path: str, before: bytes | None, after: bytes) -> None:
         """Remember an edit."""
-        edits = self._files.setdefault(path, deque())
+        edits = self._files.setdefault(path, [])
         self._files.move_to_end(path)
         edits.append(Before(before, _digest(after)))
         self._bytes += len(before or b"")
         while len(edits) > _MOST_EDITS:
-            self._drop_oldest(path)
+            self._drop(path, 0)
         while self._bytes > _MOST_UNDO_BYTES:
-            self._drop_oldest(next(iter(self._files)))
+            self._drop(next(iter(self._files)), 0)
 
     def last(self, path: str) -> Before | None:
         """Return the last edit of a file."""
@@ -52,12 +52,10 @@ class History:
 
     def forget_last(self, path: str) -> None:
         """Forget the last edit of a file: it was undone."""
-        self._bytes -= len(self._files[path].pop().data or b"")
-        if not self._files[path]:
-            del self._files[path]
+        self._drop(path, -1)
 
-    def _drop_oldest(self, path: str) -> None:
-        self._bytes -= len(self._files[path].popleft().data or b"")
+    def _drop(self, path: str, place: int) -> None:
+        self._bytes -= len(self._files[path].pop(place).data or b"")
         if not self._files[path]:
             del self._files[path]
 
@@ -84,6 +82,8 @@ class Memory:
         self.history = History()
         self._seen: OrderedDict[str, Seen] = OrderedDict()
         self._bytes = 0
+        self.missing_programs: set[str] = set()
+        """Those that a tool has looked for in the workspace, and not found."""
 
     def saw(self, path: str, data: bytes) -> None:
         """Remember how a file is."""

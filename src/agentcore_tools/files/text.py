@@ -51,11 +51,7 @@ class Text:
 
     @classmethod
     def read(cls, data: bytes) -> Self:
-        """Make text of a file's bytes.
-
-        Raises:
-            NotText: they are none.
-        """
+        """Make text of a file's bytes; where they are not text, that is a `NotText`."""
         for mark, encoding in _MARKS:
             if data.startswith(mark):
                 text = _decoded(data[len(mark) :], encoding)
@@ -88,14 +84,7 @@ class Text:
         return self._mark + self._raw.encode(self.encoding)
 
     def replaced(self, changes: Sequence[Change]) -> Text:
-        """Put something in the place of stretches of the normal text; its lines end as most lines of the file do.
-
-        Args:
-            changes: In order, and none over another.
-
-        Raises:
-            ToolError: the file's encoding has no such characters.
-        """
+        """Make changes (in order, and none over another) of the normal text; new lines end as most lines of the file do."""
         pairs = len(self._pairs) * 2 > self.normal.count("\n")
         pieces: list[str] = []
         done = 0
@@ -121,11 +110,7 @@ class Text:
 
 
 def encoded(text: str) -> bytes:
-    """Return the bytes of a new file.
-
-    Raises:
-        ToolError: they would be no text.
-    """
+    """Return the bytes of a new file."""
     _refuse_nul(text)
     return text.encode(errors="replace")
 

@@ -19,11 +19,7 @@ _MOST_ENTRIES: Final = 1_000
 
 
 def view(lines: Sequence[str], view_range: Sequence[int] | None, path: str) -> str:
-    """Show lines with their numbers: all, or those of a range.
-
-    Raises:
-        ToolError: there is no such range.
-    """
+    """Show lines with their numbers: all, or those of a range."""
     if view_range is None:
         return numbered(lines, 1) if lines else f"[{path} is empty.]"
     if len(view_range) != 2:
@@ -39,18 +35,13 @@ def view(lines: Sequence[str], view_range: Sequence[int] | None, path: str) -> s
     return numbered(lines[first - 1 : last], first)
 
 
-def around(lines: Sequence[str], first: int, last: int) -> str:
-    """Show the lines from the first to the last number, and some around them."""
-    start, end = max(first - _AROUND, 1), min(last + _AROUND, len(lines))
-    return numbered(lines[start - 1 : end], start)
-
-
 def shown_change(text: Text, change: Change) -> str:
-    """Show the place in a text where a change was made."""
+    """Show the place in a text where a change was made, and some lines around it."""
     lines = text.lines
     first = min(text.normal.count("\n", 0, change.start) + 1, max(len(lines), 1))
     last = first + change.new.removesuffix("\n").count("\n")
-    return around(lines, first, last)
+    start = max(first - _AROUND, 1)
+    return numbered(lines[start - 1 : last + _AROUND], start)
 
 
 def numbered(lines: Sequence[str], first: int) -> str:
@@ -59,16 +50,15 @@ def numbered(lines: Sequence[str], first: int) -> str:
     # A single line is shown whatever its length; what is too much of it the conversation cuts.
     if len(rows) == 1 or sum(map(len, rows)) + len(rows) <= _LIMIT:
         return "\n".join(rows)
-    head = _fitting(rows)
-    tail = _fitting(rows[head:][::-1])
+    head = fitting(rows, _LIMIT // 2)
+    tail = fitting(rows[head:][::-1], _LIMIT // 2)
     missing = (first + head, first + len(rows) - tail - 1)
     notice = f"[Lines {missing[0]} to {missing[1]} are left out here; view_range shows them.]"
     return "\n".join([*rows[:head], notice, *rows[len(rows) - tail :]])
 
 
-def _fitting(rows: Sequence[str]) -> int:
-    """Return the number of rows that fit in half of the room."""
-    room = _LIMIT // 2
+def fitting(rows: Sequence[str], room: int) -> int:
+    """Return the number of rows, from the first on, that fit in so many characters with their line ends."""
     for count, row in enumerate(rows):
         room -= len(row) + 1
         if room < 0:
@@ -77,11 +67,7 @@ def _fitting(rows: Sequence[str]) -> int:
 
 
 async def shown_folder(workspace: Workspace, path: str) -> str:
-    """List what is in a folder and in the folders in it; what is hidden is counted.
-
-    Raises:
-        PathError: it can't be read.
-    """
+    """List what is in a folder and in the folders in it; what is hidden is counted."""
     rows: list[str] = []
     hidden = 0
     for entry in await workspace.list(path):
@@ -137,8 +123,10 @@ def medium_of(data: bytes) -> str | None:
     return next((media_type for beginning, media_type in _PICTURES if data.startswith(beginning)), None)
 
 
-async def shown_medium(data: bytes, media_type: str, path: str, ctx: ToolContext) -> ImageBlock | DocumentBlock:
-    """Make what a model is shown of a picture or a PDF.
+async def shown_medium(
+    data: bytes, media_type: str, path: str, ctx: ToolContext
+) -> tuple[str, ImageBlock | DocumentBlock]:
+    """Make what a model is shown of a picture or a PDF: a line of text, and the block.
 
     Raises:
         ToolError: the model can't look at such, or it is too large. Sending it would break the conversation.
@@ -155,7 +143,7 @@ async def shown_medium(data: bytes, media_type: str, path: str, ctx: ToolContext
             f"{path!r} is a picture of {len(data):,} bytes, and at most {_LARGEST_PICTURE:,} can be shown. "
             "Make a smaller copy (with `convert -resize`, say) and view that."
         )
-    text = b64encode(data).decode()
+    text, encoded = f"{path} ({media_type}, {len(data):,} bytes):", b64encode(data).decode()
     if medium == "pdf":
-        return DocumentBlock(data=text, media_type=media_type, name=posixpath.basename(path))
-    return ImageBlock(data=text, media_type=media_type)
+        return text, DocumentBlock(data=encoded, media_type=media_type, name=posixpath.basename(path))
+    return text, ImageBlock(data=encoded, media_type=media_type)

@@ -16,7 +16,7 @@ import anyio
 from agentcore._threads import Threads
 from agentcore.errors import PathError, ToolError
 from agentcore.workspace import Workspace
-from agentcore_tools.grep.query import Line, Lines, Search
+from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search
 from agentcore_tools.search.walk import Found
 
 _READS: Final = Threads("sources", 2)
@@ -26,21 +26,11 @@ _BATCH_FILES: Final = 500
 _WRONG_PATTERN: Final = 3
 """The exit code of `inside.py` for a pattern that `re` refuses."""
 
-
 PYTHON_NOTE: Final = "There is no ripgrep here that can do this search, so Python's `re` reads the pattern."
 
 
-class NoPython(Exception):
-    """The workspace has no Python."""
-
-
 async def search_there(workspace: Workspace, folder: str, found: Sequence[Found], search: Search) -> list[Lines]:
-    """Search files with the workspace's Python, in the order of `found`.
-
-    Raises:
-        NoPython: the workspace has no Python.
-        ToolError: the pattern is wrong.
-    """
+    """Search files with the workspace's Python, in the order of `found`; without one, that is a `ProgramMissing`."""
     head = _head(search, streamed=False)
     names = "".join(f"./{each.path}\0" for each in found).encode(errors="surrogateescape")
     source = await _READS.run(_source)
@@ -48,17 +38,13 @@ async def search_there(workspace: Workspace, folder: str, found: Sequence[Found]
         ["python3", "-I", "-S", "-c", source], cwd=folder, stdin=head + names, max_output=_MOST_OUTPUT
     )
     if result.exit_code == 127:
-        raise NoPython
+        raise ProgramMissing
     _check(result.exit_code, result.stderr)
     return await _READS.run(_read, result.out.head)
 
 
 async def search_here(workspace: Workspace, folder: str, found: Sequence[Found], search: Search) -> list[Lines]:
-    """Search files with the Python that runs this. Their contents are fetched from the workspace, many files at once.
-
-    Raises:
-        ToolError: the pattern is wrong.
-    """
+    """Search files with the Python that runs this. Their contents are fetched from the workspace, many files at once."""
     source = await _READS.run(_source)
     matched: list[Lines] = []
     left = search.limit

@@ -6,8 +6,12 @@ import re
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-_COUNTED: Final = re.compile(r"\{\s*(\d*)\s*(,?)\s*(\d*)\s*\}")
-_NAMED: Final = re.compile(r"\\(?:[xuUpP]\{[^}]*\}|b\{(?:start|end)(?:-half)?\})")
+# An escape, a class, a count behind something that can be counted, or another brace.
+_PARTS: Final = re.compile(
+    r"\\(?:[xuUpP]\{[^}]*\}|b\{(?:start|end)(?:-half)?\}|.)|\[\^?\]?(?:\\.|[^\]\\])*\]"
+    r"|(?<=[^(|])\{\s*(?P<least>\d*)\s*(?P<comma>,?)\s*(?P<most>\d*)\s*\}|\{",
+    re.DOTALL,
+)
 _LINE_ENDS: Final = {r"\A": "^", r"\z": "$"}
 
 
@@ -44,37 +48,24 @@ class Search(NamedTuple):
     """The number of lines after which to stop; of files, where lines are not kept."""
 
 
+class ProgramMissing(Exception):
+    """The workspace has no such program, or one that is too old."""
+
+
 def fix_pattern(pattern: str) -> str:
     r"""Fix what ripgrep refuses or never finds although the meaning is clear.
 
     That is a brace that cannot be a count, as in `func main() {`, and `\A` and `\z`: as lines are searched one by one, the ends
     of the text are the ends of a line.
     """
-    fixed, at, in_class = "", 0, False
-    while at < len(pattern):
-        character = pattern[at]
-        if character == "\\":
-            end = at + 2
-            if (named := _NAMED.match(pattern, at)) is not None:
-                end = named.end()
-            fixed += _LINE_ENDS.get(pattern[at:end], pattern[at:end])
-            at = end
-            continue
-        if character == "[" and not in_class:
-            in_class = True
-        elif character == "]":
-            in_class = False
-        elif character == "{" and not in_class:
-            counted = _COUNTED.match(pattern, at)
-            if counted is None or not (counted[1] or counted[3]) or not fixed or fixed[-1] in "(|":
-                fixed += "\\{"
-            else:
-                # Older versions have no way to leave the lower bound out.
-                fixed += f"{{{counted[1] or '0'}{counted[2]}{counted[3]}}}"
-                at = counted.end()
-                continue
-            at += 1
-            continue
-        fixed += character
-        at += 1
-    return fixed
+    return _PARTS.sub(_fix_part, pattern)
+
+
+def _fix_part(found: re.Match[str]) -> str:
+    part = found[0]
+    if part[0] != "{":
+        return _LINE_ENDS.get(part, part)
+    if not (found["least"] or found["most"]):
+        return "\\" + part
+    # Older versions have no way to leave the lower bound out.
+    return f"{{{found['least'] or '0'}{found['comma']}{found['most']}}}"

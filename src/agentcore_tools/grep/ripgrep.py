@@ -13,7 +13,7 @@ import anyio
 from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import Process, Workspace
-from agentcore_tools.grep.query import Line, Lines, Search
+from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search
 
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
@@ -25,10 +25,6 @@ _PLAIN_GLOB: Final = re.compile(r"[\w.*?-]*(?:\{[\w.*?,-]*\}[\w.*?-]*)*")
 # A line in which there are very many matches comes as a very long object: reading that takes a while.
 _MUCH: Final = 100_000
 _READS: Final = Threads("matches", 2)
-
-
-class NoRipgrep(Exception):
-    """There is none, or one that is too old."""
 
 
 class RipgrepFailed(Exception):
@@ -46,22 +42,11 @@ async def search_with_ripgrep(
     hidden: bool,
     everything: bool,
 ) -> list[Lines]:
-    """Search a folder, or one file in it.
-
-    Args:
-        workspace: Where.
-        folder: The folder.
-        file: The name of the file.
-        search: What for.
-        wanted: Which files, by their paths.
-        types: A glob of names that all wanted files have.
-        hidden: Whether to look at hidden files.
-        everything: Whether to look at what is ignored.
+    """Search a folder, or one file in it, for the lines of the files that are `wanted`. `types` is a glob that they all match.
 
     Raises:
-        NoRipgrep: it can't be done so.
+        ProgramMissing: it can't be done so.
         RipgrepFailed: this one can't be.
-        ToolError: the pattern is wrong.
     """
     if len(search.pattern.encode(errors="replace")) > _LONGEST_PATTERN:
         raise RipgrepFailed
@@ -91,7 +76,7 @@ async def search_with_ripgrep(
         problem = await _problem(process)
         code = await process.wait()
     if code == 127 or any(sign in problem for sign in _OLD):
-        raise NoRipgrep
+        raise ProgramMissing
     if code not in {0, 1, 2}:
         raise RipgrepFailed
     if code == 2 and not reader.found and problem.strip():
@@ -138,7 +123,9 @@ class _Reader:
                 is_match = event["type"] == "match"
                 current.matches += is_match
                 if self._search.keep:
-                    current.lines.append(Line(data["line_number"], _line(data["lines"]), is_match))
+                    current.lines.append(
+                        Line(data["line_number"], _text(data["lines"]).removesuffix("\n").removesuffix("\r"), is_match)
+                    )
                     if self._count + current.matches > self._search.limit:
                         self._finish(current)
             case "end" if data.get("binary_offset") is None and current.matches:
@@ -161,10 +148,6 @@ async def _problem(process: Process) -> str:
         except anyio.EndOfStream:
             break
     return message.decode(errors="replace")[:_MOST_ERROR]
-
-
-def _line(value: dict[str, str]) -> str:
-    return _text(value).removesuffix("\n").removesuffix("\r")
 
 
 def _text(value: dict[str, str], errors: str = "replace") -> str:

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, final
+from typing import Final, Literal
 
 import anyio
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from agentcore._value import Value
-from agentcore.display import code_span
 from agentcore.errors import ToolError
-from agentcore.messages import ResultBlock
-from agentcore.tools import (
-    OUTPUT_LIMIT,
-    Action,
-    Arguments,
-    Observation,
-    Resource,
-    Tool,
-    ToolAnnotations,
-    ToolContext,
-    ToolSpec,
-)
-from agentcore_tools._display import heading, others
-from agentcore_tools.files.allowed_paths import AllowedPaths
-from agentcore_tools.files.files import Files, opening
-from agentcore_tools.grep.python import PYTHON_NOTE, NoPython, search_here, search_there
-from agentcore_tools.grep.query import Line, Lines, Search, fix_pattern
-from agentcore_tools.grep.ripgrep import NoRipgrep, RipgrepFailed, search_with_ripgrep
+from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
+from agentcore_tools._calls import TextAnswer, rename
+from agentcore_tools.files.files import Files, file_tool
+from agentcore_tools.files.view import fitting
+from agentcore_tools.grep.python import PYTHON_NOTE, search_here, search_there
+from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search, fix_pattern
+from agentcore_tools.grep.ripgrep import RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
 
@@ -63,21 +51,12 @@ class GrepFile(Value):
     """How many of its lines match; where files alone were asked for, 1."""
 
 
-class GrepObservation(Observation):
+class GrepObservation(TextAnswer):
     """The files with lines that match, in the order of their paths."""
 
-    text: str
-    """The text for the model."""
     files: tuple[GrepFile, ...]
     truncated: bool
     """True if there is more."""
-
-    def to_content(self) -> Sequence[str | ResultBlock]:
-        return (self.text,)
-
-    def to_data(self) -> dict[str, JsonValue]:
-        """Return the files; the lines are in the content already."""
-        return self.model_dump(mode="json", exclude={"text"})
 
 
 _DESCRIPTION: Final = """\
@@ -108,115 +87,106 @@ def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservati
     Args:
         extra_roots: Folders outside of the workspace's that it may search, too; "/" is everything.
     """
-    allowed = AllowedPaths.of(extra_roots)
-    return Tool(
+    return file_tool(
+        _grep,
+        GrepAction,
         name="grep",
+        title="Search in files",
         description=_DESCRIPTION,
-        action=GrepAction,
-        open=opening(_Searcher, allowed),
-        annotations=ToolAnnotations(
-            title="Search in files", read_only=True, destructive=False, idempotent=True, open_world=False
-        ),
-        resources=lambda action, root: (Resource.file(action.path, "read", root=root),),
+        extra_roots=extra_roots,
+        read_only=True,
+        heads="pattern",
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
         normalize=_normalize,
-        display_call=lambda action: heading(code_span(action.pattern), others(action, "pattern")),
-        spec=ToolSpec(name="grep", params=allowed.params),
     )
 
 
 def _normalize(arguments: Arguments) -> Arguments:
-    normalized = {_OTHER_NAMES.get(name, name): value for name, value in arguments.items()}
+    normalized = rename(arguments, _OTHER_NAMES)
     output = normalized.get("output")
     if isinstance(output, str):
         normalized["output"] = _OTHER_OUTPUTS.get(output, output)
     return normalized
 
 
-@final
-class _Searcher:
-    def __init__(self, files: Files) -> None:
-        self._files = files
-        self._no_ripgrep = False
-        self._no_python = False
-
-    async def __call__(self, action: GrepAction, ctx: ToolContext) -> GrepObservation:  # noqa: ARG002 every executor is given it
-        if "\0" in action.pattern:
-            raise ToolError(
-                "There is a NUL character in the pattern, and no file with one is searched: it is not text."
-            )
-        place = await find_place(self._files, action.path)
-        glob = None if action.include is None else Glob(action.include)
-        found: list[Lines] = []
-        with_python = False
-        with anyio.move_on_after(_PATIENCE) as patience:
-            found, with_python = await self._search(place, action, glob)
-        if patience.cancelled_caught:
-            raise ToolError(
-                f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
-                "with a simpler pattern."
-            )
-        found.sort(key=lambda lines: lines.path.split("/"))
-        found, truncated = _cut(found, action)
-        shown = _shown(found, action, place.prefix)
-        text, room_ran_out = _fitted(shown)
-        notes = [text] if text else []
-        if not found:
-            notes.append(_nothing(action))
-        elif truncated or room_ran_out:
-            what = "lines" if action.output == "lines" else "files"
-            notes.append(
-                f"[There are more {what}. Search for less: in a folder (path), in some files (include), or for something rarer.]"
-            )
-        if with_python:
-            notes.append(f"[{PYTHON_NOTE}]")
-        files = tuple(GrepFile(path=shown_path(place.prefix + lines.path), matches=lines.matches) for lines in found)
-        return GrepObservation(text="\n".join(notes), files=files, truncated=truncated or room_ran_out)
-
-    async def _search(self, place: Place, action: GrepAction, glob: Glob | None) -> tuple[list[Lines], bool]:
-        """Return the lines, and whether it was Python that found them."""
-        workspace = self._files.workspace
-        search = Search(
-            pattern=fix_pattern(action.pattern),
-            ignore_case=action.ignore_case,
-            context=action.context,
-            first_only=action.output == "files",
-            keep=action.output == "lines",
-            limit=action.limit,
+async def _grep(files: Files, action: GrepAction, _ctx: ToolContext) -> GrepObservation:
+    if "\0" in action.pattern:
+        raise ToolError("There is a NUL character in the pattern, and no file with one is searched: it is not text.")
+    place = await find_place(files, action.path)
+    glob = None if action.include is None else Glob(action.include)
+    found: list[Lines] = []
+    with_python = False
+    with anyio.move_on_after(_PATIENCE) as patience:
+        found, with_python = await _search(files, place, action, glob)
+    if patience.cancelled_caught:
+        raise ToolError(
+            f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
+            "with a simpler pattern."
         )
-        hidden = glob is not None and glob.names_hidden
-        if not self._no_ripgrep:
-            try:
-                found = await search_with_ripgrep(
-                    workspace,
-                    place.folder,
-                    place.file,
-                    search,
-                    lambda path: place.file is not None or _is_wanted(path, glob, hidden=hidden or action.everything),
-                    types=None if glob is None or "/" in glob.pattern else glob.pattern,
-                    hidden=hidden,
-                    everything=action.everything,
-                )
-                return found, False
-            except NoRipgrep:
-                self._no_ripgrep = True
-            except RipgrepFailed:
-                pass  # what it found by then would look like all there is
-        files = await self._candidates(place, action, glob, hidden)
-        if not self._no_python:
-            try:
-                return await search_there(workspace, place.folder, files, search), True
-            except NoPython:
-                self._no_python = True
-        return await search_here(workspace, place.folder, files, search), True
+    found.sort(key=lambda lines: lines.path.split("/"))
+    found, truncated = _cut(found, action)
+    rows = list(_shown(found, action, place.prefix))
+    count = fitting(rows, _ROOM)
+    room_ran_out = count < len(rows)
+    notes = ["\n".join(rows[:count]).rstrip("\n")] if count else []
+    if not found:
+        notes.append(_nothing(action))
+    elif truncated or room_ran_out:
+        what = "lines" if action.output == "lines" else "files"
+        notes.append(
+            f"[There are more {what}. Search for less: in a folder (path), in some files (include), or for something rarer.]"
+        )
+    if with_python:
+        notes.append(f"[{PYTHON_NOTE}]")
+    answers = tuple(GrepFile(path=shown_path(place.prefix + lines.path), matches=lines.matches) for lines in found)
+    return GrepObservation(text="\n".join(notes), files=answers, truncated=truncated or room_ran_out)
 
-    async def _candidates(self, place: Place, action: GrepAction, glob: Glob | None, hidden: bool) -> list[Found]:
-        if place.file is not None:
-            entry = await self._files.workspace.stat(f"{place.folder}/{place.file}")
-            size = 0 if entry is None else entry.size
-            return [Found(place.file, "file", size, 0)]
-        walked = await walk(self._files.workspace, place.folder, hidden=hidden, everything=action.everything)
-        return [each for each in walked.found if each.kind == "file" and (glob is None or glob.matches(each.path))]
+
+async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | None) -> tuple[list[Lines], bool]:
+    """Return the lines, and whether it was Python that found them."""
+    workspace = files.workspace
+    search = Search(
+        pattern=fix_pattern(action.pattern),
+        ignore_case=action.ignore_case,
+        context=action.context,
+        first_only=action.output == "files",
+        keep=action.output == "lines",
+        limit=action.limit,
+    )
+    hidden = glob is not None and glob.names_hidden
+    if "rg" not in files.memory.missing_programs:
+        try:
+            found = await search_with_ripgrep(
+                workspace,
+                place.folder,
+                place.file,
+                search,
+                lambda path: place.file is not None or _is_wanted(path, glob, hidden=hidden or action.everything),
+                types=None if glob is None or "/" in glob.pattern else glob.pattern,
+                hidden=hidden,
+                everything=action.everything,
+            )
+            return found, False
+        except ProgramMissing:
+            files.memory.missing_programs.add("rg")
+        except RipgrepFailed:
+            pass  # what it found by then would look like all there is
+    candidates = await _candidates(files, place, action, glob, hidden)
+    if "python3" not in files.memory.missing_programs:
+        try:
+            return await search_there(workspace, place.folder, candidates, search), True
+        except ProgramMissing:
+            files.memory.missing_programs.add("python3")
+    return await search_here(workspace, place.folder, candidates, search), True
+
+
+async def _candidates(files: Files, place: Place, action: GrepAction, glob: Glob | None, hidden: bool) -> list[Found]:
+    if place.file is not None:
+        entry = await files.workspace.stat(f"{place.folder}/{place.file}")
+        size = 0 if entry is None else entry.size
+        return [Found(place.file, "file", size, 0)]
+    walked = await walk(files.workspace, place.folder, hidden=hidden, everything=action.everything)
+    return [each for each in walked.found if each.kind == "file" and (glob is None or glob.matches(each.path))]
 
 
 def _is_wanted(path: str, glob: Glob | None, *, hidden: bool) -> bool:
@@ -268,17 +238,6 @@ def _numbered(lines: Sequence[Line], context: int) -> Iterator[str]:
         if len(text) > _LONGEST_LINE:
             text = f"{text[:_LONGEST_LINE]} [... the line goes on]"
         yield f"{line.number}{':' if line.matches else '-'}{text}"
-
-
-def _fitted(rows: Iterator[str]) -> tuple[str, bool]:
-    kept: list[str] = []
-    room = _ROOM
-    for row in rows:
-        room -= len(row) + 1
-        if room < 0:
-            return "\n".join(kept), True
-        kept.append(row)
-    return "\n".join(kept).rstrip("\n"), False
 
 
 def _nothing(action: GrepAction) -> str:

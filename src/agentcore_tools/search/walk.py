@@ -12,7 +12,7 @@ from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import EntryKind, Workspace
 from agentcore_tools.files.files import Files
-from agentcore_tools.search.ignore import Rules, is_ignored, read_rules
+from agentcore_tools.search.globs import Rules, is_ignored, read_rules
 
 
 class Place(NamedTuple):
@@ -27,11 +27,7 @@ class Place(NamedTuple):
 
 
 async def find_place(files: Files, path: str) -> Place:
-    """Look where a search is to start.
-
-    Raises:
-        ToolError: there is nothing, or the tool may not go there.
-    """
+    """Look where a search is to start."""
     absolute = await files.to_read(path)
     found = await files.workspace.stat(absolute)
     if found is None:
@@ -39,15 +35,7 @@ async def find_place(files: Files, path: str) -> Place:
     if found.kind == "other":
         raise ToolError(f"{absolute!r} is a device, a pipe or a socket, so nothing can be searched there.")
     folder, name = (absolute, None) if found.kind == "dir" else posixpath.split(absolute)
-    return Place(folder, name, _prefix(folder, files.workspace.root))
-
-
-def _prefix(folder: str, root: str) -> str:
-    if folder == root:
-        return ""
-    if folder.startswith(f"{root.rstrip('/')}/"):
-        return f"{folder.removeprefix(root).lstrip('/')}/"
-    return f"{folder.rstrip('/')}/"
+    return Place(folder, name, f"{folder.rstrip('/')}/".removeprefix(f"{files.workspace.root.rstrip('/')}/"))
 
 
 def shown_path(path: str) -> str:
@@ -118,17 +106,9 @@ class _Folder(NamedTuple):
 async def walk(
     workspace: Workspace, start: str, *, hidden: bool = False, everything: bool = False, depth: int | None = None
 ) -> Walked:
-    """Find what is in a folder, and in those in it.
+    """Find what is in a folder (an absolute path), and in those in it: so many levels, or all.
 
-    Args:
-        workspace: Where.
-        start: The folder, as an absolute path.
-        hidden: Whether to look at hidden files, too.
-        everything: Whether to look at what is ignored, too. What is in `.git` never is looked at.
-        depth: How many levels; None is all.
-
-    Raises:
-        PathError: there is no such folder.
+    `hidden` takes hidden files in, and `everything` those that are ignored, too, but never what is in `.git`.
     """
     walked = Walked()
     level = [_Folder(".", ())]
@@ -148,13 +128,8 @@ async def walk(
         level = await _LISTS.run(_read_level, output, folders, walked, hidden or everything, everything)
         first = False
         depth = None if depth is None else depth - 1
-    await _LISTS.run(_sort, walked.found)
+    await _LISTS.run(lambda: walked.found.sort(key=lambda each: each.path.split("/")))
     return walked
-
-
-def _sort(found: list[Found]) -> None:
-    """Order by path, part by part."""
-    found.sort(key=lambda each: each.path.split("/"))
 
 
 def _read_level(
@@ -181,11 +156,11 @@ def _read_level(
         # A repository in a repository has rules of its own only.
         inherited = () if folder.path in repositories else (*above, *folder.rules)
         text = "" if everything else texts.get(folder.path, "")
-        rules[folder.path] = (*inherited, read_rules(text, _from_start(f"{folder.path}/"))) if text else inherited
+        rules[folder.path] = (*inherited, read_rules(text, f"{folder.path}/".removeprefix("./"))) if text else inherited
     below: list[_Folder] = []
     for each in listed:
         parent, _, name = each.path.rpartition("/")
-        path = _from_start(each.path)
+        path = each.path.removeprefix("./")
         if name == ".git":
             walked.hidden += not everything
         elif name.startswith(".") and not hidden:
@@ -217,7 +192,3 @@ def _kind(mode: int) -> EntryKind:
     if stat.S_ISDIR(mode):
         return "dir"
     return "link" if stat.S_ISLNK(mode) else "other"
-
-
-def _from_start(path: str) -> str:
-    return path.removeprefix("./")

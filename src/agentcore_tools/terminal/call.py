@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from agentcore.display import CommandBlock, DisplayBlock, MarkdownBlock, code_span
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Observation
-from agentcore_tools._display import heading, others
+from agentcore_tools._calls import heading, others
 from agentcore_tools.terminal.input import key_name
 
 

@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from agentcore.errors import ToolError
 from agentcore.tools import Aliases, Arguments
+from agentcore_tools._calls import rename
 
 _OTHER_NAMES: Final = {
     "cmd": "command",
@@ -29,10 +30,7 @@ _OTHER_NAMES: Final = {
 
 def normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, and join a list of words into a line."""
-    renamed = {
-        new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value
-        for name, value in arguments.items()
-    }
+    renamed = rename(arguments, _OTHER_NAMES)
     command = renamed.get("command")
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         renamed["command"] = _line(cast("list[str]", command))
@@ -69,10 +67,6 @@ def _grep(arguments: Arguments) -> Arguments | None:
     return {"command": shlex.join([*words, "-e", pattern, "--", path if isinstance(path, str) else "."])}
 
 
-def _reset(arguments: Arguments) -> Arguments:
-    return {"command": "", **arguments, "reset": True}
-
-
 ALIASES: Final[Aliases] = (
     "bash",
     "shell",
@@ -84,7 +78,7 @@ ALIASES: Final[Aliases] = (
     "run_shell_command",
     ("git", _git),
     ("grep", _grep),
-    ("reset", _reset),
+    ("reset", lambda arguments: {"command": "", **arguments, "reset": True}),
 )
 
 
@@ -105,11 +99,6 @@ KEYS: Final = {
 """The bytes that a terminal sends for the keys that have a name."""
 
 _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
-
-
-def is_key(text: str) -> bool:
-    """Return True for the name of a key, False for text."""
-    return text.strip() in KEYS or _WITH_CONTROL.fullmatch(text.strip()) is not None
 
 
 def key_name(text: str) -> str | None:
@@ -136,11 +125,7 @@ _LONGEST: Final = 10_000
 
 
 def refuse(command: str) -> None:
-    """Refuse what can't have been meant as a command.
-
-    Raises:
-        ToolError: it is a list or an object, or bash can't be given it.
-    """
+    """Refuse what can't have been meant as a command."""
     if "\0" in command:
         raise ToolError("There is a NUL character in the command, and bash can't take one. For printf, write \\0.")
     for read in (json.loads, ast.literal_eval):

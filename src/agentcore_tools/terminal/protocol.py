@@ -113,10 +113,7 @@ def ack_line(nonce: int) -> bytes:
 def command_lines(command: str, nonce: int, variables: Mapping[str, str] | None = None) -> bytes:
     """Return the lines to type for a command. Only the last one completes it, so bash runs all of it or nothing.
 
-    Args:
-        command: Anything that bash understands, in any number of lines.
-        nonce: The number that the report will bear.
-        variables: What is in the environment for this command alone, and is as it was after it.
+    The report will have this number. The variables are in the environment for this command alone.
     """
     words = [f"{name}={_quoted(value)}" for name, value in (variables or {}).items()]
     # `eval`, because it takes what can't be understood, or is not complete, without leaving the shell waiting for more. The
@@ -251,13 +248,9 @@ class Echo:
                 break
             data = rest[len(end) :]
             self._lines.pop()
-        if self._lines and _may_become(data, self._lines[-1]):
+        if self._lines and any((self._lines[-1] + end).startswith(data) for end in _LINE_ENDS):
             self._held = data
             return before
         # All is removed, or something else was written in between: then what is left of it can't be told from that.
         self._lines.clear()
         return before + data
-
-
-def _may_become(data: bytes, line: bytes) -> bool:
-    return any((line + end).startswith(data) for end in _LINE_ENDS)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Final, final
 
-from agentcore_tools._output import HeadAndTail, find_gap
+from agentcore_tools._output import HeadAndTail
 from agentcore_tools.terminal.screen_buffer import ScreenBuffer
 
 # A sequence (with numbers and a last letter, a string, or of two characters), or a control character that is no part of
@@ -175,33 +175,3 @@ def _first_two(numbers: str) -> tuple[int, int]:
     """Read the first two numbers, 0 where there is none."""
     first, second, *_ = (int(part) if part.isdecimal() and len(part) < 6 else 0 for part in f"{numbers};".split(";"))
     return first, second
-
-
-_CHARACTERS: Final = 65536
-
-
-@final
-class LiveTail:
-    """Text as it came since it was taken last. Of too much, the beginning and the end."""
-
-    def __init__(self, limit: int = _CHARACTERS) -> None:
-        self._kept = HeadAndTail(limit)
-
-    def add(self, text: str) -> None:
-        """Take the next piece."""
-        self._kept.add(text.replace("\0", ""))
-
-    def take(self) -> str:
-        """Return the text, with one line in place of those that are missing, and start again."""
-        live = self._kept.take()
-        gap = find_gap(live)
-        if gap is None:
-            return live
-        before, rest = live[: gap.start], live[gap.end :]
-        _, end, after = rest.partition("\n")
-        # Behind the gap begins the end of a line, which counts as missing; the line that the gap begins in is shown in part.
-        lines = gap.lines + len(end) - (not before.endswith("\n"))
-        if lines <= 0:
-            return f"{before} [...] {rest}"
-        begun = "" if before.endswith("\n") else "\n"
-        return f"{before}{begun}[{lines:,} lines came too fast to be shown]\n{after if end else rest}"

@@ -20,14 +20,7 @@ class ScreenBuffer:
     def __init__(
         self, width: int, height: int, keep: Callable[[str], None], finish: Callable[[str], None] | None = None
     ) -> None:
-        """Make it empty.
-
-        Args:
-            width: In columns.
-            height: In rows.
-            keep: Takes the text of the rows that become final, without what was already reported of them.
-            finish: Takes the same, all of it.
-        """
+        """Make it empty. `finish` takes the text of rows that become final, and `keep` what was not reported of it yet."""
         self._width = width
         self._height = height
         self._keep = keep

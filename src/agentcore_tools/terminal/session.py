@@ -19,30 +19,21 @@ from agentcore.workspace import Workspace
 from agentcore_tools._commands import named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
-from agentcore_tools.terminal.input import count, is_key, refuse
+from agentcore_tools.terminal.input import count, key_name, refuse
 from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
-
 
 _Seconds = Annotated[float, Field(gt=0)]
 
 
 class TerminalSettings(Value):
-    """How patient a terminal is, and how much there is of what."""
+    """The settings of a terminal: see `terminal_tool`."""
 
     quiet_seconds: _Seconds = 30.0
-    """How long a command may be silent before the answer comes without its end."""
     input_seconds: _Seconds = 3.0
-    """The same, for a command that something was typed into."""
     type_seconds: _Seconds = TYPE_SECONDS
-    """How long what is typed may wait to be taken."""
     keep_bytes: Annotated[int, Field(ge=0)] = OUTPUT_FILE_BYTES
-    """How much of one command's output is kept on disk: its beginning."""
     sessions: Annotated[int, Field(ge=1)] = 8
-    """How many shells there may be at once."""
     overlap: bool = False
-    """Allow commands in different sessions to run at once."""
 
 
 # People see what comes at once, and a flood in pieces.
@@ -121,7 +112,7 @@ class Session:
                 return _Answer(TerminalObservation(text=earlier, new_shell=True))
         elif action.is_input or not command:
             return await self._go_on(action, ctx)
-        elif shell is not None and shell.busy and is_key(command):
+        elif shell is not None and shell.busy and key_name(command) is not None:
             # It can't have been meant as a command, and is_input was forgotten.
             return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
         elif shell is not None and shell.busy:
@@ -224,11 +215,7 @@ class Session:
         return f"[{title}]\n{_lines(shown)}" if shown else ""
 
     async def _living_shell(self) -> tuple[Shell, bool]:
-        """Return the shell, and True if it replaced another one.
-
-        Raises:
-            WorkspaceError: none could be started.
-        """
+        """Return the shell, and True if it replaced another one."""
         old = self._shell
         if old is not None and old.alive:
             return old, False

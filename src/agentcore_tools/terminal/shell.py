@@ -15,7 +15,7 @@ import anyio
 
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
-from agentcore_tools._output import OutputFile
+from agentcore_tools._output import HeadAndTail, OutputFile, mark_gaps
 from agentcore_tools.terminal.input import typed
 from agentcore_tools.terminal.protocol import (
     ENVIRONMENT,
@@ -31,7 +31,7 @@ from agentcore_tools.terminal.protocol import (
     new_nonce,
     setup_lines,
 )
-from agentcore_tools.terminal.screen import LiveTail, Screen
+from agentcore_tools.terminal.screen import Screen
 
 _START_SECONDS: Final = 30.0
 TYPE_SECONDS: Final = 5.0
@@ -41,6 +41,7 @@ _REPORT_SECONDS: Final = 1.0
 _MEND_TIMES: Final = 10
 _LAST_WORDS_SECONDS: Final = 0.2
 _CLOSE_SECONDS: Final = 10.0
+_LIVE_CHARACTERS: Final = 65536
 # Ctrl-U. A key that came too late for its program is the beginning of a line until it is taken back.
 _FORGET_LINE: Final = b"\x15"
 # Ctrl-C, Ctrl-\ and Ctrl-Z.
@@ -88,7 +89,7 @@ class Shell:
         self._whole: OutputFile | None = None
         self._ended: Ended | None = None
         self._failure: WorkspaceError | None = None
-        self._live = LiveTail()
+        self._live = HeadAndTail(_LIVE_CHARACTERS)
         self.exit_code: int | None = None
         """How the shell itself ended, if it did so by itself."""
         self.last_output = -math.inf
@@ -140,11 +141,7 @@ class Shell:
             self._notify()
 
     async def ready(self) -> None:
-        """Wait until it can be given a command; if it does not come to that, it is closed.
-
-        Raises:
-            WorkspaceError: it did not start.
-        """
+        """Wait until it can be given a command; if it does not come to that, it is closed."""
         try:
             with anyio.move_on_after(_START_SECONDS):
                 await self.idle()
@@ -166,12 +163,7 @@ class Shell:
             await self._gone.wait()
 
     async def run(self, command: str, variables: Mapping[str, str], whole: OutputFile | None = None) -> str:
-        """Type a command, for which alone the variables are in the environment; give what came before it.
-
-        Args:
-            command: Anything that bash understands.
-            variables: By name.
-            whole: What keeps all of its output.
+        """Type a command, for which alone the variables are in the environment; return what came before it.
 
         Raises:
             WorkspaceError: the shell takes no input, or it is uncertain whether it would take this as a command.
@@ -187,11 +179,7 @@ class Shell:
         return before if before.strip() else ""  # a shell that is interrupted begins a line
 
     async def _restore_terminal(self) -> None:
-        """Bring the terminal back into order. A command may be typed only when that is over, or it might be thrown away.
-
-        Raises:
-            WorkspaceError: the shell does not say that it is over, or takes no input.
-        """
+        """Bring the terminal back into order. A command may be typed only when that is over, or it might be thrown away."""
         nonce = new_nonce()
         for _ in range(_MEND_TIMES):
             await self._run(RESTORE_TTY, {}, nonce)
@@ -215,11 +203,7 @@ class Shell:
         self._typed_whole, self._keyed = True, False
 
     async def send(self, text: str) -> None:
-        """Type a key, or text and Enter, into the command that runs.
-
-        Raises:
-            WorkspaceError: the input is not taken.
-        """
+        """Type a key, or text and Enter, into the command that runs."""
         data = typed(text)
         self._keyed = self._keyed or not data.endswith(b"\r")
         self._normalize = self._normalize or data in _SIGNALLING
@@ -261,8 +245,8 @@ class Shell:
         return ended
 
     def take_live(self) -> str:
-        """Return the output since the last call, for people who watch."""
-        return self._live.take()
+        """Return the output since the last call, for people who watch; of too much, the beginning and the end."""
+        return mark_gaps(self._live.take())
 
     async def _type(self, data: bytes) -> None:
         assert self._process is not None, "it is typed to when it has started"
@@ -326,7 +310,7 @@ class Shell:
     def _show(self, data: bytes) -> None:
         watched = self._screen.feed(self._decoder.decode(data))
         if watched:
-            self._live.add(watched)
+            self._live.add(watched.replace("\0", ""))
 
     def _notify(self) -> None:
         self._changed.set()

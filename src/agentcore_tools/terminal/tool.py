@@ -14,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Workspace
-from agentcore_tools._commands import find_left, left_mark
+from agentcore_tools._commands import find_left, kept_output, left_mark
 from agentcore_tools._output import OUTPUT_FILE_BYTES
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation, show_answer, show_call
 from agentcore_tools.terminal.input import ALIASES, normalize
@@ -81,14 +81,12 @@ async def reconcile(action: TerminalAction, ctx: ToolContext) -> TerminalObserva
     left = await find_left("AGENTCORE_TERMINAL", left_mark(ctx.conversation_id, action.session), ctx.workspace)
     if left is None:
         return None
-    path = f"{await ctx.workspace.private_folder(ctx.conversation_id)}/{ctx.action_id}-terminal.txt"
-    kept = await ctx.workspace.stat(path)
     return TerminalObservation(
         text=f"[Still running: {left}.]" if left else "",
         problem="nothing_lost" if not action.command.strip() and not action.reset else "cut_off",
         new_shell=True,
         session=action.session,
-        full_output_path=path if kept is not None else None,
+        full_output_path=await kept_output(ctx, "terminal"),
     )
 
 

@@ -1,13 +1,43 @@
-"""The words and changes that the tools here have in common where they describe a call to people."""
+"""Shared parts of the tools' calls: other names for arguments, answers that are text, and descriptions for people."""
 
-from __future__ import annotations
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
-from typing import Any
-
+from pydantic import JsonValue
 from pydantic_core import to_json
 
 from agentcore.display import DiffBlock, MarkdownBlock, code_span
-from agentcore.tools import Action
+from agentcore.messages import ResultBlock
+from agentcore.tools import Action, Arguments, Observation
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+FILE_NAMES: Final[tuple[str, ...]] = ("path", "file_path", "filepath", "absolute_path", "filename", "file")
+"""Names that models use for a file."""
+
+
+def rename(arguments: Arguments, other_names: Mapping[str, str]) -> Arguments:
+    """Put the tool's own names in the place of others that models use, unless an argument has that name already."""
+    renamed: Arguments = {}
+    for name, value in arguments.items():
+        meant = other_names.get(name, name)
+        renamed[name if meant in arguments or meant in renamed else meant] = value
+    return renamed
+
+
+class TextAnswer(Observation):
+    """An answer that is text for the model, and fields for programs."""
+
+    text: str
+    """The text for the model."""
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        return (self.text,)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Return the other fields; the text is in the content already, and a medium is."""
+        return self.model_dump(mode="json", exclude={"text", "medium"})
 
 
 def heading(*parts: str) -> tuple[MarkdownBlock, ...]:

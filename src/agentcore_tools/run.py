@@ -1,26 +1,142 @@
-"""Running one program to its end as a tool."""
-
-from __future__ import annotations
+"""Running one program to its end as a tool: its output and its errors apart, its exit code, nothing left behind."""
 
 import codecs
 import shlex
-from collections.abc import Awaitable, Callable
+import signal
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, cast, final
+from typing import Annotated, Final, Literal, cast, final
 
 import anyio
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from agentcore.tools import Arguments, Tool, ToolAnnotations, ToolContext, ToolSpec
+from agentcore.display import CommandBlock, DisplayBlock, MarkdownBlock, code_span
+from agentcore.messages import ResultBlock
+from agentcore.tools import Action, Arguments, Observation, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Process
-from agentcore_tools._commands import find_left, left_mark, named_secrets
+from agentcore_tools._calls import heading, others, rename
+from agentcore_tools._commands import find_left, kept_output, left_mark, named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, HeadAndTail, OutputFile, shorten
-from agentcore_tools.run.call import RunAction, RunObservation, show_answer, show_call, signal_of
+
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
+
+class RunAction(Action):
+    """A program, or a script, and what it is given."""
+
+    command: Annotated[str, Field(min_length=1)] | Annotated[tuple[str, ...], Field(min_length=1)]
+    """A script for bash in one line or several; or a program and its arguments as a list, which no shell reads."""
+    cwd: str | None = None
+    """The folder to run it in; a relative path starts in the workspace. Without it, that is the workspace's folder."""
+    env: tuple[Annotated[str, Field(pattern="^[^=]+=")], ...] | None = None
+    """Variables to add to its environment, each as `NAME=value`."""
+    stdin: str | None = None
+    """The text for its standard input; without it, that is empty."""
+    timeout: Annotated[float, Field(ge=0.001)] | None = None
+    """After so many seconds it is ended, with all that it started."""
+
+
+class RunObservation(Observation):
+    """The output and the errors of a program, apart, and how it ended."""
+
+    stdout: str = ""
+    """Its standard output; of a long one the beginning and the end."""
+    stderr: str = ""
+    """Its standard error; of a long one the beginning and the end."""
+    exit_code: int | None = None
+    """0 to 255; 128 and the signal's number where a signal ended it. None where it is not known."""
+    signal: str | None = None
+    """The name of the signal that the exit code stands for, as `SIGKILL`."""
+    timed_out: bool = False
+    """True if it took too long and was killed."""
+    seconds: float = 0.0
+    """How long it ran."""
+    stdout_path: str | None = None
+    """Where the whole of a long output is, in the workspace."""
+    stderr_path: str | None = None
+    """Where the whole of long errors is, in the workspace."""
+    problem: Literal["cut_off"] | None = None
+    """Why nothing is known of its end: the process that ran it ended first."""
+
+    @property
+    def is_error(self) -> bool:
+        """True if it failed, or did not come to its end."""
+        return self.timed_out or self.exit_code != 0
+
+    def to_content(self) -> Sequence[str | ResultBlock]:
+        nothing = "(no output)" if self.problem is None and not self.stdout and not self.stderr else ""
+        return ("\n".join(part for part in (self.written, nothing, self._end()) if part),)
+
+    @property
+    def written(self) -> str:
+        """All that it wrote, its errors below its output."""
+        errors = f"[Standard error:]\n{self.stderr.removesuffix(chr(10))}" if self.stderr else ""
+        return "\n".join(part for part in (self.stdout.removesuffix("\n"), errors) if part)
+
+    def to_data(self) -> dict[str, JsonValue]:
+        """Return how it ended; its output is in the content already."""
+        return self.model_dump(mode="json", exclude={"stdout", "stderr"})
+
+    def _end(self) -> str:
+        if self.problem == "cut_off":
+            kept = [path for path in (self.stdout_path, self.stderr_path) if path]
+            where = f" What it had written by then is in {' and '.join(kept)}." if kept else ""
+            return (
+                "[The process that ran this ended first. How it ended is not known: look before you do it again."
+                f"{where}]"
+            )
+        if self.timed_out:
+            return f"[It had not ended after {self.seconds:.1f} s, and was ended with all that it had started.]"
+        named = f", that of {self.signal}" if self.signal else ""
+        return f"[exit code {self.exit_code}{named}; {self.seconds:.1f} s]"
+
+
+def _signal_of(exit_code: int) -> str | None:
+    """Name the signal that an exit code stands for."""
+    try:
+        return signal.Signals(exit_code - 128).name if exit_code > 128 else None
+    except ValueError:
+        return None
+
+
+def _show_call(action: RunAction) -> Sequence[DisplayBlock]:
+    """Show a program as one would type it; what else was asked stands before it."""
+    return (*heading(others(action, "command")), CommandBlock(command=_typed(action)))
+
+
+def _show_answer(action: RunAction, observation: RunObservation) -> Sequence[DisplayBlock]:
+    """Show what it wrote, how it ended, and where the whole of a long output is."""
+    command = CommandBlock(command=_typed(action), exit_code=observation.exit_code, output=observation.written)
+    places = (("output", observation.stdout_path), ("errors", observation.stderr_path))
+    kept = [MarkdownBlock(text=f"all of its {what}: {code_span(path)}") for what, path in places if path is not None]
+    return (command, *heading(_state(observation)), *kept)
+
+
+def _state(observation: RunObservation) -> str:
+    """Return how it ended, where that is more than an exit code."""
+    if observation.problem is not None:
+        return "cut off: how it ended is not known"
+    ended = f"exit code {observation.exit_code} ({observation.signal})" if observation.signal else ""
+    if not observation.timed_out:
+        return ended
+    return ", ".join(filter(None, ("took too long and was ended", ended)))
+
+
+def _typed(action: RunAction) -> str:
+    command = action.command
+    return command if isinstance(command, str) else " ".join(map(_quoted, command))
+
+
+def _quoted(word: str) -> str:
+    """Quote a word for a shell, with the quotation marks that can be read best."""
+    if "'" in word and not set(word) & set('"$`\\!\n'):
+        return f'"{word}"'
+    return shlex.quote(word)
 
 
 @final
-class Stream:
+class _Stream:
     """The output of a program on one of its streams."""
 
     def __init__(self, name: str, ctx: ToolContext, keep_bytes: int) -> None:
@@ -67,13 +183,13 @@ _MARK: Final = "AGENTCORE_RUN"
 _READ_ON_SECONDS: Final = 1.0
 
 
-async def execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: float, keep_bytes: int) -> RunObservation:
+async def _execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: float, keep_bytes: int) -> RunObservation:
     """Run a program, and end what it leaves behind. Cancelling it ends all of that at once."""
     command = action.command
     secrets = await named_secrets(command if isinstance(command, str) else " ".join(command), ctx.secrets)
     given = dict(each.split("=", 1) for each in action.env or ())
     env = {**secrets, **given, _MARK: left_mark(ctx.conversation_id, ctx.action_id)}
-    out, err = Stream("stdout", ctx, keep_bytes), Stream("stderr", ctx, keep_bytes)
+    out, err = _Stream("stdout", ctx, keep_bytes), _Stream("stderr", ctx, keep_bytes)
     began = anyio.current_time()
     async with ctx.workspace.open_process(command, cwd=action.cwd, env=env) as process:
         timed_out = await _run_to_end(process, action.stdin, out, err, action.timeout or timeout_seconds)
@@ -90,7 +206,7 @@ async def execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: float
         stdout=stdout,
         stderr=stderr,
         exit_code=code,
-        signal=signal_of(code),
+        signal=_signal_of(code),
         timed_out=timed_out,
         seconds=round(seconds, 3),
         stdout_path=stdout_path,
@@ -98,7 +214,7 @@ async def execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: float
     )
 
 
-async def _run_to_end(process: Process, stdin: str | None, out: Stream, err: Stream, timeout: float) -> bool:
+async def _run_to_end(process: Process, stdin: str | None, out: _Stream, err: _Stream, timeout: float) -> bool:
     """Feed it, read it, and end what is left; say whether it took too long."""
     waiting = anyio.CancelScope()
     async with anyio.create_task_group() as feeding:
@@ -125,7 +241,7 @@ async def _feed(process: Process, stdin: str | None) -> None:
         await process.send_eof()
 
 
-async def reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | None:
+async def _reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | None:
     """Report on a program after a crash: its processes that still run, and the paths of its output.
 
     None where it cannot be found out whether anything runs.
@@ -133,17 +249,11 @@ async def reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | No
     left = await find_left(_MARK, left_mark(ctx.conversation_id, ctx.action_id), ctx.workspace)
     if left is None:
         return None
-    folder = await ctx.workspace.private_folder(ctx.conversation_id)
-    paths: dict[str, str] = {}
-    for name in ("stdout", "stderr"):
-        path = f"{folder}/{ctx.action_id}-{name}.txt"
-        if await ctx.workspace.stat(path) is not None:
-            paths[f"{name}_path"] = path
     return RunObservation(
         stdout=f"[Still running: {left}.]" if left else "",
         problem="cut_off",
-        stdout_path=paths.get("stdout_path"),
-        stderr_path=paths.get("stderr_path"),
+        stdout_path=await kept_output(ctx, "stdout"),
+        stderr_path=await kept_output(ctx, "stderr"),
     )
 
 
@@ -194,23 +304,20 @@ def run_tool(
         name="run",
         description=_DESCRIPTION.format(timeout=timeout_seconds),
         action=RunAction,
-        execute=partial(execute, timeout_seconds=timeout_seconds, keep_bytes=keep_bytes),
+        execute=partial(_execute, timeout_seconds=timeout_seconds, keep_bytes=keep_bytes),
         annotations=ToolAnnotations(title="Run"),
-        reconcile=reconcile,
+        reconcile=_reconcile,
         aliases=("exec", "run_program", "subprocess"),
         normalize=_normalize,
-        display_call=show_call,
-        display_answer=show_answer,
+        display_call=_show_call,
+        display_answer=_show_answer,
         spec=ToolSpec(name="run", params=params),
     )
 
 
 def _normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, join a program and its arguments, and write variables as a shell does."""
-    renamed = {
-        new if (new := _OTHER_NAMES.get(name, name)) not in arguments else name: value
-        for name, value in arguments.items()
-    }
+    renamed = rename(arguments, _OTHER_NAMES)
     command, args = renamed.get("command"), renamed.get("args")
     if isinstance(command, str) and isinstance(args, list) and all(isinstance(word, str) for word in args):
         del renamed["args"]
