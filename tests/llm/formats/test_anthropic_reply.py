@@ -15,8 +15,8 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.llm import Delta
-from agentcore.llm.decoding import DecodedReply
 from agentcore.llm.formats.anthropic_reply import MessagesDecoder, assemble, decode_content, read_reply
+from agentcore.llm.formats.decoding import DecodedReply
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     Message,

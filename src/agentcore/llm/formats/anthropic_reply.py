@@ -11,13 +11,12 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.anthropic import CONTAINER
-from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.text import clean, clean_json, counted
+from agentcore.llm.formats.decoding import DecodedReply, counted, read_arguments, stream_truncated
 from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
@@ -84,7 +83,7 @@ def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
     container = response.get("container")
     if isinstance(container, dict):
         data = {**cast("dict[str, JsonValue]", container), "type": CONTAINER}
-        yield ProviderBlock(provider=provider, data=clean_json(cast("JsonValue", data)))
+        yield ProviderBlock(provider=provider, data=clean(cast("JsonValue", data)))
 
 
 def _explanation(reported: dict[str, Any]) -> str:
@@ -124,7 +123,7 @@ def _decode_texts(texts: list[dict[str, Any]], provider: str) -> Iterator[Block]
     for text, words in zip(texts, reported, strict=True):
         part: dict[str, JsonValue] = {"length": len(words)}
         if citations := text.get("citations"):
-            part["citations"] = clean_json(citations)
+            part["citations"] = clean(citations)
         parts.append(part)
     yield TextBlock(text=whole)
     yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts})
@@ -143,13 +142,13 @@ def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator
         elif kind == "redacted_thinking":
             yield RedactedThinkingBlock(data=clean(block["data"]), provider=provider)
         else:
-            yield ProviderBlock(provider=provider, data=clean_json(cast("dict[str, JsonValue]", block)))
+            yield ProviderBlock(provider=provider, data=clean(cast("dict[str, JsonValue]", block)))
 
 
 def _arguments(block: dict[str, Any]) -> dict[str, JsonValue] | str:
     if _UNREAD in block:
         return block[_UNREAD]
-    return read_arguments(arguments_text(block.get("input")))
+    return read_arguments(block.get("input"))
 
 
 def decode_usage(usage: dict[str, Any]) -> Usage:

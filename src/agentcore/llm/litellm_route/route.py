@@ -12,9 +12,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.errors import ModelTimeout
 from agentcore.llm.catalog import ModelInfo, model_info, priced
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.features import Features
-from agentcore.llm.formats.text import as_reported
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder, as_reported
 from agentcore.llm.litellm_route import library
 from agentcore.llm.litellm_route.failures import as_model_error
 from agentcore.llm.litellm_route.wires import ChatWire, ResponsesWire, Wire

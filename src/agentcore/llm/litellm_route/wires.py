@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
-from agentcore.llm.decoding import DecodedReply, StreamDecoder, stream_truncated
 from agentcore.llm.failures import no_reply
 from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import answered, logprobs_in
-from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
+from agentcore.llm.formats.chat_reply import answered
+from agentcore.llm.formats.chat_stream import ChatPieces
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder, stream_truncated
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.keys import find_key
@@ -143,7 +143,7 @@ class ChatWire:
             choices[0].get("finish_reason") or "stop",
             [response.get("usage") or {}],
             response,
-            logprobs=logprobs_in(choices[0]),
+            logprobs=(choices[0].get("logprobs") or {}).get("content"),
         )
 
     def decoder(self, settings: LLMSettings) -> StreamDecoder:
@@ -217,31 +217,26 @@ def _is_last(chunk: dict[str, Any]) -> bool:
 class _ChatDecoder:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._deltas = ChatDecoder()
-        self._choices: list[dict[str, Any]] = []
+        self._pieces = ChatPieces()
         self._last: dict[str, Any] = {}
         self._end: dict[str, Any] = {}
 
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Decode one event and yield its deltas."""
+    def read(self, event: dict[str, Any]) -> list[Delta]:
+        """Decode one event and return its deltas."""
         if "usages" in event:
             self._end = event
-            return
+            return []
         self._last = event
-        for choice in event.get("choices") or ():
-            if not choice.get("index"):
-                self._choices.append(choice)
-                yield from self._deltas.read(choice)
+        choices = [choice for choice in event.get("choices") or () if not choice.get("index")]
+        return [delta for choice in choices for delta in self._pieces.read(choice)]
 
     def answer(self) -> DecodedReply:
         """Return the whole reply."""
         reason = self._end.get("finish_reason")
-        if not reason or not self._choices:
+        if not reason:
             raise stream_truncated(self._settings.model)
-        logprobs = [said for choice in self._choices for said in logprobs_in(choice)]
-        return answered(
-            self._settings, assemble(self._choices), reason, self._end["usages"], self._last, logprobs=logprobs
-        )
+        message, logprobs = self._pieces.message(), self._pieces.logprobs
+        return answered(self._settings, message, reason, self._end["usages"], self._last, logprobs=logprobs)
 
 
 class ResponsesWire:

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any
 
 from agentcore.llm.caches import IdentityCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, last_container, turns
 from agentcore.llm.formats.anthropic_reply import MessagesDecoder, read_reply
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
 from agentcore.llm.settings import LLMSettings

@@ -12,12 +12,12 @@ from typing import Any, cast
 import anyio
 import httpx
 
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
 from agentcore.llm.caches import PrefixCache
 from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
-from agentcore.llm.decoding import DecodedReply
 from agentcore.llm.failures import which_key
-from agentcore.llm.formats.text import as_reported, clean
+from agentcore.llm.formats.decoding import DecodedReply, as_reported
 from agentcore.llm.keys import find_key, hide
 from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import CallContext

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from agentcore.errors import BadRequest
 from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.gemini import encode_contents, encode_declaration, run_start, system_parts, version_of
 from agentcore.llm.formats.gemini_reply import GeminiDecoder, read_reply
 from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json

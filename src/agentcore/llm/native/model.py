@@ -13,13 +13,12 @@ import httpx
 
 from agentcore.errors import ModelUnavailable
 from agentcore.llm.catalog import model_info
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.features import Features
+from agentcore.llm.formats.decoding import DONE, DecodedReply, StreamDecoder
 from agentcore.llm.model import DeltaStream
 from agentcore.llm.native.clients import Answered, read_through
 from agentcore.llm.native.exchange import DECODE_ERRORS, LONGEST_ANSWER, Exchange, prepare
 from agentcore.llm.native.sse import EventParser
-from agentcore.llm.native.wire import DONE
 from agentcore.llm.reply import Reply, deltas_of
 from agentcore.llm.settings import LLMSettings
 from agentcore.llm.streams import BufferedStream

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.native.hosts import Host

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentcore.llm.catalog import Features
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-DONE: dict[str, Any] = {"type": "[DONE]"}
-"""The event that a decoder receives for `[DONE]`, which is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
