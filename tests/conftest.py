@@ -97,7 +97,9 @@ def warm(surroundings: dict[str, str]) -> Iterator[WarmPython]:
     commands = [f"agentcore.cli.{module.name}" for module in iter_modules(agentcore.cli.__path__)]
     # What is imported when it is first needed.
     late = [
-        "agentcore.llm.choose",
+        "agentcore.llm.litellm_route.route",
+        "agentcore.llm.native.model",
+        "agentcore.llm.text_calls",
         "anyio._backends._asyncio",
         "argparse",
         "docstring_parser",

@@ -8,8 +8,7 @@ from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel, JsonValue
 
-from agentcore.llm.features import Features
-from agentcore.llm.model import CallContext, DeltaStream
+from agentcore.llm.model import CallContext, DeltaStream, Features
 from agentcore.llm.parsing import parse
 from agentcore.llm.reply import Reply
 from agentcore.llm.retry import RetryingModel

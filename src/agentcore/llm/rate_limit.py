@@ -21,8 +21,7 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import ObservedStream
-from agentcore.llm.wrapper import ModelRequest, WrapperModel
+from agentcore.llm.wrapper import ModelRequest, ObservedStream, WrapperModel
 from agentcore.messages import Message, ToolSchema
 
 _MINUTE = 60.0

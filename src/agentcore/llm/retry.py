@@ -21,8 +21,7 @@ from agentcore.llm.model import (
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import FailoverStream
-from agentcore.llm.wrapper import ModelRequest, WrapperModel
+from agentcore.llm.wrapper import FailoverStream, ModelRequest, WrapperModel
 
 _Seconds = Annotated[float, Field(ge=0)]
 

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from agentcore._value import Value
-from agentcore.llm.features import Features
-from agentcore.llm.names import full_name
+from agentcore.llm.model import Features
+from agentcore.llm.providers import full_name
 from agentcore.llm.retry import RetryPolicy
 
 _Seconds = Annotated[float, Field(gt=0)]

@@ -12,11 +12,8 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
-import anyio.lowlevel
-import anyio.to_thread
-
-from agentcore.llm.features import Features
+from agentcore._threads import Threads
+from agentcore.llm.model import Features
 from agentcore.llm.settings import LLMSettings
 
 
@@ -62,7 +59,7 @@ ABILITIES = ("vision", "pdf", "tool_calls", "reasoning", "prompt_caching", "resp
 
 _reading = threading.Lock()
 _read: Table | None = None
-_turn: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("agentcore.llm.catalog.turn")
+_threads = Threads("llm_catalog", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +89,7 @@ async def table() -> Table:
     if _read is not None:
         return _read
     # One thread reads; a thousand conversations that start at once wait for it here and not in threads.
-    limiter = _turn.get(None)
-    if limiter is None:
-        limiter = anyio.CapacityLimiter(1)
-        _turn.set(limiter)
-    return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True, limiter=limiter)
+    return await _threads.run(_load, abandon_on_cancel=True)
 
 
 def table_nowait() -> Table | None:

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from agentcore._text import replace_lone_surrogates as clean
 from agentcore.errors import ModelUnavailable
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import EXTRA
 from agentcore.llm.formats.decoding import DecodedReply, counted, read_arguments, split_thinking
 from agentcore.llm.reply import TokenLogprob
@@ -177,6 +178,29 @@ def _runs_at_the_provider(call: dict[str, Any]) -> bool:
 
 def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
     return {name: item for name, item in value.items() if item is not None}
+
+
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
+    """Read an answer that came at once.
+
+    Raises:
+        ModelError: It says that there is none.
+    """
+    choices: list[dict[str, Any]] = response.get("choices") or []
+    if not choices:
+        raise no_reply(settings, response)
+    choice = choices[0]
+    if error := choice.get("error"):
+        raise refused_in_stream(settings, error)
+    probabilities: dict[str, Any] = choice.get("logprobs") or {}
+    return answered(
+        settings,
+        choice.get("message") or {},
+        choice.get("finish_reason") or "stop",
+        [response.get("usage") or {}],
+        response,
+        logprobs=probabilities.get("content"),
+    )
 
 
 def answered(

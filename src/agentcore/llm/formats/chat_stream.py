@@ -137,8 +137,8 @@ class ChatPieces:
         if delta.get("tool_calls") or choice.get("finish_reason"):
             shown += self._end_tags()
         shown += map(self._read_call, delta.get("tool_calls") or ())
-        if probabilities := (choice.get("logprobs") or {}).get("content"):
-            self.logprobs += probabilities
+        probabilities: dict[str, Any] = choice.get("logprobs") or {}
+        self.logprobs += probabilities.get("content") or ()
         own: dict[str, Any] = delta.get("provider_specific_fields") or {}
         self._fields |= own
         self._details += delta.get("reasoning_details") or own.get("reasoning_details") or ()

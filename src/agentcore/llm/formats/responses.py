@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from agentcore._text import replace_lone_surrogates as clean
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
 from agentcore.llm.formats.decoding import counted, read_arguments
-from agentcore.llm.names import provider_of
+from agentcore.llm.providers import provider_of
 from agentcore.messages import (
     AudioBlock,
     Block,

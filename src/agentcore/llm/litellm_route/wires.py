@@ -9,16 +9,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
-from agentcore.llm.failures import no_reply
-from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import answered
+from agentcore.llm.formats.chat_reply import answered, read_reply
 from agentcore.llm.formats.chat_stream import ChatPieces
 from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder, stream_truncated
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.keys import find_key
-from agentcore.llm.model import CallContext
+from agentcore.llm.model import CallContext, Features
 from agentcore.llm.reply import Delta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
@@ -134,17 +132,7 @@ class ChatWire:
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
-        choices: list[dict[str, Any]] = response.get("choices") or []
-        if not choices:
-            raise no_reply(settings, response)
-        return answered(
-            settings,
-            choices[0]["message"],
-            choices[0].get("finish_reason") or "stop",
-            [response.get("usage") or {}],
-            response,
-            logprobs=(choices[0].get("logprobs") or {}).get("content"),
-        )
+        return read_reply(settings, response)
 
     def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""

@@ -10,13 +10,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import answered
+from agentcore.llm.formats.chat_reply import read_reply
 from agentcore.llm.formats.chat_stream import ChatDecoder
 from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
-from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
+from agentcore.llm.providers import Host
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
@@ -104,20 +103,7 @@ class ChatWire:
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         """Read an answer that came at once."""
-        choices: list[dict[str, Any]] = response.get("choices") or []
-        if not choices:
-            raise no_reply(settings, response)
-        if error := choices[0].get("error"):
-            raise refused_in_stream(settings, error)
-        reason = choices[0].get("finish_reason") or "stop"
-        return answered(
-            settings,
-            choices[0].get("message") or {},
-            reason,
-            [response.get("usage") or {}],
-            response,
-            logprobs=(choices[0].get("logprobs") or {}).get("content"),
-        )
+        return read_reply(settings, response)
 
     def decoder(self, settings: LLMSettings) -> StreamDecoder:
         """Read an answer that comes as a stream."""

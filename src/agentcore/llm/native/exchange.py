@@ -26,9 +26,9 @@ from agentcore.llm.native.chat import ChatWire
 from agentcore.llm.native.clients import Answered, clients, read_through
 from agentcore.llm.native.failures import broken_connection, refused
 from agentcore.llm.native.gemini import GeminiWire
-from agentcore.llm.native.hosts import HOSTS, where
 from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
+from agentcore.llm.providers import HOSTS
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.llm.wrapper import ModelRequest
@@ -95,7 +95,7 @@ def _check(messages: Sequence[Message], settings: LLMSettings, features: Feature
 def _reach(settings: LLMSettings, info: ModelInfo, *, streamed: bool) -> tuple[Wire, str, str | None]:
     """Return the interface, the address and the key."""
     host = HOSTS[settings.provider]
-    base_url = where(settings, host)
+    base_url = host.address(settings.base_url)
     if base_url is None:
         raise BadRequest(
             f"{settings.model}: it is not known where this server is. Pass LLM(base_url=...)"

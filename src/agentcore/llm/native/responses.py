@@ -13,8 +13,8 @@ from agentcore.llm.caches import IdentityCache, PrefixCache
 from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
-from agentcore.llm.native.hosts import Host
 from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
+from agentcore.llm.providers import Host
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
 
