@@ -133,11 +133,7 @@ _RULES: tuple[tuple[Callable[[ProviderError], bool], type[ModelError], str], ...
         ModelUnavailable,
         "the model made a call that its provider does not pass on ({message})",
     ),
-    (
-        _has_no_credit,
-        RateLimited,
-        "the account has no credit left ({message})",
-    ),
+    (_has_no_credit, RateLimited, "the account has no credit left ({message})"),
     (
         lambda error: error.status in {400, 403, 422} and error.matches(_REFUSED),
         ContentPolicy,

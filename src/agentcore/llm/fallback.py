@@ -144,6 +144,4 @@ class _Fallback:
             raise error
         self._failed.append((self.model, error))
         if self._context is not None and self._context.on_retry is not None:
-            await self._context.on_retry(
-                RetryReport(len(self._failed), error, delay=0.0, next_model=self.model.name),
-            )
+            await self._context.on_retry(RetryReport(len(self._failed), error, delay=0.0, next_model=self.model.name))

@@ -12,14 +12,7 @@ from pydantic import JsonValue
 
 from agentcore.llm.concurrency import FifoLock
 from agentcore.llm.estimate import estimate_tokens
-from agentcore.llm.model import (
-    CallContext,
-    DeltaStream,
-    Model,
-    RetryReport,
-    describe_unrecorded,
-    record_model,
-)
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport, describe_unrecorded, record_model
 from agentcore.llm.reply import Reply
 from agentcore.llm.wrapper import ModelRequest, ObservedStream, WrapperModel
 from agentcore.messages import Message, ToolSchema

@@ -13,13 +13,7 @@ from pydantic import Field, JsonValue
 
 from agentcore._value import Value
 from agentcore.errors import ModelConnectionError, ModelError
-from agentcore.llm.model import (
-    CallContext,
-    DeltaStream,
-    Model,
-    RetryReport,
-    record_model,
-)
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport, record_model
 from agentcore.llm.reply import Reply
 from agentcore.llm.wrapper import FailoverStream, ModelRequest, WrapperModel
 

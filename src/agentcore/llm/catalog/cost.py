@@ -53,12 +53,7 @@ def priced(
 
 
 def _cost(
-    info: ModelInfo,
-    settings: LLMSettings,
-    usage: Usage,
-    *,
-    reported: float | None,
-    surcharges: Surcharges,
+    info: ModelInfo, settings: LLMSettings, usage: Usage, *, reported: float | None, surcharges: Surcharges
 ) -> Decimal | None:
     own = _own_prices(settings)
     if own is None and reported is not None:

@@ -81,12 +81,7 @@ class ChatDecoder:
         if reason is None:
             raise stream_truncated(self._settings.model)
         return answered(
-            self._settings,
-            self._pieces.message(),
-            reason,
-            self._usages,
-            self._envelope,
-            logprobs=self._pieces.logprobs,
+            self._settings, self._pieces.message(), reason, self._usages, self._envelope, logprobs=self._pieces.logprobs
         )
 
 

@@ -345,6 +345,5 @@ class GeminiDecoder:
         if not self._candidate.get("finishReason"):
             raise stream_truncated(self._settings.model)
         return read_reply(
-            self._settings,
-            {**self._response, "candidates": [{**self._candidate, "content": {"parts": self._parts}}]},
+            self._settings, {**self._response, "candidates": [{**self._candidate, "content": {"parts": self._parts}}]}
         )

@@ -163,10 +163,7 @@ class _Plain(httpcore.AsyncNetworkStream):
         await self._inner.aclose()
 
     async def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.AsyncNetworkStream:
         try:
             return await self._inner.start_tls(ssl_context, server_hostname, timeout)

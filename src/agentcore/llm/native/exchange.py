@@ -47,12 +47,7 @@ LONGEST_ANSWER = 256 * 1024 * 1024
 _LONGEST_REFUSAL = 1024 * 1024
 
 
-async def prepare(
-    settings: LLMSettings,
-    request: ModelRequest,
-    *,
-    streamed: bool,
-) -> Exchange:
+async def prepare(settings: LLMSettings, request: ModelRequest, *, streamed: bool) -> Exchange:
     """Build the HTTP request of a call.
 
     Raises:
@@ -194,11 +189,7 @@ class Exchange:
             time_to_first_token=None if began is None else began - self.sent,
             message=answer.message,
             usage=priced(
-                self.info,
-                self.settings,
-                answer.usage,
-                reported=answer.reported_cost,
-                surcharges=answer.surcharges,
+                self.info, self.settings, answer.usage, reported=answer.reported_cost, surcharges=answer.surcharges
             ),
             stop_reason=_text(answer.stop_reason) or "end",
             model=f"{provider}{model.removeprefix(provider)}" if model else self.settings.model,
