@@ -243,6 +243,15 @@ def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None)
     return failure
 
 
+def too_late(settings: LLMSettings, what: str, setting: str) -> ModelTimeout:
+    """Return the error for a time limit, named as the setting, that has passed."""
+    return ModelTimeout(
+        f"{settings.model}: {what} within {getattr(settings, setting):g} s. If this model needs longer, set "
+        f"LLM({setting}=...).",
+        model=settings.model,
+    )
+
+
 def cut(words: str) -> str:
     """Shorten a message that is too long to read."""
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."

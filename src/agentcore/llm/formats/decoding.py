@@ -13,8 +13,9 @@ from pydantic import JsonValue
 from agentcore._text import replace_lone_surrogates
 from agentcore._value import is_too_deep
 from agentcore.errors import ModelConnectionError
-from agentcore.llm.catalog import Surcharges
-from agentcore.llm.reply import Delta, TokenLogprob
+from agentcore.llm.catalog import ModelInfo, Surcharges, priced
+from agentcore.llm.reply import Delta, Reply, TokenLogprob
+from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message
 from agentcore.usage import Usage
 
@@ -40,6 +41,28 @@ class DecodedReply:
     """The provider's own counts."""
     service_tier: str | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
+
+    def priced(self, settings: LLMSettings, info: ModelInfo, *, latency: float, first: float | None) -> Reply:
+        """Return the reply with its cost; `first` is how long its first delta took."""
+        provider = f"{settings.provider}/"
+        # A reply is not worth less because what is around it has not the type that the interface says.
+        model = _text(self.model)
+        return Reply(
+            message=self.message,
+            usage=priced(info, settings, self.usage, reported=self.reported_cost, surcharges=self.surcharges),
+            stop_reason=_text(self.stop_reason) or "end",
+            model=f"{provider}{model.removeprefix(provider)}" if model else settings.model,
+            provider_id=_text(self.provider_id),
+            latency=latency,
+            time_to_first_token=first,
+            reported_usage=as_reported(self.reported_usage),
+            service_tier=_text(self.service_tier),
+            logprobs=self.logprobs,
+        )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else replace_lone_surrogates(str(value))
 
 
 class StreamDecoder(Protocol):

@@ -14,15 +14,15 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from agentcore.errors import ModelError, ModelTimeout
-from agentcore.llm.catalog import ModelInfo, model_info, priced
+from agentcore.errors import ModelError
+from agentcore.llm.catalog import ModelInfo, model_info
 from agentcore.llm.error_bodies import delay_in_body, extract_embedded_message, extract_message, seconds_to_wait
-from agentcore.llm.failures import ProviderError, model_error, no_connection
-from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder, as_reported
+from agentcore.llm.failures import ProviderError, model_error, no_connection, too_late
+from agentcore.llm.formats.decoding import StreamDecoder
 from agentcore.llm.litellm_route import library
-from agentcore.llm.litellm_route.wires import ChatWire, ResponsesWire, Wire
+from agentcore.llm.litellm_route.wires import ChatWire, ResponsesWire
 from agentcore.llm.media import check_media, without_unseen
-from agentcore.llm.model import DeltaStream, Features
+from agentcore.llm.model import DeltaStream
 from agentcore.llm.providers import PROVIDERS
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
@@ -56,13 +56,8 @@ class LiteLLMModel(RequestModel):
         return self.settings.model
 
     async def _complete(self, request: ModelRequest) -> Reply:
-        litellm = await library.litellm()
-        info = await model_info(self.settings)
-        messages = without_unseen(request.messages, info.features)
-        check_media(messages, self.settings, info.features)
-        wire = _wire(self.settings, info.features)
-        options = wire.options(self.settings, messages, request.tools, request.context, info.features)
-        times = _Times()
+        litellm, info, wire, options = await self._prepare(request)
+        began = anyio.current_time()
 
         async def call() -> dict[str, Any]:
             response = await wire.call(litellm)(**options)
@@ -70,23 +65,32 @@ class LiteLLMModel(RequestModel):
 
         with anyio.move_on_after(self.settings.timeout) as limit:
             try:
-                return _reply(self.settings, info, wire.answer(self.settings, await library.apart(call)), times)
+                answer = wire.answer(self.settings, await library.apart(call))
+                return answer.priced(self.settings, info, latency=anyio.current_time() - began, first=None)
             except Exception as error:
                 raise as_model_error(error, self.settings) from error
         assert limit.cancelled_caught
-        raise _too_late(self.settings, "no reply", self.settings.timeout, "timeout")
+        raise too_late(self.settings, "no reply", "timeout")
+
+    async def _prepare(self, request: ModelRequest) -> tuple[Any, ModelInfo, ChatWire | ResponsesWire, dict[str, Any]]:
+        """Return litellm, facts about the model, the wire, and the arguments of the call."""
+        litellm = await library.litellm()
+        info = await model_info(self.settings)
+        messages = without_unseen(request.messages, info.features)
+        check_media(messages, self.settings, info.features)
+        mode = self.settings.api_mode
+        if mode == "auto":
+            mode = "responses" if info.features.mode == "responses" else "chat"
+        wire = ResponsesWire() if mode == "responses" else ChatWire()
+        options = wire.options(self.settings, messages, request.tools, request.context, info.features)
+        return litellm, info, wire, options
 
     @asynccontextmanager
     async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
         if not self.settings.streaming:
             yield BufferedStream.of_reply(await self._complete(request))
             return
-        litellm = await library.litellm()
-        info = await model_info(self.settings)
-        messages = without_unseen(request.messages, info.features)
-        check_media(messages, self.settings, info.features)
-        wire = _wire(self.settings, info.features)
-        options = wire.options(self.settings, messages, request.tools, request.context, info.features)
+        litellm, info, wire, options = await self._prepare(request)
         send, receive = anyio.create_memory_object_stream[dict[str, Any]](_BUFFERED_EVENTS)
 
         async def call() -> None:
@@ -100,52 +104,6 @@ class LiteLLMModel(RequestModel):
         finally:
             with anyio.move_on_after(library.END_SECONDS, shield=True):
                 await library.end(task)
-
-
-class _Times:
-    """When a request was made and when something came of it, by the event loop's clock."""
-
-    def __init__(self) -> None:
-        self._begin = anyio.current_time()
-        self.first: float | None = None
-        """Seconds until the first delta."""
-
-    def so_far(self) -> float:
-        return anyio.current_time() - self._begin
-
-    def note(self) -> None:
-        if self.first is None:
-            self.first = self.so_far()
-
-
-def _reply(settings: LLMSettings, info: ModelInfo, answer: DecodedReply, times: _Times) -> Reply:
-    provider = f"{settings.provider}/"
-    return Reply(
-        message=answer.message,
-        usage=priced(info, settings, answer.usage, reported=answer.reported_cost, surcharges=answer.surcharges),
-        stop_reason=answer.stop_reason,
-        model=f"{provider}{answer.model.removeprefix(provider)}" if answer.model else settings.model,
-        provider_id=answer.provider_id,
-        latency=times.so_far(),
-        time_to_first_token=times.first,
-        reported_usage=as_reported(answer.reported_usage),
-        service_tier=answer.service_tier,
-        logprobs=answer.logprobs,
-    )
-
-
-def _too_late(settings: LLMSettings, what: str, seconds: float, setting: str) -> ModelTimeout:
-    return ModelTimeout(
-        f"{settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
-        model=settings.model,
-    )
-
-
-def _wire(settings: LLMSettings, features: Features) -> Wire:
-    mode = settings.api_mode
-    if mode == "auto":
-        mode = "responses" if features.mode == "responses" else "chat"
-    return ResponsesWire() if mode == "responses" else ChatWire()
 
 
 class _Stream(BufferedStream):
@@ -162,7 +120,9 @@ class _Stream(BufferedStream):
         super().__init__()
         self._settings = settings
         self._info = info
-        self._times = _Times()
+        self._began = anyio.current_time()
+        self._first: float | None = None
+        """Seconds until the first delta."""
         self._reader = decoder
         self._events = events
         self._call = call
@@ -175,9 +135,9 @@ class _Stream(BufferedStream):
         with anyio.move_on_after(seconds) as limit:
             await self._take_in()
         if limit.cancelled_caught and begun:
-            raise _too_late(settings, "nothing more came", seconds, "stream_idle_timeout")
+            raise too_late(settings, "nothing more came", "stream_idle_timeout")
         if limit.cancelled_caught:
-            raise _too_late(settings, "no reply began", seconds, "timeout")
+            raise too_late(settings, "no reply began", "timeout")
 
     async def _take_in(self) -> None:
         try:
@@ -188,12 +148,15 @@ class _Stream(BufferedStream):
         try:
             if event is None:
                 await library.result(self._call)
-                self._reply = _reply(self._settings, self._info, self._reader.answer(), self._times)
+                latency = anyio.current_time() - self._began
+                self._reply = self._reader.answer().priced(
+                    self._settings, self._info, latency=latency, first=self._first
+                )
             else:
                 self._begun = True
                 self._deltas.extend(self._reader.read(event))
-                if self._deltas:
-                    self._times.note()
+                if self._deltas and self._first is None:
+                    self._first = anyio.current_time() - self._began
         except Exception as error:
             raise as_model_error(error, self._settings) from error
 

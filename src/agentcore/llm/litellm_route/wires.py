@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, read_reply
@@ -20,37 +20,6 @@ from agentcore.llm.model import CallContext, Features
 from agentcore.llm.reply import Delta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-
-class Wire(Protocol):
-    """One interface of a provider, as litellm speaks it."""
-
-    def options(
-        self,
-        settings: LLMSettings,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSchema],
-        context: CallContext | None,
-        features: Features,
-    ) -> dict[str, Any]:
-        """Make the arguments of a call; `features` is what is known of the model."""
-        ...
-
-    def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Return litellm's function for it."""
-        ...
-
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        ...
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        ...
-
-    async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Pass a stream's events on, as plain JSON, and close it."""
-        ...
 
 
 def common_options(settings: LLMSettings) -> dict[str, Any]:
@@ -87,7 +56,7 @@ _TAKES_CACHE_KEY = frozenset({"openai", "azure"})
 
 
 class ChatWire:
-    """The wire of `agentcore.llm.chat`."""
+    """Chat Completions."""
 
     def options(
         self,
@@ -228,7 +197,7 @@ class _ChatDecoder:
 
 
 class ResponsesWire:
-    """The wire of `agentcore.llm.responses`."""
+    """The Responses interface."""
 
     def options(
         self,

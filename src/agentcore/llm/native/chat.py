@@ -9,24 +9,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.caches import IdentityCache, PrefixCache
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import read_reply
 from agentcore.llm.formats.chat_stream import ChatDecoder
-from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
-from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
+from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json, tool_cache
 from agentcore.llm.providers import Host
-from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.messages import Message
 
 _MARK: JsonValue = {"type": "ephemeral"}
 
 
-def _encode_tool(tool: ToolSchema) -> bytes:
-    return to_json(encode_tools([tool])[0])
-
-
-_tools = IdentityCache(_encode_tool)
+_tools = tool_cache(lambda tool: encode_tools([tool])[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +95,8 @@ class ChatWire:
             case _:
                 return {"reasoning_effort": effort}
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        return read_reply(settings, response)
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return ChatDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = ChatDecoder
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iterator[bytes | bytearray]:

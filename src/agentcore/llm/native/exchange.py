@@ -12,12 +12,11 @@ from typing import Any, cast
 import anyio
 import httpx
 
-from agentcore._text import replace_lone_surrogates as clean
-from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
+from agentcore.errors import AuthenticationError, BadRequest, ModelUnavailable
 from agentcore.llm.caches import PrefixCache
-from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
+from agentcore.llm.catalog import Features, ModelInfo, model_info
 from agentcore.llm.failures import which_key
-from agentcore.llm.formats.decoding import DecodedReply, as_reported
+from agentcore.llm.formats.decoding import DecodedReply
 from agentcore.llm.keys import find_key, hide
 from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import CallContext
@@ -181,30 +180,9 @@ class Exchange:
 
     def reply(self, answer: DecodedReply, *, began: float | None = None) -> Reply:
         """Put a price on an answer; `began` is when its first piece came."""
-        provider = f"{self.settings.provider}/"
-        # A reply is not worth less because what is around it has not the type that the interface says.
-        model, reply_id = _text(answer.model), _text(answer.provider_id)
-        return Reply(
-            latency=anyio.current_time() - self.sent,
-            time_to_first_token=None if began is None else began - self.sent,
-            message=answer.message,
-            usage=priced(
-                self.info, self.settings, answer.usage, reported=answer.reported_cost, surcharges=answer.surcharges
-            ),
-            stop_reason=_text(answer.stop_reason) or "end",
-            model=f"{provider}{model.removeprefix(provider)}" if model else self.settings.model,
-            provider_id=reply_id,
-            reported_usage=as_reported(answer.reported_usage),
-            service_tier=_text(answer.service_tier),
-            logprobs=answer.logprobs,
-        )
-
-    def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:
-        """Return the error for a time limit that has passed."""
-        return ModelTimeout(
-            f"{self.settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
-            model=self.settings.model,
-        )
+        latency = anyio.current_time() - self.sent
+        first = None if began is None else began - self.sent
+        return answer.priced(self.settings, self.info, latency=latency, first=first)
 
     def unreadable(self, response: httpx.Response, body: bytes) -> ModelUnavailable:
         """Return the error for an answer that cannot be parsed: a page of a proxy, half a file."""
@@ -220,10 +198,6 @@ class Exchange:
         # More is looked at than is shown: half a key at the end would not be known for one.
         text = hide(" ".join(body[: 20 * _MOST_SHOWN].decode("utf-8", "replace").split()), self.settings)
         return repr(text[:_MOST_SHOWN]) if text else "nothing"
-
-
-def _text(value: object) -> str | None:
-    return None if value is None else clean(str(value))
 
 
 async def _beginning(response: httpx.Response) -> bytes:

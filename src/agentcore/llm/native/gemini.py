@@ -10,13 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentcore.errors import BadRequest
-from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.formats.gemini import encode_contents, encode_declaration, run_start, system_parts, version_of
 from agentcore.llm.formats.gemini_reply import GeminiDecoder, read_reply
-from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
+from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json, tool_cache
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.messages import Message
 
 _VERSIONED = re.compile(r"/v\d\w*(?:/|$)")
 _MOST_STOPS = 5
@@ -25,11 +24,7 @@ _BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24_576, "xhigh"
 _SMALLEST_PRO_BUDGET = 128
 
 
-def _encode_tool(tool: ToolSchema) -> bytes:
-    return to_json(encode_declaration(tool))
-
-
-_tools = IdentityCache(_encode_tool)
+_tools = tool_cache(encode_declaration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +70,8 @@ class GeminiWire:
             options["systemInstruction"] = {"parts": parts}
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        return read_reply(settings, response)
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return GeminiDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = GeminiDecoder
 
 
 def _options(call: Call) -> dict[str, Any]:

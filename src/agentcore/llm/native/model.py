@@ -12,6 +12,7 @@ import anyio
 import httpx
 
 from agentcore.errors import ModelUnavailable
+from agentcore.llm.failures import too_late
 from agentcore.llm.formats.decoding import DONE, DecodedReply, StreamDecoder
 from agentcore.llm.model import DeltaStream
 from agentcore.llm.native.clients import Answered, read_through
@@ -74,7 +75,7 @@ class NativeStream(BufferedStream):
         with anyio.move_on_after(self._settings.timeout):
             self._answered = await self._exchange.send()
         if self._answered is None:
-            raise self._exchange.too_late("no reply began", self._settings.timeout, "timeout")
+            raise too_late(self._settings, "no reply began", "timeout")
         response = self._answered.response
         self._chunks = read_through(response)
         if "json" in response.headers.get("content-type", ""):
@@ -130,8 +131,8 @@ class NativeStream(BufferedStream):
             self._silent += anyio.current_time() - waits
             return chunk
         if begun:
-            raise self._exchange.too_late("nothing more came", settings.stream_idle_timeout, "stream_idle_timeout")
-        raise self._exchange.too_late("no reply began", settings.timeout, "timeout")
+            raise too_late(settings, "nothing more came", "stream_idle_timeout")
+        raise too_late(settings, "no reply began", "timeout")
 
     def _take_whole(self, chunk: bytes | None) -> None:
         assert self._whole is not None
@@ -275,7 +276,7 @@ class NativeModel(RequestModel):
         exchange = await prepare(self.settings, request, streamed=False)
         with anyio.move_on_after(self.settings.timeout):
             return exchange.reply(await exchange.ask())
-        raise exchange.too_late("no reply", self.settings.timeout, "timeout")
+        raise too_late(self.settings, "no reply", "timeout")
 
     @asynccontextmanager
     async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agentcore.llm.caches import IdentityCache
 from agentcore.llm.catalog import Features
 from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.model import CallContext, ResponseSchema
@@ -62,6 +63,11 @@ class Wire(Protocol):
 def to_json(value: Any) -> bytes:
     """Write JSON, as short as it can be."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def tool_cache(encode: Callable[[ToolSchema], Any]) -> IdentityCache[ToolSchema, bytes]:
+    """Return a function that writes each tool once."""
+    return IdentityCache(lambda tool: to_json(encode(tool)))
 
 
 def bearer_headers(key: str | None) -> dict[str, str]:
