@@ -12,7 +12,7 @@ from typing import Any
 from agentcore.llm.formats.chat import encode_messages, encode_tools
 from agentcore.llm.formats.chat_reply import answered, read_reply
 from agentcore.llm.formats.chat_stream import ChatPieces
-from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder, stream_truncated
+from agentcore.llm.formats.decoding import DecodedReply, stream_truncated
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.keys import find_key
@@ -55,6 +55,29 @@ _WANTS_CACHE_MARKS = frozenset({"anthropic", "bedrock", "vertex_ai", "databricks
 _TAKES_CACHE_KEY = frozenset({"openai", "azure"})
 
 
+class _ChatDecoder:
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._pieces = ChatPieces()
+        self._last: dict[str, Any] = {}
+        self._end: dict[str, Any] = {}
+
+    def read(self, event: dict[str, Any]) -> list[Delta]:
+        if "usages" in event:
+            self._end = event
+            return []
+        self._last = event
+        choices = [choice for choice in event.get("choices") or () if not choice.get("index")]
+        return [delta for choice in choices for delta in self._pieces.read(choice)]
+
+    def answer(self) -> DecodedReply:
+        reason = self._end.get("finish_reason")
+        if not reason:
+            raise stream_truncated(self._settings.model)
+        message, logprobs = self._pieces.message(), self._pieces.logprobs
+        return answered(self._settings, message, reason, self._end["usages"], self._last, logprobs=logprobs)
+
+
 class ChatWire:
     """Chat Completions."""
 
@@ -90,7 +113,6 @@ class ChatWire:
         return options
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Return litellm's function."""
 
         def complete(*, stream: bool = False, **options: Any) -> Awaitable[Any]:
             if stream:
@@ -99,13 +121,8 @@ class ChatWire:
 
         return complete
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        return read_reply(settings, response)
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return _ChatDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = _ChatDecoder
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on; the last one says how it ended, in litellm's words."""
@@ -171,29 +188,9 @@ def _is_last(chunk: dict[str, Any]) -> bool:
     )
 
 
-class _ChatDecoder:
-    def __init__(self, settings: LLMSettings) -> None:
-        self._settings = settings
-        self._pieces = ChatPieces()
-        self._last: dict[str, Any] = {}
-        self._end: dict[str, Any] = {}
-
-    def read(self, event: dict[str, Any]) -> list[Delta]:
-        """Decode one event and return its deltas."""
-        if "usages" in event:
-            self._end = event
-            return []
-        self._last = event
-        choices = [choice for choice in event.get("choices") or () if not choice.get("index")]
-        return [delta for choice in choices for delta in self._pieces.read(choice)]
-
+class _ResponsesDecoder(ResponsesDecoder):
     def answer(self) -> DecodedReply:
-        """Return the whole reply."""
-        reason = self._end.get("finish_reason")
-        if not reason:
-            raise stream_truncated(self._settings.model)
-        message, logprobs = self._pieces.message(), self._pieces.logprobs
-        return answered(self._settings, message, reason, self._end["usages"], self._last, logprobs=logprobs)
+        return _unpacked(super().answer())
 
 
 class ResponsesWire:
@@ -226,16 +223,12 @@ class ResponsesWire:
         return options
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Return litellm's function."""
         return litellm.aresponses
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
         return _unpacked(read_response(settings, response))
 
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return _ResponsesDecoder(settings)
+    decoder = _ResponsesDecoder
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on."""
@@ -253,12 +246,6 @@ class ResponsesWire:
             if response is not None:
                 with suppress(Exception):
                     await response.aclose()
-
-
-class _ResponsesDecoder(ResponsesDecoder):
-    def answer(self) -> DecodedReply:
-        """Return the whole reply."""
-        return _unpacked(super().answer())
 
 
 def _unpacked(answer: DecodedReply) -> DecodedReply:

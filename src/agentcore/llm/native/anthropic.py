@@ -51,13 +51,11 @@ class AnthropicWire:
     settings: LLMSettings
 
     def url(self, base_url: str) -> str:
-        """Return the address to post to."""
         if base_url.endswith("/messages"):
             return base_url
         return f"{base_url}/messages" if base_url.endswith("/v1") else f"{base_url}/v1/messages"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers of a request."""
         headers = {"content-type": "application/json", "anthropic-version": _VERSION}
         if drops_stale_thinking(self.settings):
             headers["anthropic-beta"] = BINDING_BETA
@@ -66,7 +64,6 @@ class AnthropicWire:
         return headers
 
     def body(self, call: Call) -> bytes:
-        """Write a request."""
         settings = call.settings
         more, own_tools = own_fields(settings)
         # A mark for the whole request is one more than there may be.

@@ -30,15 +30,12 @@ class ChatWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Return the address to post to."""
         return base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
-        """Write a request."""
         settings = call.settings
         marks = settings.prompt_caching and self.host.cache_marks and "claude" in settings.model
         ready = {"messages": array(_written(call.messages[:], settings.provider, marks=marks))}

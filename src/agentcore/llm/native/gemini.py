@@ -35,7 +35,6 @@ class GeminiWire:
     streamed: bool
 
     def url(self, base_url: str) -> str:
-        """Build the address to post to."""
         if not _VERSIONED.search(urlsplit(base_url).path) and not base_url.endswith("/models"):
             base_url = f"{base_url}/v1beta"
         name = self.settings.model.removeprefix(f"{self.settings.provider}/")
@@ -44,14 +43,12 @@ class GeminiWire:
         return f"{base_url}/{name}:{'streamGenerateContent?alt=sse' if self.streamed else 'generateContent'}"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Build the headers of a request."""
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["x-goog-api-key"] = key
         return headers
 
     def body(self, call: Call) -> bytes:
-        """Build the request."""
         messages = call.messages[:]
         first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
         more, own_tools = own_fields(call.settings)

@@ -26,15 +26,12 @@ class ResponsesWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Return the address to post to."""
         return base_url if base_url.endswith("/responses") else f"{base_url}/responses"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
-        """Write a request."""
         instructions, items = _written(call.messages[:], call.settings.provider)
         ready = {"input": array(items)}
         more, own_tools = own_fields(call.settings)
