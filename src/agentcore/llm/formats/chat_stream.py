@@ -37,7 +37,6 @@ class ChatDecoder:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
         self._pieces = ChatPieces()
-        self._any = False
         self._usages: list[dict[str, Any]] = []
         self._envelope: dict[str, Any] = {}
         self._reason: str | None = None
@@ -69,15 +68,14 @@ class ChatDecoder:
                 self._usages.append(usage)
             self._reason = choice.get("finish_reason") or self._reason
             # What they can't send in pieces, some servers send all at once.
-            whole = choice.get("message") if choice.get("delta") is None and not self._any else None
-            self._any = True
+            whole = choice.get("message") if choice.get("delta") is None and not self._pieces.begun else None
             shown += self._pieces.read({**choice, "delta": whole} if whole else choice)
         return shown
 
     def answer(self) -> DecodedReply:
         """Return the whole reply."""
         # The last word is a reason to stop; a few servers leave it out and say only that they are done.
-        reason = self._reason or ("stop" if self._done and self._any else None)
+        reason = self._reason or ("stop" if self._done and self._pieces.begun else None)
         if reason is None:
             raise stream_truncated(self._settings.model)
         return answered(
@@ -89,6 +87,8 @@ class ChatPieces:
     """The message that the pieces of a stream make."""
 
     def __init__(self) -> None:
+        self.begun = False
+        """True once there was a piece."""
         self.logprobs: list[dict[str, Any]] = []
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -107,6 +107,7 @@ class ChatPieces:
 
     def read(self, choice: dict[str, Any]) -> list[Delta]:
         """Take a piece in, and return its deltas."""
+        self.begun = True
         delta: dict[str, Any] = choice.get("delta") or {}
         shown: list[Delta] = []
         words, text = delta.get("reasoning_content") or delta.get("reasoning"), delta.get("content")

@@ -72,7 +72,7 @@ class _ChatDecoder:
 
     def answer(self) -> DecodedReply:
         reason = self._end.get("finish_reason")
-        if not reason:
+        if not reason or not self._pieces.begun:
             raise stream_truncated(self._settings.model)
         message, logprobs = self._pieces.message(), self._pieces.logprobs
         return answered(self._settings, message, reason, self._end["usages"], self._last, logprobs=logprobs)
