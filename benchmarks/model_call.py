@@ -25,8 +25,8 @@ from agentcore import LLM, Agent, Host, Message
 from agentcore.llm import CallContext
 from agentcore.llm.catalog import model_info
 from agentcore.llm.native.chat import ChatWire
-from agentcore.llm.native.hosts import HOSTS
 from agentcore.llm.native.wire import Call
+from agentcore.llm.providers import HOSTS
 from agentcore.messages import TextBlock, ToolCallBlock, ToolResultBlock
 
 KEY = "sk-none"

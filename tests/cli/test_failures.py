@@ -19,7 +19,7 @@ from agentcore.errors import (
 )
 from agentcore.llm import LLM
 from agentcore.llm.failures import ProviderError, model_error, no_connection
-from agentcore.llm.names import full_name
+from agentcore.llm.providers import full_name
 from agentcore.record import EventLog, FileStore
 
 FULL = OSError(errno.ENOSPC, "No space left on device")

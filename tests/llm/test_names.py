@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agentcore.llm.names import NoProvider, full_name, provider_of
+from agentcore.llm.providers import NoProvider, full_name, provider_of
 
 
 @pytest.mark.parametrize(

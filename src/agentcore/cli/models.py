@@ -15,8 +15,8 @@ from agentcore.cli.settings import Settings
 from agentcore.errors import AddressNotAllowed, MissingExtra
 from agentcore.llm import LLM, Model, allow_base_url, record_model, restore_model
 from agentcore.llm.catalog import model_info
-from agentcore.llm.names import KEY_VARIABLES, PROVIDERS
-from agentcore.llm.native.hosts import goes_native
+from agentcore.llm.llm import goes_native
+from agentcore.llm.providers import KEY_VARIABLES, PROVIDERS
 from agentcore.record import ConversationState
 from agentcore.tools import register_tool
 from agentcore.usage import Limits

@@ -1,15 +1,14 @@
 """Models: the protocol they share, what they say, and `LLM`, which speaks to providers."""
 
-from agentcore.llm.addresses import allow_base_url as allow_base_url
 from agentcore.llm.concurrency import AdaptiveLimiter as AdaptiveLimiter
 from agentcore.llm.concurrency import LimitedModel as LimitedModel
 from agentcore.llm.estimate import estimate_tokens as estimate_tokens
 from agentcore.llm.fallback import FALLBACK_ERRORS as FALLBACK_ERRORS
 from agentcore.llm.fallback import FallbackLLM as FallbackLLM
-from agentcore.llm.features import Features as Features
 from agentcore.llm.llm import LLM as LLM
 from agentcore.llm.model import CallContext as CallContext
 from agentcore.llm.model import DeltaStream as DeltaStream
+from agentcore.llm.model import Features as Features
 from agentcore.llm.model import Model as Model
 from agentcore.llm.model import ResponseSchema as ResponseSchema
 from agentcore.llm.model import RetryReport as RetryReport
@@ -23,6 +22,7 @@ from agentcore.llm.rate_limit import RateLimitedModel as RateLimitedModel
 from agentcore.llm.rate_limit import TokenBucket as TokenBucket
 from agentcore.llm.recording import MODEL_ENTRY_POINTS as MODEL_ENTRY_POINTS
 from agentcore.llm.recording import ModelFactory as ModelFactory
+from agentcore.llm.recording import allow_base_url as allow_base_url
 from agentcore.llm.recording import register_model as register_model
 from agentcore.llm.recording import restore_model as restore_model
 from agentcore.llm.reply import Delta as Delta

@@ -12,16 +12,9 @@ import anyio
 from pydantic import JsonValue
 
 from agentcore.errors import ModelError, RateLimited
-from agentcore.llm.model import (
-    CallContext,
-    DeltaStream,
-    Model,
-    RetryReport,
-    record_model,
-)
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport, record_model
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import ObservedStream
-from agentcore.llm.wrapper import ModelRequest, WrapperModel
+from agentcore.llm.wrapper import ModelRequest, ObservedStream, WrapperModel
 
 
 class FifoLock:

@@ -133,11 +133,7 @@ _RULES: tuple[tuple[Callable[[ProviderError], bool], type[ModelError], str], ...
         ModelUnavailable,
         "the model made a call that its provider does not pass on ({message})",
     ),
-    (
-        _has_no_credit,
-        RateLimited,
-        "the account has no credit left ({message})",
-    ),
+    (_has_no_credit, RateLimited, "the account has no credit left ({message})"),
     (
         lambda error: error.status in {400, 403, 422} and error.matches(_REFUSED),
         ContentPolicy,
@@ -245,6 +241,15 @@ def no_connection(settings: LLMSettings, cause: str, *, host: str | None = None)
     if _NOT_TRUSTED in cause:
         failure.retryable = False  # it will be the same one in a minute
     return failure
+
+
+def too_late(settings: LLMSettings, what: str, setting: str) -> ModelTimeout:
+    """Return the error for a time limit, named as the setting, that has passed."""
+    return ModelTimeout(
+        f"{settings.model}: {what} within {getattr(settings, setting):g} s. If this model needs longer, set "
+        f"LLM({setting}=...).",
+        model=settings.model,
+    )
 
 
 def cut(words: str) -> str:

@@ -17,19 +17,19 @@ from agentcore.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from agentcore.llm.features import Features, common_features
 from agentcore.llm.model import (
     CallContext,
     DeltaStream,
+    Features,
     Model,
     RetryReport,
+    common_features,
     describe_unrecorded,
     model_features,
     record_model,
 )
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import FailoverStream
-from agentcore.llm.wrapper import ModelRequest, RequestModel
+from agentcore.llm.wrapper import FailoverStream, ModelRequest, RequestModel
 
 FALLBACK_ERRORS: Final[tuple[type[ModelError], ...]] = (
     AuthenticationError,
@@ -144,6 +144,4 @@ class _Fallback:
             raise error
         self._failed.append((self.model, error))
         if self._context is not None and self._context.on_retry is not None:
-            await self._context.on_retry(
-                RetryReport(len(self._failed), error, delay=0.0, next_model=self.model.name),
-            )
+            await self._context.on_retry(RetryReport(len(self._failed), error, delay=0.0, next_model=self.model.name))

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 
 from agentcore.errors import AuthenticationError
-from agentcore.llm.names import KEY_VARIABLES
+from agentcore.llm.providers import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
 from agentcore.secrets import Masker
 

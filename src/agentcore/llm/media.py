@@ -14,7 +14,7 @@ from typing import Any
 
 from agentcore.errors import BadRequest
 from agentcore.llm.caches import IdentityCache
-from agentcore.llm.features import Features
+from agentcore.llm.model import Features
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolResultBlock
 

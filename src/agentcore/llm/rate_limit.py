@@ -12,17 +12,9 @@ from pydantic import JsonValue
 
 from agentcore.llm.concurrency import FifoLock
 from agentcore.llm.estimate import estimate_tokens
-from agentcore.llm.model import (
-    CallContext,
-    DeltaStream,
-    Model,
-    RetryReport,
-    describe_unrecorded,
-    record_model,
-)
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport, describe_unrecorded, record_model
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import ObservedStream
-from agentcore.llm.wrapper import ModelRequest, WrapperModel
+from agentcore.llm.wrapper import ModelRequest, ObservedStream, WrapperModel
 from agentcore.messages import Message, ToolSchema
 
 _MINUTE = 60.0

@@ -13,16 +13,9 @@ from pydantic import Field, JsonValue
 
 from agentcore._value import Value
 from agentcore.errors import ModelConnectionError, ModelError
-from agentcore.llm.model import (
-    CallContext,
-    DeltaStream,
-    Model,
-    RetryReport,
-    record_model,
-)
+from agentcore.llm.model import CallContext, DeltaStream, Model, RetryReport, record_model
 from agentcore.llm.reply import Reply
-from agentcore.llm.streams import FailoverStream
-from agentcore.llm.wrapper import ModelRequest, WrapperModel
+from agentcore.llm.wrapper import FailoverStream, ModelRequest, WrapperModel
 
 _Seconds = Annotated[float, Field(ge=0)]
 

@@ -11,8 +11,15 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, cast
 from pydantic import Field, JsonValue
 
 from agentcore._value import Value
-from agentcore.llm.features import Features, common_features
-from agentcore.llm.model import DeltaStream, Model, describe_unrecorded, model_features, record_model
+from agentcore.llm.model import (
+    DeltaStream,
+    Features,
+    Model,
+    common_features,
+    describe_unrecorded,
+    model_features,
+    record_model,
+)
 from agentcore.llm.reply import Reply
 from agentcore.llm.wrapper import ModelRequest, RequestModel
 

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import AfterValidator, ConfigDict, Field, JsonValue, SecretStr, field_validator, model_validator
 
 from agentcore._value import Value
-from agentcore.llm.features import Features
-from agentcore.llm.names import full_name, provider_of
+from agentcore.llm.model import Features
+from agentcore.llm.providers import full_name
 from agentcore.llm.retry import RetryPolicy
 
 _Seconds = Annotated[float, Field(gt=0)]
@@ -193,7 +193,7 @@ class LLMSettings(Value):
     @property
     def provider(self) -> str:
         """The provider's name, as in "anthropic"."""
-        return provider_of(self.model)
+        return self.model.partition("/")[0]
 
     @property
     def revealed_key(self) -> str | None:

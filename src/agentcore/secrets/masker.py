@@ -29,7 +29,7 @@ class Masker:
     It knows the values of one moment. What holds none of them comes back as the same object.
     """
 
-    __slots__ = ("_byte_scanner", "_names", "_restorable", "_scanner", "_shown")
+    __slots__ = ("_byte_scanner", "_knows_nothing", "_names", "_restorable", "_scanner", "_shown")
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
         """Build a masker of these pairs of name and value; where several have one value, the first names its mask.
@@ -42,6 +42,7 @@ class Masker:
             check_value(name, value)
         self._names = tuple(dict.fromkeys(name for name, _ in pairs))
         self._scanner = Scanner(_masks(pairs))
+        self._knows_nothing = not pairs
         self._byte_scanner: Scanner | None = None
         self._shown = LeafMap(self._scanner.replace, self.mask_model, _is_signed)
         self._restorable = LeafMap(self._scanner.replace_restorably, self.mask_model, _is_signed)
@@ -62,7 +63,7 @@ class Masker:
 
     def mask_json(self, value: _Json) -> _Json:
         """Mask every string in a JSON value, the keys of objects too."""
-        masked: _Json = self._shown(value) if self._scanner else value
+        masked: _Json = value if self._knows_nothing else self._shown(value)
         return masked
 
     def mask_event(self, event: _Event) -> _Event:
@@ -74,7 +75,7 @@ class Masker:
 
         A signed block that holds a secret goes from the tuple it stands in: it can neither be kept nor be changed.
         """
-        if not self._scanner:
+        if self._knows_nothing:
             return model
         changes = self._changes(model)
         extra = model.__pydantic_extra__
@@ -153,13 +154,14 @@ class StreamMasker:
 
     def __init__(self, scanner: Scanner) -> None:
         self._scanner = scanner
+        self._knows_nothing = not scanner
         self._held = ""
         # How much of what is held belongs to a stretch whose mask has been given out already.
         self._covered = 0
 
     def feed(self, piece: str) -> str:
         """Take the next piece and give what can be told by now; often that is the piece itself, or nothing."""
-        if not self._scanner:
+        if self._knows_nothing:
             return piece
         text = self._held + piece if self._held else piece
         return self._give_out(text, self._scanner.undecided_from(text))

@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from agentcore.llm import ReasoningDelta, TextDelta, ToolCallDelta
-from agentcore.llm.formats.chat_reply import decode_message, decode_usage, read_arguments
-from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
+from agentcore.llm.formats.chat_reply import decode_message, decode_usage
+from agentcore.llm.formats.chat_stream import ChatPieces
+from agentcore.llm.formats.decoding import read_arguments
 from agentcore.messages import ProviderBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
+
+
+def assemble(pieces: list[dict[str, Any]]) -> dict[str, Any]:
+    joined = ChatPieces()
+    for each in pieces:
+        joined.read(each)
+    return joined.message()
 
 
 def piece(**delta: Any) -> dict[str, Any]:
@@ -50,9 +58,9 @@ def test_signed_thinking_is_put_together_block_by_block() -> None:
 
 
 def test_deltas_show_what_a_piece_says() -> None:
-    shown = list(ChatDecoder().read(piece(content="a", reasoning="b", tool_calls=[{"index": 0, "id": "x"}])))
+    shown = list(ChatPieces().read(piece(content="a", reasoning="b", tool_calls=[{"index": 0, "id": "x"}])))
     assert shown == [ReasoningDelta(text="b"), TextDelta(text="a"), ToolCallDelta(index=0, id="x")]
-    assert list(ChatDecoder().read({"index": 0, "delta": None})) == []
+    assert list(ChatPieces().read({"index": 0, "delta": None})) == []
 
 
 @pytest.mark.parametrize(
@@ -76,7 +84,7 @@ def test_arguments_that_are_no_object_stay_text(text: str, arguments: dict[str, 
 def test_a_character_cut_in_two_by_the_stream_is_whole_in_the_reply() -> None:
     pieces = [piece(content="\ud83d"), piece(content="\ude00")]
     assert decode_message(assemble(pieces), "openai").text == "\U0001f600"
-    reader = ChatDecoder()
+    reader = ChatPieces()
     assert [delta for choice in pieces for delta in reader.read(choice)] == [TextDelta(text="\ufffd")] * 2
 
 
@@ -163,7 +171,7 @@ def test_thinking_in_marks_in_front_of_the_words_is_thinking() -> None:
 
 
 def test_a_stream_shows_thinking_in_marks_as_thinking() -> None:
-    reader = ChatDecoder()
+    reader = ChatPieces()
     pieces = [piece(content=words) for words in ("<th", "ink>h", "m</", "think>Hi", " <")]
     shown = [delta for choice in (*pieces, {"finish_reason": "stop"}) for delta in reader.read(choice)]
     assert shown == [
@@ -172,6 +180,6 @@ def test_a_stream_shows_thinking_in_marks_as_thinking() -> None:
         TextDelta(text="Hi"),
         TextDelta(text=" <"),
     ]
-    held = ChatDecoder()
+    held = ChatPieces()
     shown = [delta for choice in (piece(content="<t"), {"finish_reason": "stop"}) for delta in held.read(choice)]
     assert shown == [TextDelta(text="<t")]

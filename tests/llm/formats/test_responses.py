@@ -7,10 +7,10 @@ from pydantic import JsonValue
 
 from agentcore.errors import BadRequest, ModelConnectionError, ModelUnavailable
 from agentcore.llm import LLM, CallContext, Delta
-from agentcore.llm.features import Features
 from agentcore.llm.formats.responses import decode_items, encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import read_response
 from agentcore.llm.litellm_route.wires import ResponsesWire
+from agentcore.llm.model import Features
 from agentcore.messages import (
     DocumentBlock,
     ImageBlock,

@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.llm.formats.text import clean, clean_json
+from agentcore._text import replace_lone_surrogates as clean
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -28,4 +28,4 @@ def test_whatever_comes_can_be_stored(text: str) -> None:
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_json_is_cleaned_all_the_way_down(key: str, text: str) -> None:
-    json.dumps(clean_json({key: [text, {"n": 1, key: None, "b": True}]}), ensure_ascii=False).encode()
+    json.dumps(clean({key: [text, {"n": 1, key: None, "b": True}]}), ensure_ascii=False).encode()

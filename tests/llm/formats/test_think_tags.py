@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.llm.formats.text import ThinkTags, split_thinking
+from agentcore.llm.formats.decoding import ThinkTags, split_thinking
 
 
 @pytest.mark.parametrize(

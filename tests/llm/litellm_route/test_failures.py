@@ -20,7 +20,7 @@ from agentcore.errors import (
     RateLimited,
 )
 from agentcore.llm import LLM
-from agentcore.llm.litellm_route.failures import as_model_error
+from agentcore.llm.litellm_route.route import as_model_error
 from model_route import ASK
 
 CLAUDE = LLM(model="anthropic/claude-sonnet-4-5")

@@ -15,7 +15,7 @@ from blockbuster import BlockBuster
 from agentcore.errors import ModelError
 from agentcore.llm import LLM
 from agentcore.llm.litellm_route.library import litellm
-from agentcore.llm.names import PROVIDERS
+from agentcore.llm.providers import PROVIDERS
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from media_route import MediaContract
 from model_route import ASK, KEY, RouteContract, canned

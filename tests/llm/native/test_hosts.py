@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 
 from agentcore.llm.keys import find_key
-from agentcore.llm.names import PROVIDERS
-from agentcore.llm.native.hosts import HOSTS, where
+from agentcore.llm.providers import HOSTS, PROVIDERS, Host
 from agentcore.llm.settings import LLMSettings
 
 
 def settings(model: str, **more: Any) -> LLMSettings:
     return LLMSettings.model_validate({"model": model, **more})
+
+
+def address_of(settings: LLMSettings, host: Host) -> str | None:
+    return host.address(settings.base_url)
 
 
 def test_each_provider_is_one_that_a_name_may_begin_with_and_has_an_address_or_a_variable_for_one() -> None:
@@ -27,14 +30,14 @@ def test_the_address_is_that_of_the_settings_then_of_the_environment_then_the_us
     host = HOSTS["openai"]
     for variable in host.url_variables:
         monkeypatch.delenv(variable, raising=False)
-    assert where(settings("openai/gpt-5"), host) == "https://api.openai.com/v1"
+    assert address_of(settings("openai/gpt-5"), host) == "https://api.openai.com/v1"
     monkeypatch.setenv("OPENAI_API_BASE", "http://older.example/v1/")
-    assert where(settings("openai/gpt-5"), host) == "http://older.example/v1"
+    assert address_of(settings("openai/gpt-5"), host) == "http://older.example/v1"
     monkeypatch.setenv("OPENAI_BASE_URL", "http://proxy.example/v1")
-    assert where(settings("openai/gpt-5"), host) == "http://proxy.example/v1"
-    assert where(settings("openai/gpt-5", base_url="http://own.example/v1/"), host) == "http://own.example/v1"
+    assert address_of(settings("openai/gpt-5"), host) == "http://proxy.example/v1"
+    assert address_of(settings("openai/gpt-5", base_url="http://own.example/v1/"), host) == "http://own.example/v1"
     monkeypatch.delenv("HOSTED_VLLM_API_BASE", raising=False)
-    assert where(settings("hosted_vllm/m"), HOSTS["hosted_vllm"]) is None
+    assert address_of(settings("hosted_vllm/m"), HOSTS["hosted_vllm"]) is None
 
 
 def test_the_key_is_that_of_the_settings_or_of_the_providers_variable(monkeypatch: pytest.MonkeyPatch) -> None:

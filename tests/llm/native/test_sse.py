@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.native import sse
-from agentcore.llm.native.sse import EventParser
+from agentcore.llm.native import model as sse
+from agentcore.llm.native.model import EventParser
 
 WORDS = st.text(st.characters(exclude_characters="\r\n\x00", exclude_categories=["Cs"]), max_size=12)
 FIELDS = st.one_of(

@@ -1,23 +1,24 @@
-"""The table of models that is shipped, and the look-up of a model in it."""
+"""The table of models that is shipped, the look-up of a model in it, and the cost of a call.
+
+The cost is by the user's prices, by what the provider reports, or by the table. Unknown stays unknown.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
-import anyio.lowlevel
-import anyio.to_thread
-
-from agentcore.llm.features import Features
+from agentcore._threads import Threads
+from agentcore.llm.model import Features
 from agentcore.llm.settings import LLMSettings
+from agentcore.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ ABILITIES = ("vision", "pdf", "tool_calls", "reasoning", "prompt_caching", "resp
 
 _reading = threading.Lock()
 _read: Table | None = None
-_turn: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("agentcore.llm.catalog.turn")
+_threads = Threads("llm_catalog", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +93,7 @@ async def table() -> Table:
     if _read is not None:
         return _read
     # One thread reads; a thousand conversations that start at once wait for it here and not in threads.
-    limiter = _turn.get(None)
-    if limiter is None:
-        limiter = anyio.CapacityLimiter(1)
-        _turn.set(limiter)
-    return await anyio.to_thread.run_sync(_load, abandon_on_cancel=True, limiter=limiter)
+    return await _threads.run(_load, abandon_on_cancel=True)
 
 
 def table_nowait() -> Table | None:
@@ -231,3 +228,103 @@ def _sold_by_another(settings: LLMSettings) -> bool:
         return False
     host = urlsplit(settings.base_url).hostname or ""
     return host != "openai.com" and not host.endswith(".openai.com")
+
+
+_FOR_AN_HOUR = 2
+"""How many times the price of input Anthropic asks for what it keeps an hour: docs.claude.com, "Prompt caching"."""
+_SEARCH = Decimal("0.01")
+"""US dollars for a search that Anthropic makes: docs.claude.com, "Web search tool"."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surcharges:
+    """Costs of a reply besides its tokens at their usual price."""
+
+    hour_cache_tokens: int = 0
+    """Of the tokens that are written to the cache, those that are kept for an hour."""
+    searches: int = 0
+    """Searches of the provider that are paid one by one."""
+    other_models: Sequence[tuple[str, Usage]] = ()
+    """Usage of other models that the provider called for this reply, by name."""
+
+
+_NONE = Surcharges()
+
+
+def priced(
+    info: ModelInfo,
+    settings: LLMSettings,
+    usage: Usage,
+    *,
+    reported: float | None = None,
+    surcharges: Surcharges = _NONE,
+) -> Usage:
+    """Add the cost to the usage of one call.
+
+    Args:
+        info: What is known of the model.
+        settings: They may have prices; those go before all others.
+        usage: What the provider counted.
+        reported: US dollars, where the provider says what it charged.
+        surcharges: What it costs besides.
+    """
+    cost = _cost(info, settings, usage, reported=reported, surcharges=surcharges)
+    return usage.model_copy(update={"unpriced_requests": 1} if cost is None else {"known_cost": cost})
+
+
+def _cost(
+    info: ModelInfo, settings: LLMSettings, usage: Usage, *, reported: float | None, surcharges: Surcharges
+) -> Decimal | None:
+    own = _own_prices(settings)
+    if own is None and reported is not None:
+        return _dollars(reported)
+    prices = own or info.prices
+    # Where nothing was counted, the provider did not say what it used.
+    if prices is None or not usage.total_tokens:
+        return None
+    if own is not None:
+        return _sum(own.rates(usage.input_tokens), usage)
+    total = _sum(prices.rates(usage.input_tokens), usage, surcharges.hour_cache_tokens)
+    for model, used in surcharges.other_models:
+        others = known_prices(model)
+        if others is None:
+            return None
+        total += _sum(others.rates(used.input_tokens), used)
+    return total + surcharges.searches * _SEARCH
+
+
+def _own_prices(settings: LLMSettings) -> Prices | None:
+    read, write = settings.input_cost_per_token, settings.output_cost_per_token
+    if read is None or write is None:
+        return None
+    kept, keeping = settings.cache_read_cost_per_token, settings.cache_write_cost_per_token
+    return Prices(
+        base=Rates(
+            input=read,
+            output=write,
+            cache_read=read if kept is None else kept,
+            cache_write=read if keeping is None else keeping,
+            reasoning=write,
+        )
+    )
+
+
+def _sum(rates: Rates, usage: Usage, for_an_hour: int = 0) -> Decimal:
+    # The counts are inclusive. A part that is larger than its whole is a provider's mistake: no tokens are paid twice.
+    kept = min(usage.cache_read_tokens, usage.input_tokens)
+    keeping = min(usage.cache_write_tokens, usage.input_tokens - kept)
+    longer = min(for_an_hour, keeping)
+    thought = min(usage.reasoning_tokens, usage.output_tokens)
+    return _dollars(
+        (usage.input_tokens - kept - keeping) * rates.input
+        + kept * rates.cache_read
+        + (keeping - longer) * rates.cache_write
+        + longer * rates.input * _FOR_AN_HOUR
+        + (usage.output_tokens - thought) * rates.output
+        + thought * rates.reasoning
+    )
+
+
+def _dollars(amount: Decimal | float) -> Decimal:
+    # A price is a few digits; what a float adds behind the twelfth is not a price.
+    return Decimal(f"{amount:.12f}".rstrip("0").rstrip("."))

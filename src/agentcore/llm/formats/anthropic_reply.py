@@ -11,13 +11,12 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.llm.catalog import Surcharges
-from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.anthropic import CONTAINER
-from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.text import clean, clean_json, counted
+from agentcore.llm.formats.decoding import DecodedReply, counted, read_arguments, stream_truncated
 from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
@@ -46,7 +45,7 @@ _ADVICE = "advisor_message"
 """The calls of another model among those that a reply took."""
 
 _UNREAD = "unread_json"
-"""Where `assemble` keeps arguments that are no JSON object."""
+"""Where a stream keeps arguments that are not a JSON object."""
 
 
 def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
@@ -84,7 +83,7 @@ def _around(response: dict[str, Any], provider: str) -> Iterator[Block]:
     container = response.get("container")
     if isinstance(container, dict):
         data = {**cast("dict[str, JsonValue]", container), "type": CONTAINER}
-        yield ProviderBlock(provider=provider, data=clean_json(cast("JsonValue", data)))
+        yield ProviderBlock(provider=provider, data=clean(cast("JsonValue", data)))
 
 
 def _explanation(reported: dict[str, Any]) -> str:
@@ -124,7 +123,7 @@ def _decode_texts(texts: list[dict[str, Any]], provider: str) -> Iterator[Block]
     for text, words in zip(texts, reported, strict=True):
         part: dict[str, JsonValue] = {"length": len(words)}
         if citations := text.get("citations"):
-            part["citations"] = clean_json(citations)
+            part["citations"] = clean(citations)
         parts.append(part)
     yield TextBlock(text=whole)
     yield ProviderBlock(provider=provider, data={"type": CITED, "parts": parts})
@@ -143,13 +142,13 @@ def _decode_others(content: Iterable[dict[str, Any]], provider: str) -> Iterator
         elif kind == "redacted_thinking":
             yield RedactedThinkingBlock(data=clean(block["data"]), provider=provider)
         else:
-            yield ProviderBlock(provider=provider, data=clean_json(cast("dict[str, JsonValue]", block)))
+            yield ProviderBlock(provider=provider, data=clean(cast("dict[str, JsonValue]", block)))
 
 
 def _arguments(block: dict[str, Any]) -> dict[str, JsonValue] | str:
     if _UNREAD in block:
         return block[_UNREAD]
-    return read_arguments(arguments_text(block.get("input")))
+    return read_arguments(block.get("input"))
 
 
 def decode_usage(usage: dict[str, Any]) -> Usage:
@@ -195,57 +194,16 @@ def _surcharges(usage: dict[str, Any], provider: str) -> Surcharges:
     )
 
 
-def assemble(events: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
-    """Put the events of a stream together: the answer that would have come at once; None without a last word."""
-    reply: dict[str, Any] | None = None
-    blocks: dict[int, dict[str, Any]] = {}
-    pieces: dict[tuple[int, str], list[str]] = {}
-    whole = False
-    for event in events:
-        kind = event.get("type")
-        if kind == "message_start":
-            reply = dict(event["message"])
-        elif kind == "content_block_start":
-            blocks[event["index"]] = dict(event["content_block"])
-        elif kind == "content_block_delta":
-            if event["index"] not in blocks and (begun := _BEGUN.get(event["delta"].get("type"))):
-                blocks[event["index"]] = dict(begun)
-            if event["index"] in blocks:
-                _add_delta(blocks, pieces, event["index"], event["delta"])
-        elif kind == "message_delta" and reply is not None:
-            reply |= {name: value for name, value in event["delta"].items() if value is not None}
-            reply["usage"] = _latest(reply.get("usage") or {}, event.get("usage") or {})
-        elif kind == "message_stop":
-            whole = True
-    if reply is None or not whole:
-        return None
-    for (index, name), words in pieces.items():
-        _put(blocks[index], name, "".join(words))
-    return reply | {"content": [blocks[index] for index in sorted(blocks)]}
-
-
-_WORDS = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "signature",
-    "compaction_delta": "content",
+_FIELDS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+    "compaction_delta": ("content", "content"),
+    "input_json_delta": ("input", "partial_json"),
 }
-"""The field of a block that a piece continues, and of the piece itself."""
+"""The field of a block that a piece continues, and the field of the piece itself."""
 _BEGUN = {"text_delta": {"type": "text", "text": ""}, "thinking_delta": {"type": "thinking", "thinking": ""}}
 """The types of blocks by the deltas that continue them, for blocks whose start did not come."""
-
-
-def _add_delta(
-    blocks: dict[int, dict[str, Any]], pieces: dict[tuple[int, str], list[str]], index: int, delta: dict[str, Any]
-) -> None:
-    kind = delta.get("type")
-    if kind in _WORDS:
-        pieces.setdefault((index, _WORDS[kind]), []).append(delta.get(_WORDS[kind]) or "")
-    elif kind == "input_json_delta":
-        pieces.setdefault((index, "input"), []).append(delta.get("partial_json") or "")
-    elif kind == "citations_delta":
-        block = blocks[index]
-        block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
 
 
 def _put(block: dict[str, Any], name: str, words: str) -> None:
@@ -270,15 +228,18 @@ def _latest(known: dict[str, Any], reported: dict[str, Any]) -> dict[str, Any]:
 
 
 class MessagesDecoder:
-    """Reads one stream."""
+    """Reads one stream: shows each event, and joins it to the answer that would have come at once."""
 
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
-        self._events: list[dict[str, Any]] = []
+        self._reply: dict[str, Any] | None = None
+        self._blocks: dict[int, dict[str, Any]] = {}
+        self._pieces: dict[tuple[int, str], list[str]] = {}
         self._calls: dict[int, int] = {}
+        self._ended = False
 
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Decode one event and yield its deltas.
+    def read(self, event: dict[str, Any]) -> list[Delta]:
+        """Decode one event and return its deltas.
 
         Raises:
             ModelError: The provider gives the reply up.
@@ -286,29 +247,48 @@ class MessagesDecoder:
         kind = event.get("type")
         if kind == "error" or (kind is None and find_error(event)):
             raise refused_in_stream(self._settings, event.get("error") or event)
-        self._events.append(event)
         if kind == "content_block_start":
-            yield from self._begin(event["index"], event["content_block"])
-        elif kind == "content_block_delta":
-            yield from self._go_on(event["index"], event["delta"])
-        elif kind == "message_delta" and (words := _explanation(event["delta"])):
-            yield RefusalDelta(text=words)
+            return self._begin(event["index"], event["content_block"])
+        if kind == "content_block_delta":
+            return self._go_on(event["index"], event["delta"])
+        if kind == "message_start":
+            self._reply = dict(event["message"])
+        elif kind == "message_delta":
+            if self._reply is not None:
+                self._reply |= {name: value for name, value in event["delta"].items() if value is not None}
+                self._reply["usage"] = _latest(self._reply.get("usage") or {}, event.get("usage") or {})
+            if words := _explanation(event["delta"]):
+                return [RefusalDelta(text=words)]
+        elif kind == "message_stop":
+            self._ended = True
+        return []
 
-    def _begin(self, index: int, block: dict[str, Any]) -> Iterator[Delta]:
+    def _begin(self, index: int, block: dict[str, Any]) -> list[Delta]:
+        self._blocks[index] = dict(block)
         if block.get("type") == "tool_use":
             self._calls[index] = number = len(self._calls)
-            yield ToolCallDelta(index=number, id=block.get("id"), name=clean(block.get("name") or "") or None)
-        elif block.get("type") == "text" and (text := block.get("text")):
-            yield TextDelta(text=clean(text))
+            return [ToolCallDelta(index=number, id=block.get("id"), name=clean(block.get("name") or "") or None)]
+        text = block.get("text") if block.get("type") == "text" else None
+        return [TextDelta(text=clean(text))] if text else []
 
-    def _go_on(self, index: int, delta: dict[str, Any]) -> Iterator[Delta]:
+    def _go_on(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         kind = delta.get("type")
+        field = _FIELDS.get(kind or "")
+        words = delta.get(field[1]) or "" if field else ""
+        if index not in self._blocks and kind in _BEGUN:
+            self._blocks[index] = dict(_BEGUN[kind])
+        if index in self._blocks and field:
+            self._pieces.setdefault((index, field[0]), []).append(words)
+        elif index in self._blocks and kind == "citations_delta":
+            block = self._blocks[index]
+            block["citations"] = [*(block.get("citations") or ()), delta["citation"]]
         if kind == "text_delta":
-            yield TextDelta(text=clean(delta.get("text") or ""))
-        elif kind == "thinking_delta" and (thought := delta.get("thinking")):
-            yield ReasoningDelta(text=clean(thought))
-        elif kind == "input_json_delta" and index in self._calls and (arguments := delta.get("partial_json")):
-            yield ToolCallDelta(index=self._calls[index], arguments=clean(arguments))
+            return [TextDelta(text=clean(words))]
+        if kind == "thinking_delta" and words:
+            return [ReasoningDelta(text=clean(words))]
+        if kind == "input_json_delta" and index in self._calls and words:
+            return [ToolCallDelta(index=self._calls[index], arguments=clean(words))]
+        return []
 
     def answer(self) -> DecodedReply:
         """Return the whole reply.
@@ -316,7 +296,12 @@ class MessagesDecoder:
         Raises:
             ModelConnectionError: The stream ended before its last word.
         """
-        reply = assemble(self._events)
-        if reply is None:
+        return read_reply(self._settings, self.joined())
+
+    def joined(self) -> dict[str, Any]:
+        """Return the answer as it would have come at once."""
+        if self._reply is None or not self._ended:
             raise stream_truncated(self._settings.model)
-        return read_reply(self._settings, reply)
+        for (index, name), words in self._pieces.items():
+            _put(self._blocks[index], name, "".join(words))
+        return self._reply | {"content": [self._blocks[index] for index in sorted(self._blocks)]}

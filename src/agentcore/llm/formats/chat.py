@@ -11,7 +11,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.names import provider_of
+from agentcore.llm.providers import provider_of
 from agentcore.messages import (
     DocumentBlock,
     ImageBlock,

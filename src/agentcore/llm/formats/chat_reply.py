@@ -5,19 +5,18 @@ The way there is in `chat`. Everything here is a function of plain JSON; nothing
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore._value import is_too_deep
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.decoding import DecodedReply, TokenLogprob
+from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat import EXTRA
-from agentcore.llm.formats.text import clean, clean_json, counted, split_thinking
+from agentcore.llm.formats.decoding import DecodedReply, counted, read_arguments, split_thinking
+from agentcore.llm.reply import TokenLogprob
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     AudioBlock,
@@ -63,36 +62,25 @@ def stop_reason(finish_reason: str, message: Message) -> str:
     return "tool_calls" if reason == "end" and message.tool_calls else reason
 
 
-def read_arguments(text: str) -> dict[str, JsonValue] | str:
-    """Read the arguments of a call; what is no JSON object stays text. No text at all is no arguments."""
-    if not text.strip():
-        return {}
-    try:
-        arguments: JsonValue = json.loads(text, parse_constant=_no_number, parse_float=_number)
-    except (ValueError, RecursionError):
-        return clean(text)
-    if not isinstance(arguments, dict) or is_too_deep(arguments):
-        return clean(text)
-    return cast("dict[str, JsonValue]", clean_json(arguments))
+def text_in(content: Any) -> str:
+    """Return the text of a message's content."""
+    if isinstance(content, list):
+        parts = cast("list[dict[str, Any]]", content)
+        return "".join(part.get("text") or "" for part in parts if part.get("type") == "text")
+    return content or ""
 
 
-def _no_number(word: str) -> NoReturn:
-    # Python reads NaN and Infinity, and writes them: in what is sent back nobody else could read them.
-    raise ValueError(f"{word} is no JSON")
-
-
-def _number(digits: str) -> float:
-    number = float(digits)
-    return number if math.isfinite(number) else _no_number(digits)
-
-
-def arguments_text(arguments: object) -> str:
-    """Return the arguments of a call as text; a few servers send an object."""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
-
-
-def written_arguments(function: dict[str, Any]) -> str:
-    return arguments_text(function.get("arguments"))
+def reasoning_in(message: dict[str, Any]) -> str:
+    """Return the thinking of a message, or of a piece of one."""
+    words = message.get("reasoning_content") or message.get("reasoning")
+    if isinstance(words, str) and words:
+        return words
+    content = message.get("content")
+    if not isinstance(content, list):
+        return ""
+    # Mistral has it as a part of the content, which has parts of its own.
+    parts = cast("list[dict[str, Any]]", content)
+    return "".join(text_in(part.get("thinking")) for part in parts if part.get("type") == "thinking")
 
 
 def call_id(call: dict[str, Any]) -> str | None:
@@ -118,12 +106,12 @@ def decode_message(message: dict[str, Any], provider: str) -> Message:
             cast("list[JsonValue]", own.setdefault("tool_calls", [])).append(_without_nulls(call))
             continue
         if extra := call.get("extra_content"):
-            blocks.append(ProviderBlock(provider=provider, data={"type": EXTRA, EXTRA: clean_json(extra)}))
+            blocks.append(ProviderBlock(provider=provider, data={"type": EXTRA, EXTRA: clean(extra)}))
         blocks.append(
             ToolCallBlock(
                 id=call_id(call) or f"call_{position}",
                 name=clean(call["function"].get("name") or ""),
-                arguments=read_arguments(written_arguments(call["function"])),
+                arguments=read_arguments(call["function"].get("arguments")),
             )
         )
     fields: dict[str, Any] = message.get("provider_specific_fields") or {}
@@ -134,14 +122,14 @@ def decode_message(message: dict[str, Any], provider: str) -> Message:
     if kept := {name: value for name, value in fields.items() if value and name not in _SAID_ELSEWHERE}:
         own["provider_specific_fields"] = kept
     if own:
-        blocks.append(ProviderBlock(provider=provider, data=clean_json(own)))
+        blocks.append(ProviderBlock(provider=provider, data=clean(own)))
     return Message(role="assistant", content=tuple(blocks))
 
 
 def _besides_words(message: dict[str, Any], length: int, provider: str) -> Iterator[Block]:
     """Read what a message has besides its words, thinking and calls."""
     if length and (citations := message.get("annotations")):
-        cited: JsonValue = {"length": length, "citations": clean_json(citations)}
+        cited: JsonValue = {"length": length, "citations": clean(citations)}
         yield ProviderBlock(provider=provider, data={"type": CITED, "parts": [cited]})
     if refusal := message.get("refusal"):
         yield RefusalBlock(text=clean(refusal))
@@ -154,13 +142,13 @@ def _besides_words(message: dict[str, Any], length: int, provider: str) -> Itera
         elif kind == "refusal":
             yield RefusalBlock(text=clean(part.get("refusal") or ""))
         elif kind not in {"text", "thinking"}:
-            yield ProviderBlock(provider=provider, data={"type": "content_part", "part": clean_json(part)})
+            yield ProviderBlock(provider=provider, data={"type": "content_part", "part": clean(part)})
     if audio := message.get("audio"):
         transcript, named = clean(audio.get("transcript") or ""), audio.get("id")
         named = clean(str(named)) if named else None
         yield AudioBlock(data=audio.get("data") or None, transcript=transcript, id=named, provider=provider)
     if tools := message.get("executed_tools"):
-        yield ProviderBlock(provider=provider, data={"type": "executed_tools", "executed_tools": clean_json(tools)})
+        yield ProviderBlock(provider=provider, data={"type": "executed_tools", "executed_tools": clean(tools)})
 
 
 def _decode_picture(picture: dict[str, Any] | str) -> ImageBlock:
@@ -168,13 +156,6 @@ def _decode_picture(picture: dict[str, Any] | str) -> ImageBlock:
     if embedded := _EMBEDDED.fullmatch(address):
         return ImageBlock(media_type=clean(embedded[1]), data=embedded[2])
     return ImageBlock(url=clean(address))
-
-
-def text_in(content: Any) -> str:
-    if isinstance(content, list):
-        parts = cast("list[dict[str, Any]]", content)
-        return "".join(part.get("text") or "" for part in parts if part.get("type") == "text")
-    return content or ""
 
 
 def _thinking(message: dict[str, Any], provider: str) -> Iterator[Block]:
@@ -190,18 +171,6 @@ def _thinking(message: dict[str, Any], provider: str) -> Iterator[Block]:
         yield ThinkingBlock(text=clean(words), provider=provider)
 
 
-def reasoning_in(message: dict[str, Any]) -> str:
-    words = message.get("reasoning_content") or message.get("reasoning")
-    if isinstance(words, str) and words:
-        return words
-    content = message.get("content")
-    if not isinstance(content, list):
-        return ""
-    # Mistral has it as a part of the content, which has parts of its own.
-    parts = cast("list[dict[str, Any]]", content)
-    return "".join(text_in(part.get("thinking")) for part in parts if part.get("type") == "thinking")
-
-
 def _runs_at_the_provider(call: dict[str, Any]) -> bool:
     """Return whether a call is one of the provider's own tools: it was answered already, in the same reply."""
     return (call.get("id") or "").startswith("srvtoolu_")
@@ -209,6 +178,29 @@ def _runs_at_the_provider(call: dict[str, Any]) -> bool:
 
 def _without_nulls(value: dict[str, Any]) -> dict[str, JsonValue]:
     return {name: item for name, item in value.items() if item is not None}
+
+
+def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
+    """Read an answer that came at once.
+
+    Raises:
+        ModelError: It says that there is none.
+    """
+    choices: list[dict[str, Any]] = response.get("choices") or []
+    if not choices:
+        raise no_reply(settings, response)
+    choice = choices[0]
+    if error := choice.get("error"):
+        raise refused_in_stream(settings, error)
+    probabilities: dict[str, Any] = choice.get("logprobs") or {}
+    return answered(
+        settings,
+        choice.get("message") or {},
+        choice.get("finish_reason") or "stop",
+        [response.get("usage") or {}],
+        response,
+        logprobs=probabilities.get("content"),
+    )
 
 
 def answered(
@@ -258,12 +250,6 @@ def _reported(usages: list[dict[str, Any]], envelope: dict[str, Any]) -> dict[st
     # Groq's own agents ask several models, and count each apart.
     breakdown = envelope.get("usage_breakdown")
     return {**last, "usage_breakdown": breakdown} if breakdown else last
-
-
-def logprobs_in(choice: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the token probabilities of a choice, or of a piece of one."""
-    received: dict[str, Any] = choice.get("logprobs") or {}
-    return received.get("content") or []
 
 
 def read_logprobs(content: list[dict[str, Any]] | None) -> tuple[TokenLogprob, ...] | None:

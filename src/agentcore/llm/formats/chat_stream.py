@@ -1,4 +1,4 @@
-"""Pieces of a stream in the Chat Completions format: shown one by one, and put together to the message that they make.
+"""A stream in the Chat Completions format: each piece is read once, shown, and joined to the message it is a part of.
 
 What the message says is read in `chat_reply`.
 """
@@ -6,135 +6,222 @@ What the message says is read in `chat_reply`.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, cast
 
-from agentcore.llm.formats.chat_reply import call_id, read_arguments, reasoning_in, text_in, written_arguments
-from agentcore.llm.formats.text import ThinkTags, clean
+from agentcore._text import replace_lone_surrogates as clean
+from agentcore.llm.error_bodies import find_error
+from agentcore.llm.failures import refused_in_stream
+from agentcore.llm.formats.chat_reply import answered, call_id, reasoning_in, text_in
+from agentcore.llm.formats.decoding import (
+    DONE,
+    DecodedReply,
+    ThinkTags,
+    arguments_text,
+    read_arguments,
+    stream_truncated,
+)
 from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.settings import LLMSettings
 
-
-def _is_whole(arguments: str) -> bool:
-    return bool(arguments.strip()) and isinstance(read_arguments(arguments), dict)
-
-
-class _CallNumbers:
-    """Which call of a reply a fragment belongs to, whatever its provider makes of `index`."""
-
-    def __init__(self) -> None:
-        self._positions: dict[int, int] = {}
-        self._ids: list[str | None] = []
-        self._arguments: list[list[str]] = []
-
-    def position(self, fragment: dict[str, Any]) -> int:
-        """Return the position of the call that a fragment continues or begins."""
-        index, named = fragment.get("index") or 0, call_id(fragment)
-        function: dict[str, Any] = fragment.get("function") or {}
-        more = written_arguments(function)
-        position = self._positions.get(index)
-        if position is None or self._begins_another(position, named, function.get("name"), more):
-            position = self._positions[index] = len(self._ids)
-            self._ids.append(None)
-            self._arguments.append([])
-        self._ids[position] = self._ids[position] or named
-        self._arguments[position].append(more)
-        return position
-
-    def _begins_another(self, position: int, named: str | None, name: object, more: str) -> bool:
-        """Some servers say index 0 for every call. Then a new id begins one, or a name where the last one is whole."""
-        if named and self._ids[position]:
-            return named != self._ids[position]
-        return bool(name and more) and _is_whole("".join(self._arguments[position]))
+_LISTS = ("annotations", "executed_tools", "images")
+"""Fields that a stream may send in several pieces, each a list."""
+_WORDS = frozenset({"text", "thinking"})
+_ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usage_breakdown")
+"""Fields around the message, which any piece of a stream may have."""
 
 
 class ChatDecoder:
-    """A decoder of the pieces of a stream."""
+    """Reads one stream."""
+
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._pieces = ChatPieces()
+        self._usages: list[dict[str, Any]] = []
+        self._envelope: dict[str, Any] = {}
+        self._reason: str | None = None
+        self._done = False
+
+    def read(self, event: dict[str, Any]) -> list[Delta]:
+        """Decode one event and return its deltas.
+
+        Raises:
+            ModelError: The provider gives the reply up.
+        """
+        if event is DONE:
+            self._done = True
+            return []
+        # A few servers send an error as it is in place of a piece.
+        if error := event.get("error") if "choices" in event else find_error(event):
+            raise refused_in_stream(self._settings, error)
+        self._envelope |= {name: value for name in _ENVELOPE if (value := event.get(name))}
+        for where in (event, event.get("x_groq")):
+            if isinstance(where, dict) and isinstance(usage := where.get("usage"), dict):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+                self._usages.append(usage)  # pyright: ignore[reportUnknownArgumentType]
+        shown: list[Delta] = []
+        for choice in event.get("choices") or ():
+            if choice.get("index"):
+                continue  # one reply is asked for
+            if error := choice.get("error"):
+                raise refused_in_stream(self._settings, error)
+            if usage := choice.get("usage"):
+                self._usages.append(usage)
+            self._reason = choice.get("finish_reason") or self._reason
+            # What they can't send in pieces, some servers send all at once.
+            whole = choice.get("message") if choice.get("delta") is None and not self._pieces.begun else None
+            shown += self._pieces.read({**choice, "delta": whole} if whole else choice)
+        return shown
+
+    def answer(self) -> DecodedReply:
+        """Return the whole reply."""
+        # The last word is a reason to stop; a few servers leave it out and say only that they are done.
+        reason = self._reason or ("stop" if self._done and self._pieces.begun else None)
+        if reason is None:
+            raise stream_truncated(self._settings.model)
+        return answered(
+            self._settings, self._pieces.message(), reason, self._usages, self._envelope, logprobs=self._pieces.logprobs
+        )
+
+
+class ChatPieces:
+    """The message that the pieces of a stream make."""
 
     def __init__(self) -> None:
-        self._numbers = _CallNumbers()
+        self.begun = False
+        """True once there was a piece."""
+        self.logprobs: list[dict[str, Any]] = []
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._thinking: list[dict[str, Any]] = []
+        self._details: list[Any] = []
+        self._audio: list[dict[str, Any]] = []
+        self._lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
+        self._others: list[Any] = []
+        self._extra: dict[str, Any] = {}
+        self._fields: dict[str, Any] = {}
+        self._calls: list[_Call] = []
+        self._positions: dict[int, int] = {}
         self._tags: ThinkTags | None = ThinkTags()
+        """None once no tag can come any more."""
 
-    def read(self, choice: dict[str, Any]) -> Iterator[Delta]:
-        """Yield the deltas of one piece."""
+    def read(self, choice: dict[str, Any]) -> list[Delta]:
+        """Take a piece in, and return its deltas."""
+        self.begun = True
         delta: dict[str, Any] = choice.get("delta") or {}
-        if words := reasoning_in(delta):
-            yield from self._end_of_tags()
-            yield ReasoningDelta(text=clean(words))
-        if text := text_in(delta.get("content")):
-            pieces = [(False, text)] if self._tags is None else self._tags.feed(text)
-            yield from _tagged(pieces)
+        shown: list[Delta] = []
+        words, text = delta.get("reasoning_content") or delta.get("reasoning"), delta.get("content")
+        if isinstance(text, list):
+            parts = cast("list[dict[str, Any]]", text)
+            self._others += [part for part in parts if part.get("type") not in _WORDS]
+            words, text = reasoning_in(delta), text_in(parts)
+        if words and isinstance(words, str):
+            self._reasoning.append(words)
+            shown += self._end_tags()
+            shown.append(ReasoningDelta(text=_cleaned(words)))
+        if text:
+            self._text.append(text)
+            shown += self._split_tags(text)
         if refusal := delta.get("refusal"):
-            yield from self._end_of_tags()
-            yield RefusalDelta(text=clean(refusal))
-        if spoken := _audio(delta).get("transcript"):
-            yield TextDelta(text=clean(spoken))
+            self._refusal.append(refusal)
+            shown += self._end_tags()
+            shown.append(RefusalDelta(text=_cleaned(refusal)))
+        if isinstance(audio := delta.get("audio"), dict):
+            self._audio.append(cast("dict[str, Any]", audio))
+            if transcript := self._audio[-1].get("transcript"):
+                shown.append(TextDelta(text=_cleaned(transcript)))
         if delta.get("tool_calls") or choice.get("finish_reason"):
-            yield from self._end_of_tags()
-        for fragment in delta.get("tool_calls") or ():
-            function: dict[str, Any] = fragment.get("function") or {}
-            yield ToolCallDelta(
-                index=self._numbers.position(fragment),
-                id=call_id(fragment),
-                name=clean(function.get("name") or "") or None,
-                arguments=clean(written_arguments(function)),
-            )
-
-    def _end_of_tags(self) -> Iterator[Delta]:
-        if self._tags is not None:
-            yield from _tagged(self._tags.finish())
-            self._tags = None
-
-
-def _tagged(pieces: Iterable[tuple[bool, str]]) -> Iterator[Delta]:
-    for is_thought, words in pieces:
-        yield ReasoningDelta(text=clean(words)) if is_thought else TextDelta(text=clean(words))
-
-
-def assemble(choices: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Put the pieces of a stream together: the message that the provider would have sent at once."""
-    texts: list[str] = []
-    reasoning: list[str] = []
-    refusal: list[str] = []
-    thinking: list[dict[str, Any]] = []
-    calls: list[dict[str, Any]] = []
-    details: list[Any] = []
-    audio: list[dict[str, Any]] = []
-    lists: dict[str, list[Any]] = {name: [] for name in _LISTS}
-    others: list[Any] = []
-    extra: dict[str, Any] = {}
-    fields: dict[str, Any] = {}
-    numbers = _CallNumbers()
-    for choice in choices:
-        delta: dict[str, Any] = choice.get("delta") or {}
-        texts.append(text_in(delta.get("content")))
-        reasoning.append(reasoning_in(delta))
-        refusal.append(delta.get("refusal") or "")
+            shown += self._end_tags()
+        shown += map(self._read_call, delta.get("tool_calls") or ())
+        probabilities: dict[str, Any] = choice.get("logprobs") or {}
+        self.logprobs += probabilities.get("content") or ()
         own: dict[str, Any] = delta.get("provider_specific_fields") or {}
-        details.extend(delta.get("reasoning_details") or own.get("reasoning_details") or ())
-        fields.update(own)
-        audio.append(_audio(delta))
+        self._fields |= own
+        self._details += delta.get("reasoning_details") or own.get("reasoning_details") or ()
+        self._extra |= delta.get("extra_content") or {}
         for name in _LISTS:
-            lists[name].extend(delta.get(name) or ())
-        if isinstance(content := delta.get("content"), list):
-            others += [part for part in cast("list[dict[str, Any]]", content) if part.get("type") not in _WORDS]
-        extra.update(delta.get("extra_content") or {})
+            self._lists[name] += delta.get(name) or ()
         for block in delta.get("thinking_blocks") or ():
-            _add_thinking(thinking, block)
-        for fragment in delta.get("tool_calls") or ():
-            _add_call(calls, numbers.position(fragment), fragment)
-    words = "".join(texts)
-    return {
-        **lists,
-        "content": [{"type": "text", "text": words}, *others] if others else words,
-        "audio": _join_audio(audio),
-        "extra_content": extra,
-        "reasoning_content": "".join(reasoning),
-        "refusal": "".join(refusal),
-        "thinking_blocks": thinking,
-        "tool_calls": calls,
-        "reasoning_details": details,
-        "provider_specific_fields": fields,
-    }
+            _add_thinking(self._thinking, block)
+        return shown
+
+    def _split_tags(self, text: str) -> list[Delta]:
+        if self._tags is None:
+            return [TextDelta(text=_cleaned(text))]
+        shown = _tagged(self._tags.feed(text))
+        if self._tags.over:
+            self._tags = None
+        return shown
+
+    def _end_tags(self) -> list[Delta]:
+        tags, self._tags = self._tags, None
+        return _tagged(tags.finish()) if tags is not None else []
+
+    def _read_call(self, fragment: dict[str, Any]) -> ToolCallDelta:
+        index, named = fragment.get("index") or 0, None if fragment.get("id") is None else call_id(fragment)
+        function: dict[str, Any] = fragment.get("function") or {}
+        name, arguments = function.get("name") or "", function.get("arguments") or ""
+        if not isinstance(arguments, str):
+            arguments = arguments_text(arguments)
+        position = self._positions.get(index)
+        if position is None or self._calls[position].is_followed_by(named, name, arguments):
+            position = self._positions[index] = len(self._calls)
+            self._calls.append(_Call())
+        call = self._calls[position]
+        call.id = call.id or named
+        call.name = call.name or name
+        call.arguments.append(arguments)
+        for field in ("provider_specific_fields", "extra_content"):
+            if own := fragment.get(field):
+                call.more[field] = {**call.more.get(field, {}), **own}
+        return ToolCallDelta(index=position, id=named, name=_cleaned(name) or None, arguments=_cleaned(arguments))
+
+    def message(self) -> dict[str, Any]:
+        """Return the message as the provider would have sent it at once."""
+        words = "".join(self._text)
+        return {
+            **self._lists,
+            "content": [{"type": "text", "text": words}, *self._others] if self._others else words,
+            "audio": _join_audio(self._audio),
+            "extra_content": self._extra,
+            "reasoning_content": "".join(self._reasoning),
+            "refusal": "".join(self._refusal),
+            "thinking_blocks": self._thinking,
+            "tool_calls": [call.whole() for call in self._calls],
+            "reasoning_details": self._details,
+            "provider_specific_fields": self._fields,
+        }
+
+
+class _Call:
+    """A call that comes in fragments."""
+
+    def __init__(self) -> None:
+        self.id: str | None = None
+        self.name = ""
+        self.arguments: list[str] = []
+        self.more: dict[str, Any] = {}
+
+    def is_followed_by(self, named: str | None, name: str, arguments: str) -> bool:
+        """Return whether a fragment with the same index begins another call.
+
+        Some servers say index 0 for every call. Then a new id begins one, or a name where this one is whole.
+        """
+        if named and self.id:
+            return named != self.id
+        if not (name and arguments):
+            return False
+        written = "".join(self.arguments)
+        return bool(written.strip()) and isinstance(read_arguments(written), dict)
+
+    def whole(self) -> dict[str, Any]:
+        function = {"name": self.name, "arguments": "".join(self.arguments)}
+        return {"id": self.id, "type": "function", "function": function, **self.more}
+
+
+def _cleaned(text: str) -> str:
+    # Nearly all pieces are ASCII, which holds no half of a character.
+    return text if text.isascii() else clean(text)
 
 
 def _add_thinking(blocks: list[dict[str, Any]], fragment: dict[str, Any]) -> None:
@@ -145,29 +232,6 @@ def _add_thinking(blocks: list[dict[str, Any]], fragment: dict[str, Any]) -> Non
         return
     last["thinking"] = (last.get("thinking") or "") + (fragment.get("thinking") or "")
     last["signature"] = fragment.get("signature")
-
-
-def _add_call(calls: list[dict[str, Any]], position: int, fragment: dict[str, Any]) -> None:
-    function: dict[str, Any] = fragment.get("function") or {}
-    if position == len(calls):
-        calls.append({"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
-    call = calls[position]
-    call["id"] = call["id"] or call_id(fragment)
-    call["function"]["name"] = call["function"]["name"] or function.get("name") or ""
-    call["function"]["arguments"] += written_arguments(function)
-    for name in ("provider_specific_fields", "extra_content"):
-        if own := fragment.get(name):
-            call[name] = {**call.get(name, {}), **own}
-
-
-_LISTS = ("annotations", "executed_tools", "images")
-"""Fields that a stream may send in several pieces, each a list."""
-_WORDS = frozenset({"text", "thinking"})
-
-
-def _audio(delta: dict[str, Any]) -> dict[str, Any]:
-    audio = delta.get("audio")
-    return cast("dict[str, Any]", audio) if isinstance(audio, dict) else {}
 
 
 def _join_audio(pieces: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -181,3 +245,10 @@ def _join_audio(pieces: Iterable[dict[str, Any]]) -> dict[str, Any]:
     if data:
         joined["data"] = b64encode(data).decode("ascii")
     return joined if data or joined.get("transcript") else {}
+
+
+def _tagged(pieces: Iterable[tuple[bool, str]]) -> list[Delta]:
+    return [
+        ReasoningDelta(text=_cleaned(words)) if is_thought else TextDelta(text=_cleaned(words))
+        for is_thought, words in pieces
+    ]

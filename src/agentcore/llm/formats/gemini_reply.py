@@ -11,14 +11,13 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.errors import ContentPolicy, ModelError, ModelUnavailable
-from agentcore.llm.decoding import DecodedReply, TokenLogprob, stream_truncated
 from agentcore.llm.failures import no_reply, refused_in_stream
-from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
+from agentcore.llm.formats.decoding import DecodedReply, arguments_text, counted, read_arguments, stream_truncated
 from agentcore.llm.formats.gemini import PART, SIGNATURE, SIGNED_TEXT
 from agentcore.llm.formats.gemini_sources import cited, sources
-from agentcore.llm.formats.text import clean, clean_json, counted
-from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
+from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, TokenLogprob, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import (
     AudioBlock,
@@ -123,7 +122,7 @@ def _with_sources(message: Message, candidate: dict[str, Any], provider: str) ->
     found = sources(candidate)
     if not found:
         return message
-    blocks = [*cited(message.content, candidate, provider), ProviderBlock(provider=provider, data=clean_json(found))]
+    blocks = [*cited(message.content, candidate, provider), ProviderBlock(provider=provider, data=clean(found))]
     return message.model_copy(update={"content": tuple(blocks)})
 
 
@@ -149,7 +148,7 @@ def decode_parts(parts: Iterable[dict[str, Any]], provider: str, reply_id: str |
         blocks.extend(_join(text, provider, thought=thought))
         text = []
         if kind == "own":
-            blocks.append(ProviderBlock(provider=provider, data={"type": PART, "part": clean_json(part)}))
+            blocks.append(ProviderBlock(provider=provider, data={"type": PART, "part": clean(part)}))
             continue
         if signature:
             blocks.append(ProviderBlock(provider=provider, data={"type": SIGNATURE, "signature": signature}))
@@ -210,7 +209,7 @@ def _decode_call(call: dict[str, Any], number: int, reply_id: str | None) -> Too
     return ToolCallBlock(
         id=_call_id(call, number, reply_id),
         name=clean(call.get("name") or ""),
-        arguments=read_arguments(arguments_text(call.get("args"))),
+        arguments=read_arguments(call.get("args")),
     )
 
 
@@ -346,6 +345,5 @@ class GeminiDecoder:
         if not self._candidate.get("finishReason"):
             raise stream_truncated(self._settings.model)
         return read_reply(
-            self._settings,
-            {**self._response, "candidates": [{**self._candidate, "content": {"parts": self._parts}}]},
+            self._settings, {**self._response, "candidates": [{**self._candidate, "content": {"parts": self._parts}}]}
         )

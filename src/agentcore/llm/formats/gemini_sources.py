@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agentcore.llm.formats.text import clean_json
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.messages import Block, ProviderBlock, TextBlock
 from agentcore.messages.message import CITED, GROUNDING
 
@@ -77,6 +77,6 @@ def _cut(length: int, spans: list[tuple[int, int, list[JsonValue]]]) -> list[Jso
             if begin <= start and end <= until:
                 citations += [source for source in found if source not in citations]
         if citations:
-            part["citations"] = clean_json(citations)
+            part["citations"] = clean(citations)
         parts.append(part)
     return parts

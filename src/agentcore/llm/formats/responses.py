@@ -11,10 +11,10 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.llm.formats.chat import WANTS_REASONING, arguments_json, filename, media_url
-from agentcore.llm.formats.chat_reply import arguments_text, read_arguments
-from agentcore.llm.formats.text import clean, clean_json, counted
-from agentcore.llm.names import provider_of
+from agentcore.llm.formats.decoding import counted, read_arguments
+from agentcore.llm.providers import provider_of
 from agentcore.messages import (
     AudioBlock,
     Block,
@@ -164,7 +164,7 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
         if kind == "message":
             blocks.extend(_decode_text(item, provider))
         elif kind == "function_call":
-            arguments = read_arguments(arguments_text(item.get("arguments")))
+            arguments = read_arguments(item.get("arguments"))
             call_id = clean(item.get("call_id") or item["id"])
             blocks.append(ToolCallBlock(id=call_id, name=clean(item["name"]), arguments=arguments))
         elif kind == "reasoning":
@@ -172,7 +172,7 @@ def decode_items(items: Iterable[dict[str, Any]], provider: str) -> Message:
         elif kind == _PICTURE and isinstance(item.get("result"), str):
             blocks.extend(_decode_picture(item, provider))
         else:
-            blocks.append(ProviderBlock(provider=provider, data=clean_json(item)))
+            blocks.append(ProviderBlock(provider=provider, data=clean(item)))
     return Message(role="assistant", content=tuple(blocks))
 
 
@@ -190,13 +190,13 @@ def _decode_text(item: dict[str, Any], provider: str) -> Iterator[Block]:
             refusals.append(clean(part["refusal"]))
             continue
         if "text" not in part:
-            others.append(clean_json(part))
+            others.append(clean(part))
             continue
         words = clean(part.get("text") or "")
         text += words
         parts.append({"length": len(words)})
         if annotations := part.get("annotations"):
-            parts[-1] = {"length": len(words), "citations": clean_json(annotations)}
+            parts[-1] = {"length": len(words), "citations": clean(annotations)}
             own["parts"] = parts
     if text:
         yield TextBlock(text=text)
@@ -210,7 +210,7 @@ def _decode_picture(item: dict[str, Any], provider: str) -> Iterator[Block]:
     yield ImageBlock(data=item["result"], media_type=f"image/{item.get('output_format') or 'png'}")
     # It goes back together with the picture, which is kept once.
     rest = {name: value for name, value in item.items() if name != "result"}
-    yield ProviderBlock(provider=provider, data=clean_json(rest))
+    yield ProviderBlock(provider=provider, data=clean(rest))
 
 
 def _decode_reasoning(item: dict[str, Any], provider: str) -> ReasoningBlock:

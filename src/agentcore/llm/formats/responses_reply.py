@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agentcore._text import replace_lone_surrogates as clean
 from agentcore.errors import BadRequest
-from agentcore.llm.decoding import DecodedReply, stream_truncated
 from agentcore.llm.error_bodies import find_error
 from agentcore.llm.failures import no_reply, refused_in_stream
 from agentcore.llm.formats.chat_reply import read_logprobs
+from agentcore.llm.formats.decoding import DecodedReply, stream_truncated
 from agentcore.llm.formats.responses import decode_items, decode_response_usage
-from agentcore.llm.formats.text import clean
 from agentcore.llm.reply import Delta, ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
 from agentcore.llm.settings import LLMSettings
 

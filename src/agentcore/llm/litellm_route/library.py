@@ -19,9 +19,8 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import anyio
-import anyio.lowlevel
-import anyio.to_thread
 
+from agentcore._threads import Threads
 from agentcore.errors import MissingExtra, ModelConnectionError, ModelError
 
 T = TypeVar("T")
@@ -35,7 +34,7 @@ _LOGGERS = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy")
 
 _importing = threading.Lock()
 _imported: Any = None
-_turn: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("agentcore.litellm.turn")
+_threads = Threads("litellm", 1)
 
 
 async def litellm() -> Any:
@@ -55,11 +54,7 @@ async def litellm() -> Any:
     module = _imported
     if module is None:
         # One thread imports; a thousand conversations that start at once wait for it here and not in threads.
-        limiter = _turn.get(None)
-        if limiter is None:
-            limiter = anyio.CapacityLimiter(1)
-            _turn.set(limiter)
-        module = await anyio.to_thread.run_sync(_import, abandon_on_cancel=True, limiter=limiter)
+        module = await _threads.run(_import, abandon_on_cancel=True)
     if loop not in _keepers:
         keeper = _keep(module)
         await anext(keeper)

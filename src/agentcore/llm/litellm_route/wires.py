@@ -4,55 +4,22 @@ from __future__ import annotations
 
 import os
 from base64 import b64decode
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
-from agentcore.llm.decoding import DecodedReply, StreamDecoder, stream_truncated
-from agentcore.llm.failures import no_reply
-from agentcore.llm.features import Features
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import answered, logprobs_in
-from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
+from agentcore.llm.formats.chat_reply import answered, read_reply
+from agentcore.llm.formats.chat_stream import ChatPieces
+from agentcore.llm.formats.decoding import DecodedReply, stream_truncated
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
 from agentcore.llm.keys import find_key
-from agentcore.llm.model import CallContext
+from agentcore.llm.model import CallContext, Features
 from agentcore.llm.reply import Delta
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-
-class Wire(Protocol):
-    """One interface of a provider, as litellm speaks it."""
-
-    def options(
-        self,
-        settings: LLMSettings,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSchema],
-        context: CallContext | None,
-        features: Features,
-    ) -> dict[str, Any]:
-        """Make the arguments of a call; `features` is what is known of the model."""
-        ...
-
-    def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Return litellm's function for it."""
-        ...
-
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        ...
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        ...
-
-    async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
-        """Pass a stream's events on, as plain JSON, and close it."""
-        ...
 
 
 def common_options(settings: LLMSettings) -> dict[str, Any]:
@@ -88,8 +55,31 @@ _WANTS_CACHE_MARKS = frozenset({"anthropic", "bedrock", "vertex_ai", "databricks
 _TAKES_CACHE_KEY = frozenset({"openai", "azure"})
 
 
+class _ChatDecoder:
+    def __init__(self, settings: LLMSettings) -> None:
+        self._settings = settings
+        self._pieces = ChatPieces()
+        self._last: dict[str, Any] = {}
+        self._end: dict[str, Any] = {}
+
+    def read(self, event: dict[str, Any]) -> list[Delta]:
+        if "usages" in event:
+            self._end = event
+            return []
+        self._last = event
+        choices = [choice for choice in event.get("choices") or () if not choice.get("index")]
+        return [delta for choice in choices for delta in self._pieces.read(choice)]
+
+    def answer(self) -> DecodedReply:
+        reason = self._end.get("finish_reason")
+        if not reason or not self._pieces.begun:
+            raise stream_truncated(self._settings.model)
+        message, logprobs = self._pieces.message(), self._pieces.logprobs
+        return answered(self._settings, message, reason, self._end["usages"], self._last, logprobs=logprobs)
+
+
 class ChatWire:
-    """The wire of `agentcore.llm.chat`."""
+    """Chat Completions."""
 
     def options(
         self,
@@ -123,7 +113,6 @@ class ChatWire:
         return options
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Return litellm's function."""
 
         def complete(*, stream: bool = False, **options: Any) -> Awaitable[Any]:
             if stream:
@@ -132,23 +121,8 @@ class ChatWire:
 
         return complete
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        choices: list[dict[str, Any]] = response.get("choices") or []
-        if not choices:
-            raise no_reply(settings, response)
-        return answered(
-            settings,
-            choices[0]["message"],
-            choices[0].get("finish_reason") or "stop",
-            [response.get("usage") or {}],
-            response,
-            logprobs=logprobs_in(choices[0]),
-        )
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return _ChatDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = _ChatDecoder
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on; the last one says how it ended, in litellm's words."""
@@ -214,38 +188,13 @@ def _is_last(chunk: dict[str, Any]) -> bool:
     )
 
 
-class _ChatDecoder:
-    def __init__(self, settings: LLMSettings) -> None:
-        self._settings = settings
-        self._deltas = ChatDecoder()
-        self._choices: list[dict[str, Any]] = []
-        self._last: dict[str, Any] = {}
-        self._end: dict[str, Any] = {}
-
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Decode one event and yield its deltas."""
-        if "usages" in event:
-            self._end = event
-            return
-        self._last = event
-        for choice in event.get("choices") or ():
-            if not choice.get("index"):
-                self._choices.append(choice)
-                yield from self._deltas.read(choice)
-
+class _ResponsesDecoder(ResponsesDecoder):
     def answer(self) -> DecodedReply:
-        """Return the whole reply."""
-        reason = self._end.get("finish_reason")
-        if not reason or not self._choices:
-            raise stream_truncated(self._settings.model)
-        logprobs = [said for choice in self._choices for said in logprobs_in(choice)]
-        return answered(
-            self._settings, assemble(self._choices), reason, self._end["usages"], self._last, logprobs=logprobs
-        )
+        return _unpacked(super().answer())
 
 
 class ResponsesWire:
-    """The wire of `agentcore.llm.responses`."""
+    """The Responses interface."""
 
     def options(
         self,
@@ -274,16 +223,12 @@ class ResponsesWire:
         return options
 
     def call(self, litellm: Any) -> Callable[..., Awaitable[Any]]:
-        """Return litellm's function."""
         return litellm.aresponses
 
     def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
         return _unpacked(read_response(settings, response))
 
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return _ResponsesDecoder(settings)
+    decoder = _ResponsesDecoder
 
     async def events(self, stream: Any, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
         """Pass a stream's events on."""
@@ -301,12 +246,6 @@ class ResponsesWire:
             if response is not None:
                 with suppress(Exception):
                     await response.aclose()
-
-
-class _ResponsesDecoder(ResponsesDecoder):
-    def answer(self) -> DecodedReply:
-        """Return the whole reply."""
-        return _unpacked(super().answer())
 
 
 def _unpacked(answer: DecodedReply) -> DecodedReply:

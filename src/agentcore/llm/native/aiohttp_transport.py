@@ -13,7 +13,7 @@ import aiohttp
 import httpx
 from yarl import URL
 
-from agentcore.llm.native.httpx_transport import CONNECT_SECONDS, Body
+from agentcore.llm.native.clients import CONNECT_SECONDS, Body
 
 if tuple(map(int, aiohttp.__version__.split(".")[:2])) < (3, 10):
     raise ImportError(f"aiohttp {aiohttp.__version__} does not know the limits that are set here", name="aiohttp")
@@ -25,7 +25,7 @@ _AT_ONCE = 64 * 1024
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Sends the requests of `requests.post`, over any number of connections, straight to their servers.
+    """Sends the requests of `clients.post`, over any number of connections, straight to their servers.
 
     Redirects, cookies, proxies and packed bodies are left to the caller.
     """

@@ -9,13 +9,12 @@ from itertools import islice
 from typing import Any
 
 from agentcore.llm.caches import IdentityCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.formats.anthropic import Turn, Written, encode_message, encode_tool, last_container, turns
 from agentcore.llm.formats.anthropic_reply import MessagesDecoder, read_reply
 from agentcore.llm.native.claude import BINDING_BETA, drops_stale_thinking, longest_reply, sampling, thinking
-from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
+from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json, tool_cache
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.messages import Message
 
 _VERSION = "2023-06-01"
 
@@ -35,11 +34,7 @@ _messages: dict[str, IdentityCache[Message, Written[bytes]]] = {}
 """The encoded messages, by provider."""
 
 
-def _encode_tool(tool: ToolSchema) -> bytes:
-    return to_json(encode_tool(tool))
-
-
-_tools = IdentityCache(_encode_tool)
+_tools = tool_cache(encode_tool)
 
 
 def _encode_message(message: Message, provider: str) -> Written[bytes]:
@@ -56,13 +51,11 @@ class AnthropicWire:
     settings: LLMSettings
 
     def url(self, base_url: str) -> str:
-        """Return the address to post to."""
         if base_url.endswith("/messages"):
             return base_url
         return f"{base_url}/messages" if base_url.endswith("/v1") else f"{base_url}/v1/messages"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers of a request."""
         headers = {"content-type": "application/json", "anthropic-version": _VERSION}
         if drops_stale_thinking(self.settings):
             headers["anthropic-beta"] = BINDING_BETA
@@ -71,7 +64,6 @@ class AnthropicWire:
         return headers
 
     def body(self, call: Call) -> bytes:
-        """Write a request."""
         settings = call.settings
         more, own_tools = own_fields(settings)
         # A mark for the whole request is one more than there may be.
@@ -94,13 +86,8 @@ class AnthropicWire:
         ready["messages"] = [*written, b"]}]" if sides else b"]"]
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        return read_reply(settings, response)
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return MessagesDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = MessagesDecoder
 
 
 def _go_on_in_container(more: dict[str, Any], container: str | None) -> None:

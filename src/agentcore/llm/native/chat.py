@@ -9,27 +9,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder, stream_truncated
-from agentcore.llm.error_bodies import find_error
-from agentcore.llm.failures import no_reply, refused_in_stream
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.formats.chat import encode_messages, encode_tools
-from agentcore.llm.formats.chat_reply import answered, logprobs_in
-from agentcore.llm.formats.chat_stream import ChatDecoder, assemble
-from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.wire import DONE, Call, array, bearer_headers, body_of, own_fields, to_json
-from agentcore.llm.reply import Delta
-from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.formats.chat_reply import read_reply
+from agentcore.llm.formats.chat_stream import ChatDecoder
+from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json, tool_cache
+from agentcore.llm.providers import Host
+from agentcore.messages import Message
 
 _MARK: JsonValue = {"type": "ephemeral"}
 
 
-def _encode_tool(tool: ToolSchema) -> bytes:
-    return to_json(encode_tools([tool])[0])
-
-
-_tools = IdentityCache(_encode_tool)
+_tools = tool_cache(lambda tool: encode_tools([tool])[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +30,12 @@ class ChatWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Return the address to post to."""
         return base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
-        """Write a request."""
         settings = call.settings
         marks = settings.prompt_caching and self.host.cache_marks and "claude" in settings.model
         ready = {"messages": array(_written(call.messages[:], settings.provider, marks=marks))}
@@ -104,26 +92,8 @@ class ChatWire:
             case _:
                 return {"reasoning_effort": effort}
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        choices: list[dict[str, Any]] = response.get("choices") or []
-        if not choices:
-            raise no_reply(settings, response)
-        if error := choices[0].get("error"):
-            raise refused_in_stream(settings, error)
-        reason = choices[0].get("finish_reason") or "stop"
-        return answered(
-            settings,
-            choices[0].get("message") or {},
-            reason,
-            [response.get("usage") or {}],
-            response,
-            logprobs=logprobs_in(choices[0]),
-        )
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return _ChatDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = ChatDecoder
 
 
 def _written(messages: Sequence[Message], provider: str, *, marks: bool) -> Iterator[bytes | bytearray]:
@@ -162,62 +132,3 @@ def _mark(encoded: list[dict[str, JsonValue]]) -> bytes:
     elif isinstance(content, list) and content and isinstance(content[-1], dict):
         last = {**last, "content": [*content[:-1], {**content[-1], "cache_control": _MARK}]}
     return b",".join(map(to_json, [*encoded[:-1], last]))
-
-
-def _refusal(said: dict[str, Any]) -> Any:
-    """Return the error in an event, which a few servers send as it is in place of an answer."""
-    return said.get("error") if "choices" in said else find_error(said)
-
-
-_ENVELOPE = ("id", "model", "service_tier", "citations", "search_results", "usage_breakdown")
-"""Fields around the message, which any piece of a stream may have."""
-
-
-class _ChatDecoder:
-    def __init__(self, settings: LLMSettings) -> None:
-        self._settings = settings
-        self._deltas = ChatDecoder()
-        self._choices: list[dict[str, Any]] = []
-        self._usages: list[dict[str, Any]] = []
-        self._envelope: dict[str, Any] = {}
-        self._logprobs: list[dict[str, Any]] = []
-        self._reason: str | None = None
-        self._done = False
-
-    def read(self, event: dict[str, Any]) -> Iterator[Delta]:
-        """Decode one event and yield its deltas."""
-        if event is DONE:
-            self._done = True
-            return
-        if error := _refusal(event):
-            raise refused_in_stream(self._settings, error)
-        for name in _ENVELOPE:
-            if said := event.get(name):
-                self._envelope[name] = said
-        for where in (event, event.get("x_groq")):
-            if isinstance(where, dict) and isinstance(usage := where.get("usage"), dict):  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-                self._usages.append(usage)  # pyright: ignore[reportUnknownArgumentType]
-        for choice in event.get("choices") or ():
-            if choice.get("index"):
-                continue  # one reply is asked for
-            if error := choice.get("error"):
-                raise refused_in_stream(self._settings, error)
-            if usage := choice.get("usage"):
-                self._usages.append(usage)
-            self._reason = choice.get("finish_reason") or self._reason
-            whole = choice.get("message") if choice.get("delta") is None and not self._choices else None
-            # What they can't tell in pieces, some servers tell all at once.
-            piece = {**choice, "delta": whole} if whole else choice
-            self._choices.append(piece)
-            self._logprobs += logprobs_in(choice)
-            yield from self._deltas.read(piece)
-
-    def answer(self) -> DecodedReply:
-        """Return the whole reply."""
-        # The last word is a reason to stop; a few servers leave it out and say only that they are done.
-        reason = self._reason or ("stop" if self._done and self._choices else None)
-        if reason is None:
-            raise stream_truncated(self._settings.model)
-        return answered(
-            self._settings, assemble(self._choices), reason, self._usages, self._envelope, logprobs=self._logprobs
-        )

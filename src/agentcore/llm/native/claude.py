@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from agentcore.errors import BadRequest
-from agentcore.llm.features import Features
+from agentcore.llm.model import Features
 from agentcore.llm.settings import LLMSettings
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"

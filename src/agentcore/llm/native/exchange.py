@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 from collections.abc import Generator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
@@ -12,23 +13,22 @@ from typing import Any, cast
 import anyio
 import httpx
 
-from agentcore.errors import AuthenticationError, BadRequest, ModelTimeout, ModelUnavailable
+from agentcore.errors import AuthenticationError, BadRequest, ModelError, ModelUnavailable
 from agentcore.llm.caches import PrefixCache
-from agentcore.llm.catalog import Features, ModelInfo, model_info, priced
-from agentcore.llm.decoding import DecodedReply
-from agentcore.llm.failures import which_key
-from agentcore.llm.formats.text import as_reported, clean
+from agentcore.llm.catalog import Features, ModelInfo, model_info
+from agentcore.llm.error_bodies import delay_in_body, extract_message, seconds_to_wait
+from agentcore.llm.failures import ProviderError, model_error, no_connection, which_key
+from agentcore.llm.formats.decoding import DecodedReply
 from agentcore.llm.keys import find_key, hide
 from agentcore.llm.media import check_media, without_unseen
 from agentcore.llm.model import CallContext
 from agentcore.llm.native.anthropic import AnthropicWire
 from agentcore.llm.native.chat import ChatWire
 from agentcore.llm.native.clients import Answered, clients, read_through
-from agentcore.llm.native.failures import broken_connection, refused
 from agentcore.llm.native.gemini import GeminiWire
-from agentcore.llm.native.hosts import HOSTS, where
 from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
+from agentcore.llm.providers import HOSTS
 from agentcore.llm.reply import Reply
 from agentcore.llm.settings import LLMSettings
 from agentcore.llm.wrapper import ModelRequest
@@ -45,14 +45,13 @@ _USERINFO = re.compile(r"//[^/@]*@")
 _MOST_SHOWN = 200
 LONGEST_ANSWER = 256 * 1024 * 1024
 _LONGEST_REFUSAL = 1024 * 1024
+_REQUEST_IDS = ("x-request-id", "request-id", "cf-ray", "x-amzn-requestid")
+
+_CLOSED = (httpx.ReadError, httpx.WriteError, httpx.CloseError)
+_TAGS = re.compile(r"<(?:script|style).*?</(?:script|style)>|<[^>]*>", re.DOTALL | re.IGNORECASE)
 
 
-async def prepare(
-    settings: LLMSettings,
-    request: ModelRequest,
-    *,
-    streamed: bool,
-) -> Exchange:
+async def prepare(settings: LLMSettings, request: ModelRequest, *, streamed: bool) -> Exchange:
     """Build the HTTP request of a call.
 
     Raises:
@@ -95,7 +94,7 @@ def _check(messages: Sequence[Message], settings: LLMSettings, features: Feature
 def _reach(settings: LLMSettings, info: ModelInfo, *, streamed: bool) -> tuple[Wire, str, str | None]:
     """Return the interface, the address and the key."""
     host = HOSTS[settings.provider]
-    base_url = where(settings, host)
+    base_url = host.address(settings.base_url)
     if base_url is None:
         raise BadRequest(
             f"{settings.model}: it is not known where this server is. Pass LLM(base_url=...)"
@@ -137,7 +136,11 @@ class Exchange:
             if answered.response.status_code < 300:
                 return answered
             try:
-                raise refused(self.settings, answered.response, await _beginning(answered.response))
+                # Half of an error still says which one it is.
+                body = bytearray()
+                with suppress(httpx.HTTPError, httpx.StreamError):
+                    await _read(answered.response, body, _LONGEST_REFUSAL)
+                raise _refused(self.settings, answered.response, bytes(body[:_LONGEST_REFUSAL]))
             finally:
                 await answered.aclose()
 
@@ -145,13 +148,11 @@ class Exchange:
         """Send it and read an answer that comes at once."""
         answered = await self.send()
         try:
+            body = bytearray()
             with self.translate_errors():
-                body = bytearray()
-                async with aclosing(read_through(answered.response)) as chunks:
-                    async for chunk in chunks:
-                        body += chunk
-                        if len(body) > LONGEST_ANSWER:
-                            raise self.unreadable(answered.response, b"more bytes than any reply has")
+                await _read(answered.response, body, LONGEST_ANSWER)
+            if len(body) > LONGEST_ANSWER:
+                raise self.unreadable(answered.response, b"more bytes than any reply has")
             return self.answer(answered.response, bytes(body))
         finally:
             await answered.aclose()
@@ -164,7 +165,7 @@ class Exchange:
         except httpx.UnsupportedProtocol as error:
             raise BadRequest(f"{self.settings.model}: {error}", model=self.settings.model) from error
         except (httpx.TransportError, httpx.StreamError, httpx.DecodingError) as error:
-            raise broken_connection(self.settings, error, self.url) from error
+            raise _broken_connection(self.settings, error, self.url) from error
         except httpx.InvalidURL as error:
             url = _USERINFO.sub("//", self.url)
             raise BadRequest(
@@ -186,34 +187,9 @@ class Exchange:
 
     def reply(self, answer: DecodedReply, *, began: float | None = None) -> Reply:
         """Put a price on an answer; `began` is when its first piece came."""
-        provider = f"{self.settings.provider}/"
-        # A reply is not worth less because what is around it has not the type that the interface says.
-        model, reply_id = _text(answer.model), _text(answer.provider_id)
-        return Reply(
-            latency=anyio.current_time() - self.sent,
-            time_to_first_token=None if began is None else began - self.sent,
-            message=answer.message,
-            usage=priced(
-                self.info,
-                self.settings,
-                answer.usage,
-                reported=answer.reported_cost,
-                surcharges=answer.surcharges,
-            ),
-            stop_reason=_text(answer.stop_reason) or "end",
-            model=f"{provider}{model.removeprefix(provider)}" if model else self.settings.model,
-            provider_id=reply_id,
-            reported_usage=as_reported(answer.reported_usage),
-            service_tier=_text(answer.service_tier),
-            logprobs=answer.logprobs,
-        )
-
-    def too_late(self, what: str, seconds: float, setting: str) -> ModelTimeout:
-        """Return the error for a time limit that has passed."""
-        return ModelTimeout(
-            f"{self.settings.model}: {what} within {seconds:g} s. If this model needs longer, set LLM({setting}=...).",
-            model=self.settings.model,
-        )
+        latency = anyio.current_time() - self.sent
+        first = None if began is None else began - self.sent
+        return answer.priced(self.settings, self.info, latency=latency, first=first)
 
     def unreadable(self, response: httpx.Response, body: bytes) -> ModelUnavailable:
         """Return the error for an answer that cannot be parsed: a page of a proxy, half a file."""
@@ -231,17 +207,61 @@ class Exchange:
         return repr(text[:_MOST_SHOWN]) if text else "nothing"
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else clean(str(value))
+async def _read(response: httpx.Response, body: bytearray, longest: int) -> None:
+    """Append the body, or a little more than its first `longest` bytes."""
+    async with aclosing(read_through(response)) as chunks:
+        async for chunk in chunks:
+            body += chunk
+            if len(body) > longest:
+                break
 
 
-async def _beginning(response: httpx.Response) -> bytes:
-    """Read what an error says; nobody reads a megabyte of it, and half of it still says which error it is."""
-    body = bytearray()
-    with suppress(httpx.HTTPError, httpx.StreamError):
-        async with aclosing(read_through(response)) as chunks:
-            async for chunk in chunks:
-                body += chunk
-                if len(body) > _LONGEST_REFUSAL:
-                    break
-    return bytes(body[:_LONGEST_REFUSAL])
+def _refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> ModelError:
+    """Return the error for an answer that is not a reply."""
+    status, headers = response.status_code, response.headers
+    if response.has_redirect_location:
+        # Not followed: a key goes only where the user said.
+        return BadRequest(
+            f"{settings.model}: {response.url} sends on to {hide(headers['location'], settings)!r}. If that is the right place, write it "
+            "into LLM(base_url=...).",
+            model=settings.model,
+            status=status,
+        )
+    text = body.decode("utf-8", "replace").strip()
+    message, codes, delay = _read_error(text)
+    seconds = seconds_to_wait(headers)
+    return model_error(
+        ProviderError(
+            status=status,
+            message=message or f"HTTP {status}",
+            codes=codes,
+            retry_after=delay if seconds is None else seconds,
+            request_id=next((headers[name] for name in _REQUEST_IDS if name in headers), None),
+        ),
+        settings,
+    )
+
+
+def _broken_connection(settings: LLMSettings, error: Exception, url: str) -> ModelError:
+    """Return the error for a connection that failed or broke."""
+    host = httpx.URL(url).netloc.decode()
+    if isinstance(error, httpx.TimeoutException):
+        return no_connection(settings, "it took too long to connect", host=host)
+    # Some libraries say only that the connection broke: what it was about is further inside.
+    inside: BaseException | None = error
+    while inside is not None and not isinstance(inside, ssl.SSLCertVerificationError):
+        inside = inside.__cause__ or inside.__context__
+    reason = str(inside or error) or (
+        "the other side closed it" if isinstance(error, _CLOSED) else type(error).__name__
+    )
+    return no_connection(settings, reason, host=host)
+
+
+def _read_error(text: str) -> tuple[str, str, float | None]:
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        if text[:200].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
+            return f"a page instead of an answer: {' '.join(_TAGS.sub(' ', text[:20_000]).split())[:300]}", "", None
+        return text, "", None
+    return *extract_message(body), delay_in_body(body)

@@ -10,13 +10,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from agentcore.errors import BadRequest
-from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.formats.gemini import encode_contents, encode_declaration, run_start, system_parts, version_of
 from agentcore.llm.formats.gemini_reply import GeminiDecoder, read_reply
-from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json
+from agentcore.llm.native.wire import Call, array, body_of, own_fields, to_json, tool_cache
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.messages import Message
 
 _VERSIONED = re.compile(r"/v\d\w*(?:/|$)")
 _MOST_STOPS = 5
@@ -25,11 +24,7 @@ _BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24_576, "xhigh"
 _SMALLEST_PRO_BUDGET = 128
 
 
-def _encode_tool(tool: ToolSchema) -> bytes:
-    return to_json(encode_declaration(tool))
-
-
-_tools = IdentityCache(_encode_tool)
+_tools = tool_cache(encode_declaration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +35,6 @@ class GeminiWire:
     streamed: bool
 
     def url(self, base_url: str) -> str:
-        """Build the address to post to."""
         if not _VERSIONED.search(urlsplit(base_url).path) and not base_url.endswith("/models"):
             base_url = f"{base_url}/v1beta"
         name = self.settings.model.removeprefix(f"{self.settings.provider}/")
@@ -49,14 +43,12 @@ class GeminiWire:
         return f"{base_url}/{name}:{'streamGenerateContent?alt=sse' if self.streamed else 'generateContent'}"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Build the headers of a request."""
         headers = {"content-type": "application/json"}
         if key is not None:
             headers["x-goog-api-key"] = key
         return headers
 
     def body(self, call: Call) -> bytes:
-        """Build the request."""
         messages = call.messages[:]
         first = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
         more, own_tools = own_fields(call.settings)
@@ -75,13 +67,8 @@ class GeminiWire:
             options["systemInstruction"] = {"parts": parts}
         return body_of(options | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        return read_reply(settings, response)
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return GeminiDecoder(settings)
+    answer = staticmethod(read_reply)
+    decoder = GeminiDecoder
 
 
 def _options(call: Call) -> dict[str, Any]:

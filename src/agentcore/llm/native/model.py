@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,18 +12,14 @@ import anyio
 import httpx
 
 from agentcore.errors import ModelUnavailable
-from agentcore.llm.catalog import model_info
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
-from agentcore.llm.features import Features
+from agentcore.llm.failures import too_late
+from agentcore.llm.formats.decoding import DONE, DecodedReply, StreamDecoder
 from agentcore.llm.model import DeltaStream
 from agentcore.llm.native.clients import Answered, read_through
 from agentcore.llm.native.exchange import DECODE_ERRORS, LONGEST_ANSWER, Exchange, prepare
-from agentcore.llm.native.sse import EventParser
-from agentcore.llm.native.wire import DONE
 from agentcore.llm.reply import Reply, deltas_of
 from agentcore.llm.settings import LLMSettings
-from agentcore.llm.streams import BufferedStream
-from agentcore.llm.wrapper import ModelRequest, RequestModel
+from agentcore.llm.wrapper import BufferedStream, ModelRequest, RequestModel
 
 _LAST_EVENTS = frozenset({"[DONE]", "message_stop", "response.completed", "response.incomplete", "response.failed"})
 _SIGNS_OF_LIFE = frozenset({"keepalive", "ping"})
@@ -34,6 +30,11 @@ _NO_EVENTS = (b"{", b"[", b"<")
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
 """Bytes that may come before that: white space and the byte order mark of UTF-8."""
 _SHOWN = 4_000
+LONGEST_EVENT = 64 * 1024 * 1024
+"""Bytes of one event. No provider sends such a one; a server that never ends a line would fill the memory."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+"""With which a text may begin, to say that it is UTF-8."""
 _END_SECONDS = 0.5
 """How long after its last word a stream may take to end. One that has ended leaves its connection for the next call."""
 
@@ -74,7 +75,7 @@ class NativeStream(BufferedStream):
         with anyio.move_on_after(self._settings.timeout):
             self._answered = await self._exchange.send()
         if self._answered is None:
-            raise self._exchange.too_late("no reply began", self._settings.timeout, "timeout")
+            raise too_late(self._settings, "no reply began", "timeout")
         response = self._answered.response
         self._chunks = read_through(response)
         if "json" in response.headers.get("content-type", ""):
@@ -130,8 +131,8 @@ class NativeStream(BufferedStream):
             self._silent += anyio.current_time() - waits
             return chunk
         if begun:
-            raise self._exchange.too_late("nothing more came", settings.stream_idle_timeout, "stream_idle_timeout")
-        raise self._exchange.too_late("no reply began", settings.timeout, "timeout")
+            raise too_late(settings, "nothing more came", "stream_idle_timeout")
+        raise too_late(settings, "no reply began", "timeout")
 
     def _take_whole(self, chunk: bytes | None) -> None:
         assert self._whole is not None
@@ -181,6 +182,85 @@ class NativeStream(BufferedStream):
                 pass
 
 
+class EventParser:
+    """Server-sent events (WHATWG HTML, section 9.2), whatever pieces their bytes come in.
+
+    Names, ids and comments are left out: what providers send says in its data what it is.
+    """
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+        self._searched = 0
+        """How much of the rest is known to hold no line end."""
+        self._half = False
+        """True if the rest ends with what may be half of a line end."""
+        self._data: list[bytes] = []
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Take bytes in and return the data of each event that is complete now.
+
+        Raises:
+            ModelUnavailable: An event is longer than any that is meant.
+        """
+        self._rest += chunk
+        # A line ends with any of three; one that ends with the last byte may go on with the next.
+        if b"\r" in chunk or self._half:
+            self._unify_line_ends()
+        events = list(self._lines())
+        if len(self._rest) + self._size > LONGEST_EVENT:
+            raise ModelUnavailable(f"The provider sent an event of more than {LONGEST_EVENT:,} bytes.")
+        return events
+
+    @property
+    def pending(self) -> int:
+        """Bytes of data that wait for the end of their event."""
+        return self._size + (len(self._rest) if self._rest.startswith(b"data:") else 0)
+
+    def _lines(self) -> Iterator[bytes]:
+        rest, start = self._rest, 0
+        while (end := rest.find(b"\n", max(start, self._searched))) >= 0:
+            line = bytes(rest[start:end])
+            start = end + 1
+            event = self._take(line.removesuffix(b"\r"))
+            if event is not None:
+                yield event
+        del rest[:start]
+        self._searched = len(rest)
+
+    def _unify_line_ends(self) -> None:
+        rest = self._rest
+        # Half of "\r\n" may be here: what it is shows with the next byte.
+        self._half = rest.endswith(b"\r")
+        whole = bytes(rest[:-1] if self._half else rest).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        rest[:] = whole + (b"\r" if self._half else b"")
+        self._searched = 0
+
+    def _take(self, line: bytes) -> bytes | None:
+        if not line:
+            data, self._data, self._size = self._data, [], 0
+            return b"\n".join(data) if data else None
+        if line.startswith(b"data:"):
+            value = line[6:] if line[5:6] == b" " else line[5:]
+            self._data.append(value)
+            self._size += len(value)
+        elif line == b"data":
+            self._data.append(b"")
+        elif line.startswith(_BYTE_ORDER_MARK):
+            return self._take(line.removeprefix(_BYTE_ORDER_MARK))
+        return None
+
+    def finish(self) -> Iterator[bytes]:
+        """Yield an event that the end of the stream cut off: some servers leave out its last blank line."""
+        last = bytes(self._rest).removesuffix(b"\r")
+        # A lone "\r" that was held back is the blank line itself.
+        for line in (last, b"") if self._rest else (b"",):
+            event = self._take(line)
+            if event is not None:
+                yield event
+        self._rest.clear()
+
+
 @dataclass(frozen=True, slots=True)
 class NativeModel(RequestModel):
     """A model at a provider, asked once per call, without retries."""
@@ -196,7 +276,7 @@ class NativeModel(RequestModel):
         exchange = await prepare(self.settings, request, streamed=False)
         with anyio.move_on_after(self.settings.timeout):
             return exchange.reply(await exchange.ask())
-        raise exchange.too_late("no reply", self.settings.timeout, "timeout")
+        raise too_late(self.settings, "no reply", "timeout")
 
     @asynccontextmanager
     async def _stream(self, request: ModelRequest) -> AsyncGenerator[DeltaStream]:
@@ -210,10 +290,3 @@ class NativeModel(RequestModel):
             yield stream
         finally:
             await stream.aclose()
-
-    async def get_features(self) -> Features:
-        """Return what the model can do, as far as the list of models and the setting `features` say."""
-        return (await model_info(self.settings)).features
-
-    def record(self) -> None:
-        """Return None: an `LLM` is what is written down."""

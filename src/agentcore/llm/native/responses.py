@@ -9,21 +9,14 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agentcore.llm.caches import IdentityCache, PrefixCache
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.caches import PrefixCache
 from agentcore.llm.formats.responses import encode_function_tools, encode_items
 from agentcore.llm.formats.responses_reply import ResponsesDecoder, read_response
-from agentcore.llm.native.hosts import Host
-from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json
-from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, ToolSchema
+from agentcore.llm.native.wire import Call, array, bearer_headers, body_of, own_fields, to_json, tool_cache
+from agentcore.llm.providers import Host
+from agentcore.messages import Message
 
-
-def _encode_tool(tool: ToolSchema) -> bytes:
-    return to_json(encode_function_tools([tool])[0])
-
-
-_tools = IdentityCache(_encode_tool)
+_tools = tool_cache(lambda tool: encode_function_tools([tool])[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +26,12 @@ class ResponsesWire:
     host: Host
 
     def url(self, base_url: str) -> str:
-        """Return the address to post to."""
         return base_url if base_url.endswith("/responses") else f"{base_url}/responses"
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """Return the headers of a request."""
         return bearer_headers(key)
 
     def body(self, call: Call) -> bytes:
-        """Write a request."""
         instructions, items = _written(call.messages[:], call.settings.provider)
         ready = {"input": array(items)}
         more, own_tools = own_fields(call.settings)
@@ -49,13 +39,8 @@ class ResponsesWire:
             ready["tools"] = array(tools)
         return body_of(_options(call, instructions) | more, **ready)
 
-    def answer(self, settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
-        """Read an answer that came at once."""
-        return read_response(settings, response)
-
-    def decoder(self, settings: LLMSettings) -> StreamDecoder:
-        """Read an answer that comes as a stream."""
-        return ResponsesDecoder(settings)
+    answer = staticmethod(read_response)
+    decoder = ResponsesDecoder
 
 
 def _options(call: Call, instructions: str | None) -> dict[str, Any]:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from agentcore.llm.caches import IdentityCache
 from agentcore.llm.catalog import Features
-from agentcore.llm.decoding import DecodedReply, StreamDecoder
+from agentcore.llm.formats.decoding import DecodedReply, StreamDecoder
 from agentcore.llm.model import CallContext, ResponseSchema
 from agentcore.llm.settings import LLMSettings
 from agentcore.messages import Message, ToolSchema
-
-DONE: dict[str, Any] = {"type": "[DONE]"}
-"""The event that a decoder receives for `[DONE]`, which is not JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +63,11 @@ class Wire(Protocol):
 def to_json(value: Any) -> bytes:
     """Write JSON, as short as it can be."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def tool_cache(encode: Callable[[ToolSchema], Any]) -> IdentityCache[ToolSchema, bytes]:
+    """Return a function that writes each tool once."""
+    return IdentityCache(lambda tool: to_json(encode(tool)))
 
 
 def bearer_headers(key: str | None) -> dict[str, str]:

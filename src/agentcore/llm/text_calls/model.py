@@ -10,27 +10,11 @@ from typing import Any, Final, Self
 
 from pydantic import JsonValue
 
-from agentcore.llm.features import Features
-from agentcore.llm.model import (
-    CallContext,
-    DeltaStream,
-    Model,
-    model_features,
-    record_model,
-)
+from agentcore.llm.model import CallContext, DeltaStream, Features, Model, model_features, record_model
 from agentcore.llm.reply import Delta, ReasoningDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
-from agentcore.llm.streams import BufferedStream
 from agentcore.llm.text_calls.prompt import tools_prompt, write_messages
-from agentcore.llm.text_calls.stream import (
-    CallBegan,
-    CallEnded,
-    Piece,
-    TextDecoder,
-    Thinking,
-    WasThinking,
-    Words,
-)
-from agentcore.llm.wrapper import ModelRequest, WrapperModel
+from agentcore.llm.text_calls.stream import CallBegan, CallEnded, Piece, TextDecoder, Thinking, WasThinking, Words
+from agentcore.llm.wrapper import BufferedStream, ModelRequest, WrapperModel
 from agentcore.messages import Block, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolSchema
 
 _STOP: Final = "</function"
