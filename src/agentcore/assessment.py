@@ -2,11 +2,11 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 
-from agentcore._value import VERBATIM, Recorded
+from agentcore._value import Recorded
 from agentcore.risk import SecurityRisk
 
 __all__ = ["Assessment", "Verdict"]
@@ -18,9 +18,9 @@ Verdict = Literal["allow", "ask", "deny"]
 class Assessment(Recorded):
     """The opinion of one check about one action. It says at least one of: a verdict, a risk, other arguments."""
 
-    verdict: Annotated[Verdict | None, VERBATIM] = None
+    verdict: Verdict | None = None
     """None where the check leaves that to the others."""
-    risk: Annotated[SecurityRisk | None, VERBATIM] = None
+    risk: SecurityRisk | None = None
     """None where the check does not know, as is `SecurityRisk.UNKNOWN`."""
     reason: str = ""
     """Why: for the person who is asked, and for the model where the action is denied."""

@@ -8,17 +8,13 @@ others are registered by this program (`register_model`) or by an installed dist
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agentcore.errors import AgentcoreError
 from agentcore.llm.addresses import check_recorded_address
-from agentcore.llm.concurrency import LimitedModel
-from agentcore.llm.fallback import FallbackLLM
 from agentcore.llm.llm import LLM
 from agentcore.llm.model import Model
-from agentcore.llm.rate_limit import RateLimitedModel
-from agentcore.llm.retry import RetryingModel
-from agentcore.llm.router import RouterLLM
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -38,15 +34,15 @@ def _restore_llm(recorded: Mapping[str, Any], restore: Restore) -> LLM:  # noqa:
 
 
 _LLM: Final = "llm"
-_factories: dict[str, ModelFactory] = {
-    _LLM: _restore_llm,
-    "fallback": FallbackLLM.from_record,
-    "limited": LimitedModel.from_record,
-    "rate_limited": RateLimitedModel.from_record,
-    "retrying": RetryingModel.from_record,
-    "router": RouterLLM.from_record,
+_factories: dict[str, ModelFactory] = {_LLM: _restore_llm}
+_WRAPPERS: Final = {
+    "fallback": "FallbackLLM",
+    "limited": "LimitedModel",
+    "rate_limited": "RateLimitedModel",
+    "retrying": "RetryingModel",
+    "router": "RouterLLM",
 }
-"""Those that are imported with everything else; "text_calls" is declared as an entry point, as others' kinds are."""
+"""Names of the index, which imports them when they are first asked for; "text_calls" is an entry point, as others' kinds are."""
 
 
 def register_model(kind: str, factory: ModelFactory) -> None:
@@ -55,7 +51,7 @@ def register_model(kind: str, factory: ModelFactory) -> None:
     Raises:
         ValueError: the kind has another factory.
     """
-    if _factories.setdefault(kind, factory) != factory:
+    if kind in _WRAPPERS or _factories.setdefault(kind, factory) != factory:
         raise ValueError(f"There is another factory for models of the kind {kind!r}. Choose another name.")
 
 
@@ -71,13 +67,18 @@ def restore_model(recorded: Mapping[str, Any]) -> Model:
     kind = recorded.get("kind", _LLM)
     if not isinstance(kind, str):
         raise ValueError(f"{kind!r} is not the name of a kind of model.")  # noqa: TRY004 the record is wrong, not the call
-    factory = _factories.get(kind) or _declared(kind)
+    factory = _factories.get(kind) or _built_in(kind) or _declared(kind)
     try:
         return factory(recorded, restore_model)
     except (ValueError, AgentcoreError):
         raise
     except (TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ValueError(f"A recorded model of the kind {kind!r} can't be made again: {error!r}.") from error
+
+
+def _built_in(kind: str) -> ModelFactory | None:
+    name = _WRAPPERS.get(kind)
+    return getattr(import_module("agentcore.llm"), name).from_record if name is not None else None
 
 
 def _declared(kind: str) -> ModelFactory:

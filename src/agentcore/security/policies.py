@@ -4,13 +4,12 @@ A policy looks at one action and its risk. That it is asked once per action, tha
 and what happens while a person thinks, is for the conversation above.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast, final, runtime_checkable
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias, cast, final, runtime_checkable
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
 
@@ -21,9 +20,7 @@ from agentcore.risk import SecurityRisk
 from agentcore.security.check import CHECK_SECONDS, Check, CheckContext, Opinion, RatedAction, rated
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Approve:
+class Approve(NamedTuple):
     """Yes: the action starts."""
 
     arguments: dict[str, Any] | None = None
@@ -32,9 +29,7 @@ class Approve:
     """The name of the person."""
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(NamedTuple):
     """No: the action never starts, and the model reads why."""
 
     reason: str = "The user said no and gave no reason."
@@ -70,9 +65,6 @@ def read_answer(answer: object, action: ActionEvent | None = None) -> Approve | 
         f"The confirmation callback was asked{about} and answered {answer!r}. "
         f"Return True, False, Approve(...) or Reject(...).{forgotten}"
     )
-
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 @runtime_checkable

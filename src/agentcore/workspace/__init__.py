@@ -1,7 +1,9 @@
 """Workspaces, where tools act: the protocol, and this machine as one."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from agentcore._lazy import lazy_names as _lazy_names
 from agentcore.workspace.capture import run_to_end as run_to_end
-from agentcore.workspace.local import LocalWorkspace as LocalWorkspace
 from agentcore.workspace.protocol import Command as Command
 from agentcore.workspace.protocol import Process as Process
 from agentcore.workspace.protocol import Workspace as Workspace
@@ -18,3 +20,9 @@ from agentcore.workspace.values import Output as Output
 from agentcore.workspace.values import RecordableWorkspace as RecordableWorkspace
 from agentcore.workspace.values import WorkspaceSpec as WorkspaceSpec
 from agentcore.workspace.values import record_workspace as record_workspace
+
+if _TYPE_CHECKING:
+    from agentcore.workspace.local import LocalWorkspace as LocalWorkspace
+
+# Whoever only imports agentcore does not pay for what starts processes.
+__getattr__ = _lazy_names(__name__, {"LocalWorkspace": "agentcore.workspace.local"})
