@@ -2,14 +2,34 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
+from enum import StrEnum
 from typing import Literal
 
 from pydantic import JsonValue
 
 from agentcore._value import Recorded
-from agentcore.risk import SecurityRisk
 
-__all__ = ["Assessment", "Verdict"]
+
+class SecurityRisk(StrEnum):
+    """A risk level. `UNKNOWN` is not a level: it compares with nothing, and a policy says what it means."""
+
+    UNKNOWN = "unknown"
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+    def is_at_least(self, threshold: "SecurityRisk") -> bool:
+        """Return whether this risk reaches the threshold.
+
+        Raises:
+            ValueError: one of the two is `UNKNOWN`.
+        """
+        if SecurityRisk.UNKNOWN in (self, threshold):
+            raise ValueError("An unknown risk is neither above nor below another: decide what unknown means first.")
+        return _ORDER[self] >= _ORDER[threshold]
+
+
+_ORDER = {SecurityRisk.LOW: 0, SecurityRisk.MEDIUM: 1, SecurityRisk.HIGH: 2}
 
 Verdict = Literal["allow", "ask", "deny"]
 """The verdict on an action: it may start, waits for a person, or never starts."""

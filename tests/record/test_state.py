@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentcore.assessment import SecurityRisk
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -43,7 +44,6 @@ from agentcore.events import (
 )
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, FileStore, MemoryStore, Store, read_log
-from agentcore.risk import SecurityRisk
 from agentcore.usage import Limits, Usage
 from strategies import groups, logs
 

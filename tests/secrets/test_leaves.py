@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, JsonValue
 
 from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore.assessment import SecurityRisk
 from agentcore.display import (
     CommandBlock,
     ConversationBlock,
@@ -39,7 +40,6 @@ from agentcore.messages import (
     RedactedThinkingBlock,
     ThinkingBlock,
 )
-from agentcore.risk import SecurityRisk
 from agentcore.secrets.leaves import LeafMap, text_fields
 
 EVENTS: tuple[type[BaseModel], ...] = KnownEvent.__args__

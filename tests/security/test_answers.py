@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
-
 import pytest
 from anyio.lowlevel import checkpoint
 
@@ -38,7 +36,7 @@ def test_a_forgotten_return_is_guessed() -> None:
 
 
 def test_answers_never_change() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         Approve().by = "somebody else"  # type: ignore[misc]
 
 

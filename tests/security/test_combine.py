@@ -3,8 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.assessment import Assessment
-from agentcore.risk import SecurityRisk
+from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.security import combine
 
 UNKNOWN, LOW, MEDIUM, HIGH = SecurityRisk

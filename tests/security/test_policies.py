@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentcore.risk import SecurityRisk
+from agentcore.assessment import SecurityRisk
 from agentcore.security import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, NeverConfirm, RatedAction
 
 UNKNOWN, LOW, MEDIUM, HIGH = SecurityRisk

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentcore.assessment import SecurityRisk
 from agentcore.events import ActionEvent, ConversationStateUpdateEvent, PolicySet, parse_event
-from agentcore.risk import SecurityRisk
 from agentcore.security import (
     AlwaysConfirm,
     ConfirmRisky,

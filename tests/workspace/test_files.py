@@ -16,7 +16,7 @@ from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused
 from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.files import read_file, replacement, write_file
-from agentcore.workspace.private import make_private_folder, remove_private_folder
+from agentcore.workspace.local import make_private_folder, remove_private_folder
 
 
 def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:

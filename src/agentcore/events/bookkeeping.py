@@ -7,9 +7,8 @@ from typing import Literal
 from pydantic import FiniteFloat, JsonValue
 
 from agentcore._value import Verbatim
-from agentcore.assessment import Assessment, Verdict
+from agentcore.assessment import Assessment, SecurityRisk, Verdict
 from agentcore.events.base import CommandedEvent, EventBase
-from agentcore.risk import SecurityRisk
 from agentcore.usage import Usage
 
 __all__ = [

@@ -145,7 +145,6 @@ def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
 
 
 def _digest(fields: dict[str, Any]) -> str:
-    """Hash what a model is told of a tool; the order of the keys of an object does not count."""
     told = [fields.get("name"), fields.get("description"), fields.get("parameters")]
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

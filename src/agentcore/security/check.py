@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
-from agentcore.assessment import Assessment, Verdict
+from agentcore.assessment import Assessment, SecurityRisk, Verdict
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
-from agentcore.risk import SecurityRisk
 
 CHECK_SECONDS: Final = 60.0
 """How long a policy may take that answers later."""

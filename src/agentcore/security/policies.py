@@ -14,9 +14,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol, TypeAlias, cas
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
 
 from agentcore._value import Value
-from agentcore.assessment import Assessment
+from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.events import ActionEvent
-from agentcore.risk import SecurityRisk
 from agentcore.security.check import CHECK_SECONDS, Check, CheckContext, Opinion, RatedAction, rated
 
 

@@ -14,9 +14,9 @@ from pydantic import ConfigDict, JsonValue, ValidationError
 
 from agentcore._text import Mask, already_masked
 from agentcore._value import Value
+from agentcore.assessment import SecurityRisk
 from agentcore.display import DisplayBlock
 from agentcore.messages import ToolSchema
-from agentcore.risk import SecurityRisk
 from agentcore.schema import schema_of
 from agentcore.tools.arguments import argument_error
 from agentcore.tools.context import ToolContext

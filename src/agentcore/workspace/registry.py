@@ -62,7 +62,6 @@ def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[st
 
 
 def _declared(kind: str) -> WorkspaceFactory:
-    """Load the factory that an installed distribution declares for the kind."""
     # Here because importing it takes a fifth as long as importing pydantic, and few programs need it.
     from importlib.metadata import entry_points  # noqa: PLC0415
 

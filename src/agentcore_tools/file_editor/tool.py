@@ -7,10 +7,10 @@ from typing import Final, Literal, TypeVar, final
 
 from pydantic import JsonValue
 
+from agentcore.assessment import SecurityRisk
 from agentcore.display import DiffBlock, DisplayBlock, ExcerptBlock, code_span
 from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
-from agentcore.risk import SecurityRisk
 from agentcore.tools import Action, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore_tools._display import added, file_diff, heading, others, replaced
 from agentcore_tools.file_editor.normalize import ALIASES, normalize
