@@ -8,15 +8,9 @@ import anyio
 import pytest
 
 from agentcore.errors import ConversationNotFound, LogDamaged
-from agentcore.events import Event, MessageEvent
-from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, Record, RepairReport, read_log
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
+from agentcore.events import Event
+from agentcore.record import EventLog, FileStore, Record, RepairReport, read_log
+from logged import LARGE, said
 
 
 async def written(store: FileStore, large: str = "five") -> tuple[anyio.Path, bytes, list[Event]]:

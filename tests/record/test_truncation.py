@@ -10,15 +10,10 @@ import anyio
 import pytest
 
 from agentcore.errors import LogDamaged, StoreError
-from agentcore.events import ActionEvent, ActionStarted, Event, MessageEvent, ObservationEvent, PauseEvent
-from agentcore.messages import Message, TextBlock
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, read_log
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
+from agentcore.events import ActionEvent, ActionStarted, Event, ObservationEvent, PauseEvent
+from agentcore.messages import TextBlock
+from agentcore.record import EventLog, FileStore, read_log
+from logged import LARGE, said
 
 
 def some_groups() -> list[list[Event]]:

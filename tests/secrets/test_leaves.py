@@ -116,7 +116,6 @@ def test_no_event_has_its_ids_or_kind_read(cls: type[BaseModel]) -> None:
 def test_enumerations_and_numbers_are_no_text() -> None:
     shout = LeafMap(str.upper)
     value = [SecurityRisk.LOW, 1, 2.5, True, None, Decimal(1)]
-
     assert shout(value) is value
 
 

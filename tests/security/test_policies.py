@@ -46,7 +46,6 @@ def test_a_class_of_the_program_s_own_is_a_policy() -> None:
             return action.tool_name == "terminal"
 
     policy: ConfirmationPolicy = AskAboutShells()
-
     assert isinstance(policy, ConfirmationPolicy)
     assert not isinstance(object(), ConfirmationPolicy)
     assert policy.needs_confirmation(action(LOW))

@@ -175,27 +175,19 @@ async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:
     assert [path.name async for path in copied.iterdir()] == ["small"]
 
 
-def test_a_private_folder_is_not_inside_the_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    inside = tmp_path / "project" / "tmp"
-    inside.mkdir(parents=True)
-    monkeypatch.setattr(tempfile, "tempdir", str(inside))
-    root = str(tmp_path / "project")
+@pytest.mark.parametrize("git", [False, True], ids=["the project", "the repository"])
+def test_a_private_folder_is_not_inside(git: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    (outer / ("project" if git else "tmp")).mkdir(parents=True)
+    if git:
+        (outer / ".git").mkdir()
+        (outer / "tmp").mkdir()
+    root = str(outer / "project" if git else outer)
+    monkeypatch.setattr(tempfile, "tempdir", str(outer / "tmp"))
     folder = make_private_folder(root, "outputs")
     try:
-        assert not Path(folder).is_relative_to(root)
+        assert not Path(folder).is_relative_to(outer)
         assert folder == make_private_folder(root, "outputs")
-    finally:
-        remove_private_folder(root, "outputs")
-
-
-def test_a_private_folder_is_not_inside_a_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "repository" / ".git").mkdir(parents=True)
-    (tmp_path / "repository" / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "repository" / "tmp"))
-    root = str(tmp_path / "repository" / "project")
-    folder = make_private_folder(root, "outputs")
-    try:
-        assert not Path(folder).is_relative_to(tmp_path)
     finally:
         remove_private_folder(root, "outputs")
 
