@@ -7,8 +7,7 @@ policy is a check; so is whatever else analyzes, allows, asks or denies.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from agentcore.assessment import Assessment, SecurityRisk, Verdict
 from agentcore.events import ActionEvent
@@ -53,18 +52,17 @@ class ToolHints(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckContext:
+class CheckContext(NamedTuple):
     """The context of a check: all it may look at besides the action."""
 
-    risk: SecurityRisk = SecurityRisk.UNKNOWN
-    """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
     tool: ToolHints
     """The tool's annotations: `read_only`, `destructive`, `idempotent`, `open_world`."""
     workspace_root: str
     """The folder of the workspace."""
     state: ConversationState
     """The conversation up to the request of this reply: to be read, and not to be changed."""
+    risk: SecurityRisk = SecurityRisk.UNKNOWN
+    """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
 
 
 Opinion: TypeAlias = Assessment | None
