@@ -94,7 +94,7 @@ def test_every_name_of_the_root_comes_from_one_index() -> None:
         for name in names:
             homes.setdefault(name, set()).add(id(getattr(importlib.import_module(index), name)))
     things = {name: getattr(root(), name) for name in public_names() if not name.startswith("__")}
-    # A module that is no folder (agentcore.errors, agentcore.risk) is its own index.
+    # A module that is no folder (agentcore.errors, agentcore.assessment) is its own index.
     strays = [name for name, thing in things.items() if homes.get(name, {id(thing)}) != {id(thing)}]
     assert strays == []
 

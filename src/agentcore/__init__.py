@@ -17,7 +17,6 @@ __version__ = "0.1.0"
 
 
 def _read_index() -> dict[str, str]:
-    """Return the names of the root, each with the module that it comes from."""
     with open(path.join(path.dirname(__file__), "__init__.pyi"), encoding="utf-8") as index:
         lines = [line.split() for line in index if line.startswith("from ")]
     return {words[3]: words[1] for words in lines}  # from MODULE import NAME as NAME

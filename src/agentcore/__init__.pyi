@@ -2,6 +2,7 @@
 
 from agentcore.agent import Agent as Agent
 from agentcore.assessment import Assessment as Assessment
+from agentcore.assessment import SecurityRisk as SecurityRisk
 from agentcore.context import AgentContext as AgentContext
 from agentcore.conversation import Conversation as Conversation
 from agentcore.conversation import Host as Host
@@ -40,7 +41,6 @@ from agentcore.record import ConversationState as ConversationState
 from agentcore.record import FileStore as FileStore
 from agentcore.record import MemoryStore as MemoryStore
 from agentcore.record import Store as Store
-from agentcore.risk import SecurityRisk as SecurityRisk
 from agentcore.security import AlwaysConfirm as AlwaysConfirm
 from agentcore.security import ConfirmRisky as ConfirmRisky
 from agentcore.security import NeverConfirm as NeverConfirm

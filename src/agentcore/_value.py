@@ -9,8 +9,6 @@ from typing import Annotated, Any, Final, cast, final
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["DEEPEST", "VERBATIM", "Recorded", "Value", "Verbatim", "is_too_deep"]
-
 DEEPEST: Final = 100
 """How deeply JSON may be nested. pydantic gives up at 255, and what walks through it in Python needs a stack that is left."""
 

@@ -4,7 +4,7 @@ Above: events, which record them. A model never sees a block, and a block holds 
 the program that draws it. A program that does not know a kind draws the block's `text`.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,7 @@ from typing import Annotated, Literal, cast
 
 from pydantic import Field, field_validator
 
-from agentcore._value import VERBATIM, Recorded, Verbatim
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
+from agentcore._value import Recorded, Verbatim
 
 
 class BlockBase(Recorded):
@@ -27,9 +25,9 @@ class MarkdownBlock(BlockBase):
     With an empty text it shows nothing: so an answer that says only to the model that it was heard is passed over.
     """
 
-    kind: Annotated[Literal["markdown"], VERBATIM] = "markdown"
+    kind: Literal["markdown"] = "markdown"
     text: str
-    place: Annotated[Literal["body", "heading", "message"], VERBATIM] = "body"
+    place: Literal["body", "heading", "message"] = "body"
     """Where the words stand: below the call or the answer; on its first line, behind the tool's name or in place of
     "done"; or in place of the call, as what the agent says to the user."""
 
@@ -37,7 +35,7 @@ class MarkdownBlock(BlockBase):
 class CommandBlock(BlockBase):
     """A command, and in an answer how it ended."""
 
-    kind: Annotated[Literal["command"], VERBATIM] = "command"
+    kind: Literal["command"] = "command"
     command: str
     """As one would type it, in one line or several."""
     exit_code: int | None = None
@@ -50,7 +48,7 @@ class CommandBlock(BlockBase):
 class DiffBlock(BlockBase):
     """A change of files."""
 
-    kind: Annotated[Literal["diff"], VERBATIM] = "diff"
+    kind: Literal["diff"] = "diff"
     path: str | None = None
     """The file. None: the diff names its files."""
     diff: str
@@ -61,7 +59,7 @@ class DiffBlock(BlockBase):
 class ExcerptBlock(BlockBase):
     """Lines of a file."""
 
-    kind: Annotated[Literal["excerpt"], VERBATIM] = "excerpt"
+    kind: Literal["excerpt"] = "excerpt"
     path: str
     first: int | None = None
     """The number of the first line, where it is known."""
@@ -72,7 +70,7 @@ class ExcerptBlock(BlockBase):
 class TableBlock(BlockBase):
     """Rows of values."""
 
-    kind: Annotated[Literal["table"], VERBATIM] = "table"
+    kind: Literal["table"] = "table"
     columns: tuple[str, ...] = ()
     """The names of the columns; none where the rows speak for themselves."""
     rows: tuple[tuple[str, ...], ...]
@@ -91,7 +89,7 @@ class DisplayTask(Recorded):
 class TasksBlock(BlockBase):
     """A list of things to do."""
 
-    kind: Annotated[Literal["tasks"], VERBATIM] = "tasks"
+    kind: Literal["tasks"] = "tasks"
     tasks: tuple[DisplayTask, ...]
     text: str | None = None
 
@@ -99,7 +97,7 @@ class TasksBlock(BlockBase):
 class DisplayImage(BlockBase):
     """A picture."""
 
-    kind: Annotated[Literal["image"], VERBATIM] = "image"
+    kind: Literal["image"] = "image"
     blob: Verbatim
     """The name of the blob that holds it."""
     media_type: Verbatim
@@ -110,7 +108,7 @@ class DisplayImage(BlockBase):
 class ProgressBlock(BlockBase):
     """How far something is."""
 
-    kind: Annotated[Literal["progress"], VERBATIM] = "progress"
+    kind: Literal["progress"] = "progress"
     label: str
     done: float | None = None
     """From 0 to 1, where that is known."""
@@ -120,7 +118,7 @@ class ProgressBlock(BlockBase):
 class ConversationBlock(BlockBase):
     """Another conversation, as that of a sub-agent."""
 
-    kind: Annotated[Literal["conversation"], VERBATIM] = "conversation"
+    kind: Literal["conversation"] = "conversation"
     conversation_id: Verbatim
     title: str = ""
     text: str | None = None

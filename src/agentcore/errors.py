@@ -45,51 +45,6 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = [
-    "AgentcoreError",
-    "AuthenticationError",
-    "BadRequest",
-    "BlobLost",
-    "ContentPolicy",
-    "ContextWindowExceeded",
-    "ConversationClosed",
-    "ConversationError",
-    "ConversationExists",
-    "ConversationLocked",
-    "ConversationNotFound",
-    "LogDamaged",
-    "LogReadOnly",
-    "MalformedHistory",
-    "MediaError",
-    "MissingExtra",
-    "ModelConnectionError",
-    "ModelError",
-    "ModelTimeout",
-    "ModelUnavailable",
-    "NotARepository",
-    "NotRecorded",
-    "NothingPending",
-    "PathError",
-    "RateLimited",
-    "ReentrantCall",
-    "RewindRefused",
-    "RunError",
-    "SchemaError",
-    "ScriptExhausted",
-    "SecretError",
-    "SeqConflict",
-    "StoreError",
-    "StructuredOutputError",
-    "ToolArgumentsError",
-    "ToolError",
-    "ToolNameTaken",
-    "ToolNotFound",
-    "UnsupportedPlatform",
-    "WorkspaceError",
-    "WorkspaceNotOpen",
-    "WorkspaceNotRestored",
-]
-
 _SHOWN = 2_000
 
 

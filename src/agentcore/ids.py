@@ -6,8 +6,6 @@ import os
 import re
 from datetime import UTC, datetime
 
-__all__ = ["check_conversation_id", "is_conversation_id", "new_conversation_id", "new_id"]
-
 _CONVERSATION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 

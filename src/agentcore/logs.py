@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TextIO, final
 
-__all__ = ["Logger", "bind_conversation", "configure_logging", "get_logger"]
-
 _ROOT: Final = logging.getLogger("agentcore")
 _ROOT.addHandler(logging.NullHandler())
 

@@ -4,7 +4,7 @@ Below: the events. Above: the driver, which asks after each step and does what t
 from the events of the active branch alone, so that replaying them gives the same verdict.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections import deque
 from typing import Annotated, Final, Literal, final
@@ -29,8 +29,6 @@ from agentcore.events import (
 )
 from agentcore.record import ConversationState
 
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
-
 
 class StuckThresholds(Value):
     """When a conversation counts as stuck. None turns a scenario off."""
@@ -46,9 +44,6 @@ class StuckThresholds(Value):
     """So many replies in a row that go to and fro between two requests, with the same two answers."""
     context_window: Annotated[int, Field(ge=2)] | None = 4
     """So many condensations, or requests that were too large, without a reply of the model in between."""
-
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 StuckCode = Literal["repeated_action", "repeated_error", "monologue", "alternation", "context_window"]
@@ -115,14 +110,14 @@ class Round:
         """The names of the tools it asked for, each once."""
         return ", ".join(dict.fromkeys(repr(action.tool_name) for action in self.actions))
 
-    def asks_like(self, other: Round) -> bool:
+    def asks_like(self, other: "Round") -> bool:
         """Return whether both asked for the same. Thoughts, ids and times may differ."""
         return len(self.actions) == len(other.actions) and all(
             mine.tool_name == its.tool_name and mine.arguments == its.arguments and mine.malformed == its.malformed
             for mine, its in zip(self.actions, other.actions, strict=True)
         )
 
-    def repeats(self, other: Round) -> bool:
+    def repeats(self, other: "Round") -> bool:
         """Return whether both asked for the same and got the same. What still runs repeats nothing."""
         return self.asks_like(other) and all(map(_same, self._in_order(), other._in_order()))
 

@@ -4,6 +4,8 @@ Token counts are inclusive: `input_tokens` counts everything the model read, cac
 it wrote, reasoning included. The other counts say how much of that was what.
 """
 
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
+
 from collections.abc import Iterable
 from decimal import Decimal
 from typing import Annotated
@@ -11,8 +13,6 @@ from typing import Annotated
 from pydantic import Field
 
 from agentcore._value import Recorded
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 class Usage(Recorded):
@@ -67,9 +67,6 @@ class Usage(Recorded):
             known_cost=known_cost,
             unpriced_requests=unpriced,
         )
-
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 _Seconds = Annotated[float, Field(gt=0)] | None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final, Literal, TypeVar
 
+from agentcore.assessment import SecurityRisk
 from agentcore.display import DiffBlock, DisplayBlock, ExcerptBlock, code_span
 from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
-from agentcore.risk import SecurityRisk
 from agentcore.tools import Action, Aliases, Arguments, Resource, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, heading, others, rename, replaced
 from agentcore_tools.files.change import between, inserting, replacing, unified_diff

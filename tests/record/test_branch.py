@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,41 +18,27 @@ def log(*moves: int | None) -> tuple[list[Event], list[int]]:
     return events, [event.seq for event in events if isinstance(event, HeadMoved)]
 
 
-def test_without_moves_a_branch_is_the_log_up_to_its_head() -> None:
-    events, moves = log(None, None, None)
-    assert branch_ranges(events, moves, 3) == [(1, 3)]
-    assert branch_ranges(events, moves, 2) == [(1, 2)]
-    assert branch_ranges(events, moves, 0) == []
+_ = None
 
 
-def test_after_a_move_what_was_left_is_not_on_the_branch() -> None:
-    events, moves = log(None, None, None, 1, None)
-    assert branch_ranges(events, moves, 5) == [(1, 1), (4, 5)]
-    assert branch_ranges(events, moves, 3) == [(1, 3)], "the other branch is there all the same"
-    assert [event.seq for event in events_of_branch(events, moves, 5)] == [1, 4, 5]
-
-
-def test_a_move_to_the_very_beginning_leaves_nothing_before_it() -> None:
-    events, moves = log(None, None, 0, None)
-    assert branch_ranges(events, moves, 4) == [(3, 4)]
-
-
-def test_a_move_back_to_a_branch_that_was_left_takes_it_up_again() -> None:
-    events, moves = log(None, None, None, 1, None, 3, None)
-    assert branch_ranges(events, moves, 7) == [(1, 3), (6, 7)]
-
-
-def test_a_move_to_a_point_behind_a_move_follows_both() -> None:
-    events, moves = log(None, None, 1, None, None, 4, None)
-    assert branch_ranges(events, moves, 7) == [(1, 1), (3, 4), (6, 7)]
-
-
-def test_a_move_that_leads_forward_ends_before_itself() -> None:
-    for to in (2, 3, 99):
-        events, moves = log(None, to, None)
-        assert branch_ranges(events, moves, 3) == [(1, 1), (2, 3)]
-    events, moves = log(None, -7, None)
-    assert branch_ranges(events, moves, 3) == [(2, 3)]
+@pytest.mark.parametrize(
+    ("moves", "head", "ranges"),
+    [
+        pytest.param((_, _, _), 3, [(1, 3)], id="without moves it is the log"),
+        pytest.param((_, _, _), 2, [(1, 2)], id="up to its head"),
+        pytest.param((_, _, _), 0, [], id="which may be before the first event"),
+        pytest.param((_, _, _, 1, _), 5, [(1, 1), (4, 5)], id="what was left is not on it"),
+        pytest.param((_, _, _, 1, _), 3, [(1, 3)], id="the other branch is there all the same"),
+        pytest.param((_, _, 0, _), 4, [(3, 4)], id="a move to the very beginning"),
+        pytest.param((_, _, _, 1, _, 3, _), 7, [(1, 3), (6, 7)], id="back to a branch that was left"),
+        pytest.param((_, _, 1, _, _, 4, _), 7, [(1, 1), (3, 4), (6, 7)], id="to a point behind a move"),
+        pytest.param((_, 2, _), 3, [(1, 1), (2, 3)], id="forward to itself"),
+        pytest.param((_, 99, _), 3, [(1, 1), (2, 3)], id="forward"),
+        pytest.param((_, -7, _), 3, [(2, 3)], id="before the beginning"),
+    ],
+)
+def test_a_branch_is_these_ranges(moves: tuple[int | None, ...], head: int, ranges: list[tuple[int, int]]) -> None:
+    assert branch_ranges(*log(*moves), head) == ranges
 
 
 def by_definition(events: list[Event], head: int) -> list[int]:

@@ -57,42 +57,30 @@ async def cancelled_in(
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-@pytest.mark.parametrize("operation", ["make_folder", "open_append", "replace", "sync_folder"])
-async def test_a_creation_that_is_cancelled_leaves_no_log(
-    tmp_path: Path, operation: DiskOperationName, times: int
+@pytest.mark.parametrize(
+    ("act", "operation"),
+    [
+        *(("create", operation) for operation in ("make_folder", "open_append", "replace", "sync_folder")),
+        *(("open", operation) for operation in ("read", "open_append", "sync")),
+        ("delete", "replace"),
+    ],
+)
+async def test_a_creation_is_undone_an_opening_lets_go_and_a_deletion_is_done(
+    tmp_path: Path, act: str, operation: DiskOperationName, times: int
 ) -> None:
     disk = FaultyDisk()
     store = FileStore(tmp_path, disk=disk)
-    await make(store, "other")
+    await make(store, "a" if act != "create" else "other")
     before = descriptors()
-    await cancelled_in(store.create("a", format_version=1), disk, operation, times=times)
-    assert os.listdir(tmp_path) == ["other"]
+    work: dict[str, Callable[[], Coroutine[Any, Any, object]]] = {
+        "create": lambda: store.create("a", format_version=1),
+        "open": lambda: store.open("a"),
+        "delete": lambda: store.delete("a"),
+    }
+    await cancelled_in(work[act](), disk, operation, times=times)
     assert descriptors() == before
-    await make(store, "a")
-
-
-@pytest.mark.parametrize("times", [1, 2, 3])
-@pytest.mark.parametrize("operation", ["read", "open_append", "sync"])
-async def test_an_opening_that_is_cancelled_holds_nothing(
-    tmp_path: Path, operation: DiskOperationName, times: int
-) -> None:
-    disk = FaultyDisk()
-    store = FileStore(tmp_path, disk=disk)
-    await make(store, "a")
-    before = descriptors()
-    await cancelled_in(store.open("a"), disk, operation, times=times)
-    assert descriptors() == before
-    await (await store.open("a")).close()
-
-
-async def test_a_deletion_that_is_cancelled_is_done(tmp_path: Path) -> None:
-    disk = FaultyDisk()
-    store = FileStore(tmp_path, disk=disk)
-    await make(store, "a")
-    before = descriptors()
-    await cancelled_in(store.delete("a"), disk, "replace")
-    assert descriptors() == before
-    assert os.listdir(tmp_path) == []
+    assert os.listdir(tmp_path) == {"create": ["other"], "open": ["a"], "delete": []}[act]
+    await (await store.open("a") if act == "open" else await store.create("a", format_version=1)).close()
 
 
 async def test_a_result_that_is_there_when_the_cancellation_comes_is_discarded() -> None:

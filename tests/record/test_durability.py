@@ -12,9 +12,8 @@ import anyio
 import pytest
 
 from agentcore.errors import ConversationNotFound, StoreError
-from agentcore.events import Event, MessageEvent, PauseEvent
-from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, Record, read_log
+from agentcore.events import Event, PauseEvent
+from agentcore.record import EventLog, FileStore, Record, read_log
 from agentcore.record.files.line import encode_line
 from agentcore.testing import (
     Crash,
@@ -26,12 +25,7 @@ from agentcore.testing import (
     RecordingDisk,
     crash_everywhere,
 )
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
+from logged import LARGE, said
 
 
 def tell(operations: Sequence[DiskOperation], below: Path) -> list[str]:

@@ -10,10 +10,9 @@ from random import Random
 import pytest
 
 from agentcore.errors import ConversationNotFound, StoreError
-from agentcore.events import MessageEvent
-from agentcore.messages import Message
 from agentcore.record import EventLog, FileStore, MemoryStore, Store
 from agentcore.testing import FaultyDisk, Kept, RecordingDisk, crash_everywhere
+from logged import said
 
 
 @pytest.fixture(params=["files", "memory"])
@@ -51,7 +50,7 @@ async def test_a_loss_of_power_at_any_moment_repeats_no_number(tmp_path: Path, k
     async def work(store: FileStore, told: list[int]) -> None:
         log = await EventLog.create(store, "a")
         told.append(log.epoch)
-        await log.append([[MessageEvent(message=Message.user("one"))]])
+        await log.append([[said("one")]])
         await log.close()
         for _ in range(3):
             told.append(await open_and_close(store))

@@ -18,18 +18,13 @@ import anyio.lowlevel
 import pytest
 
 from agentcore.errors import ConversationLocked, StoreError
-from agentcore.events import MessageEvent
-from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, Record, read_log
+from agentcore.record import EventLog, FileStore, Record, read_log
 from agentcore.record.files.thread import ThreadWork
 from agentcore.testing import DiskOperationName, FaultyDisk
+from logged import LARGE, said
 
 SHORT = 0.3
 """Seconds after which a store here gives a disk up."""
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
 
 
 async def wait_until_unlocked(store: FileStore, conversation_id: str) -> EventLog:
@@ -184,7 +179,7 @@ async def test_a_blob_that_can_not_be_written_leaves_no_line_that_names_it(tmp_p
     store = FileStore(tmp_path, disk=disk)
     log = await EventLog.create(store, "a")
     disk.fail(at=at)
-    large = said("x" * (BLOB_THRESHOLD + 1))
+    large = said(LARGE)
     with pytest.raises(StoreError, match="No space left"):
         await log.append([[said("small"), large]])
     await log.close()

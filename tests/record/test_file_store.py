@@ -8,7 +8,6 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
@@ -26,15 +25,9 @@ from agentcore.errors import (
     UnsupportedPlatform,
 )
 from agentcore.events import MessageEvent
-from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, FORMAT_VERSION, EventLog, FileStore, read_log
+from agentcore.record import FORMAT_VERSION, EventLog, FileStore, read_log
 from agentcore.testing import FaultyDisk
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
+from logged import LARGE, said
 
 
 async def fill(store: FileStore, conversation_id: str, *texts: str) -> Path:
@@ -54,7 +47,7 @@ async def test_a_log_is_a_folder_that_only_its_owner_may_read(tmp_path: Path) ->
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-async def test_every_line_is_json_that_any_tool_reads(tmp_path: Path) -> None:
+async def test_meta_and_every_line_are_json_that_any_tool_reads(tmp_path: Path) -> None:
     folder = await fill(FileStore(tmp_path), "a", "żółw \u2028 🐢 \0", "two")
     lines = (folder / "events.jsonl").read_bytes().split(b"\n")
     assert lines.pop() == b""
@@ -64,33 +57,25 @@ async def test_every_line_is_json_that_any_tool_reads(tmp_path: Path) -> None:
     assert next(iter(read[0])) == "seq"
     assert list(read[0])[-2:] == ["group", "crc"]
 
-
-async def test_meta_says_what_the_log_is(tmp_path: Path) -> None:
-    folder = await fill(FileStore(tmp_path), "a")
     meta = json.loads((folder / "meta.json").read_bytes())
     assert (meta["id"], meta["format_version"]) == ("a", FORMAT_VERSION)
     assert datetime.fromisoformat(meta["created"]).tzinfo is not None
 
 
-async def test_the_home_folder_may_be_written_as_a_tilde(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("path", ["~/logs", "logs"])
+async def test_a_path_is_of_the_folder_that_it_meant_at_first(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    store = FileStore("~/logs")
-    await fill(store, "a")
-    assert store.location == str(tmp_path / "logs")
-    assert (tmp_path / "logs" / "a" / "events.jsonl").exists()
-
-
-async def test_a_relative_path_stays_the_same_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    store = FileStore("logs")
+    store = FileStore(path)
+    assert await store.list() == []
+    assert not (tmp_path / "logs").exists()
     await fill(store, "a")
     monkeypatch.chdir("/")
     assert [info.conversation_id for info in await store.list()] == ["a"]
-
-
-async def test_listing_a_folder_that_is_not_there_makes_none(tmp_path: Path) -> None:
-    assert await FileStore(tmp_path / "none").list() == []
-    assert not (tmp_path / "none").exists()
+    assert store.location == str(tmp_path / "logs")
+    assert repr(store) == f"FileStore({path!r}, durability='sync')"
 
 
 async def test_what_is_no_log_is_not_listed(tmp_path: Path) -> None:
@@ -261,22 +246,15 @@ def test_windows_is_refused_in_one_plain_sentence(monkeypatch: pytest.MonkeyPatc
         FileStore("logs")
 
 
-def _remove(blob: Path) -> None:
-    blob.unlink()
-
-
-def _cut(blob: Path) -> None:
-    blob.write_bytes(blob.read_bytes()[:-1])
-
-
-@pytest.mark.parametrize(("harm", "reason"), [(_remove, "is missing"), (_cut, "its hash is another one")])
-async def test_a_lost_blob_is_damage_of_the_line_that_names_it(
-    tmp_path: Path, harm: Callable[[Path], None], reason: str
-) -> None:
+@pytest.mark.parametrize("reason", ["is missing", "its hash is another one"])
+async def test_a_lost_blob_is_damage_of_the_line_that_names_it(tmp_path: Path, reason: str) -> None:
     store = FileStore(tmp_path)
     folder = await fill(store, "a", "one", "two", LARGE, "four")
     (blob,) = (folder / "blobs").iterdir()
-    harm(blob)
+    if reason == "is missing":
+        blob.unlink()
+    else:
+        blob.write_bytes(blob.read_bytes()[:-1])
     for action in (EventLog.open(store, "a"), read_log(store, "a"), store.verify("a")):
         with pytest.raises(LogDamaged, match=reason) as damaged:
             await action
@@ -285,7 +263,3 @@ async def test_a_lost_blob_is_damage_of_the_line_that_names_it(
     with pytest.raises(BlobLost, match=reason):
         await stored.read_blob(blob.name)
     await stored.close()
-
-
-async def test_a_repr_says_where_and_how(tmp_path: Path) -> None:
-    assert repr(FileStore(tmp_path)) == f"FileStore({str(tmp_path)!r}, durability='sync')"

@@ -100,47 +100,33 @@ def test_a_lost_or_an_added_byte_is_damage_that_is_named() -> None:
             assert found.damage[0] == line_of(offset), offset
 
 
-@pytest.mark.parametrize("number", range(1, 8))
-def test_a_lost_line_is_damage(number: int) -> None:
-    found = scan(b"".join(LINES[: number - 1] + LINES[number:]))
-    if number < 7:
-        assert found.damage is not None
-        assert found.damage[0] == number
-    else:
-        assert (found.damage, found.records) == (None, RECORDS[:5])  # the last line of a group of two
-        assert found.torn is not None
-
-
-@pytest.mark.parametrize("number", range(1, 8))
-def test_a_line_that_stands_twice_is_damage(number: int) -> None:
-    found = scan(b"".join(LINES[:number] + LINES[number - 1 :]))
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        *((b"".join(LINES[: number - 1] + LINES[number:]), number) for number in range(1, 7)),
+        *((b"".join(LINES[:number] + LINES[number - 1 :]), number + 1) for number in range(1, 8)),
+        (b"".join([LINES[0], *LINES[3:5], *LINES[1:3], *LINES[5:]]), 2),
+        (LOG.replace(b"\n", b"\r\n"), 1),
+        (b"".join(b" " + line for line in LINES), 1),
+        (b"".join([encode_line(record(1, 3)), encode_line(record(2, 2)), encode_line(record(3, 3))]), 2),
+        (encode_line(record(1, 1)) + encode_line(Record(2, 1, b'{"seq":2}')), 2),
+    ],
+    ids=[
+        *(f"line {number} is lost" for number in range(1, 7)),
+        *(f"line {number} stands twice" for number in range(1, 8)),
+        *("another order", "other line ends", "no line is sound", "a group inside a group", "a group that had ended"),
+    ],
+)
+def test_lines_that_do_not_follow_each_other_are_damage_that_is_named(data: bytes, line: int) -> None:
+    found = scan(data)
     assert found.damage is not None
-    assert found.damage[0] == number + 1
+    assert found.damage[0] == line
 
 
-def test_lines_in_another_order_are_damage() -> None:
-    found = scan(b"".join([LINES[0], *LINES[3:5], *LINES[1:3], *LINES[5:]]))
-    assert found.damage is not None
-    assert found.damage[0] == 2
-
-
-def test_lines_of_which_none_is_sound_are_damage_and_nothing_is_cut() -> None:
-    for data in (LOG.replace(b"\n", b"\r\n"), b"".join(b" " + line for line in LINES)):
-        found = scan(data)
-        assert found.damage is not None
-        assert (found.damage[0], found.length) == (1, 0)
-
-
-def test_a_group_that_takes_up_another_group_is_damage() -> None:
-    found = scan(b"".join([encode_line(record(1, 3)), encode_line(record(2, 2)), encode_line(record(3, 3))]))
-    assert found.damage is not None
-    assert found.damage == (2, "the group of event 1 should go on to 3")
-
-
-def test_a_group_that_ended_before_its_line_is_damage() -> None:
-    found = scan(encode_line(record(1, 1)) + encode_line(Record(2, 1, b'{"seq":2}')))
-    assert found.damage is not None
-    assert found.damage[0] == 2
+def test_a_lost_last_line_is_an_unfinished_group() -> None:
+    found = scan(b"".join(LINES[:6]))
+    assert (found.damage, found.records) == (None, RECORDS[:5])
+    assert found.torn is not None
 
 
 @pytest.mark.parametrize(

@@ -8,15 +8,9 @@ import anyio
 import pytest
 
 from agentcore.errors import ConversationNotFound, LogDamaged
-from agentcore.events import Event, MessageEvent
-from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, Record, RepairReport, read_log
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
+from agentcore.events import Event
+from agentcore.record import EventLog, FileStore, Record, RepairReport, read_log
+from logged import LARGE, said
 
 
 async def written(store: FileStore, large: str = "five") -> tuple[anyio.Path, bytes, list[Event]]:
@@ -56,8 +50,12 @@ async def test_the_groups_before_the_damage_are_kept_and_all_is_kept_beside(
     lines[line - 1] = lines[line - 1].replace(b"message", b"massage", 1)
     damaged = b"".join(lines)
     await path.write_bytes(damaged)
-    with pytest.raises(LogDamaged):
-        await EventLog.open(store, "a")
+    for read in (EventLog.open(store, "a"), read_log(store, "a"), store.verify("a")):
+        with pytest.raises(LogDamaged) as found:
+            await read
+        assert f"{path}, line {line}: " in str(found.value)
+        assert ("agentcore log repair a" in str(found.value)) == (line > 1)
+    assert await path.read_bytes() == damaged
     report = await store.repair("a")
     assert report == RepairReport(
         kept=kept,
@@ -82,26 +80,18 @@ async def test_each_repair_keeps_a_copy_of_its_own(tmp_path: Path) -> None:
         assert await anyio.Path(backup).read_bytes() == damaged
 
 
-async def test_an_unfinished_end_is_cut_off_by_a_repair_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lost", ["the end of the last line", "a blob of line 5"])
+async def test_lines_that_are_not_whole_are_cut(lost: str, tmp_path: Path) -> None:
     store = FileStore(tmp_path)
-    path, data, events = await written(store)
-    await path.write_bytes(data[:-3])
+    path, data, events = await written(store, LARGE)
+    if lost == "a blob of line 5":
+        async for blob in (path.parent / "blobs").iterdir():
+            await blob.unlink()
+    else:
+        await path.write_bytes(data[:-3])
     report = await store.repair("a")
     assert (report.kept, report.cut_lines) == (4, 2)
-    assert report.reason is not None
-    assert "unfinished" in report.reason
-    await goes_on(store, events[:4])
-
-
-async def test_a_lost_blob_costs_the_lines_from_the_one_that_names_it(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
-    path, _, events = await written(store, LARGE)
-    async for blob in (path.parent / "blobs").iterdir():
-        await blob.unlink()
-    report = await store.repair("a")
-    assert (report.kept, report.cut_lines) == (4, 2)
-    assert report.reason is not None
-    assert report.reason.startswith("line 5: The blob ")
+    assert ("line 5: The blob " if "blob" in lost else "unfinished") in str(report.reason)
     await goes_on(store, events[:4])
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentcore.assessment import SecurityRisk
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -43,7 +44,6 @@ from agentcore.events import (
 )
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, FileStore, MemoryStore, Store, read_log
-from agentcore.risk import SecurityRisk
 from agentcore.usage import Limits, Usage
 from strategies import groups, logs
 
@@ -358,17 +358,11 @@ def test_an_error_is_a_status_with_its_code_until_somebody_speaks() -> None:
     assert (state.status, state.status_code, state.status_detail) == (IDLE, None, None)
 
 
-def test_a_message_of_the_agent_changes_no_status() -> None:
+def test_what_changes_nothing() -> None:
     assert fold(status(ConversationStatus.FINISHED), agent()).status is ConversationStatus.FINISHED
-
-
-def test_a_head_that_is_moved_forward_stays_where_it_is() -> None:
     for to in (3, 4, 99):
         state = fold(user("a"), user("b"), HeadMoved(to=to), user("c"))
-        assert [event.seq for event in state.shown] == [1, 2, 4]
-
-
-def test_an_unknown_event_changes_nothing_unless_it_is_critical() -> None:
+        assert [event.seq for event in state.shown] == [1, 2, 4], "a head that is moved forward stays where it is"
     assert fold(UnknownEvent(kind="dream")).read_only is None
     assert "'dream'" in str(fold(UnknownEvent(kind="dream", critical=True)).read_only)
 

@@ -10,15 +10,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentcore import FileStore, Message
+from agentcore import FileStore
 from agentcore.errors import StoreError
-from agentcore.events import MessageEvent
 from agentcore.record import EventLog, read_log
+from logged import said
 
 
 async def begin(store: FileStore) -> Path:
     log = await EventLog.create(store, "strange")
-    await log.append([[MessageEvent(message=Message.user("Hello."))]])
+    await log.append([[said("Hello.")]])
     await log.close()
     return Path(store.folder("strange"))
 
@@ -64,7 +64,7 @@ async def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
     await (folder / "events.jsonl").rename(tmp_path / "elsewhere")
     await (folder / "events.jsonl").symlink_to(tmp_path / "elsewhere")
     log = await EventLog.open(store, "strange")
-    await log.append([[MessageEvent(message=Message.user("And on."))]])
+    await log.append([[said("And on.")]])
     await log.close()
     assert (await read_log(store, "strange")).head == 2
 
@@ -90,7 +90,7 @@ async def test_a_log_that_holds_nothing_is_opened_and_told_of(tmp_path: Path) ->
     assert told.startswith("no event at all")
     log = await EventLog.open(store, "strange")
     assert log.repaired == told
-    await log.append([[MessageEvent(message=Message.user("Anew."))]])
+    await log.append([[said("Anew.")]])
     await log.close()
     again = await EventLog.open(store, "strange")
     assert (again.state.head, again.repaired) == (1, None)

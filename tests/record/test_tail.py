@@ -10,17 +10,11 @@ import pytest
 
 from agentcore.errors import ConversationNotFound, LogDamaged
 from agentcore.events import MessageEvent
-from agentcore.messages import Message
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, LogReader, MemoryStore, Store
+from agentcore.record import EventLog, FileStore, LogReader, MemoryStore, Store
 from agentcore.testing import DiskOperation, DiskWrapper
+from logged import LARGE, said
 
 T = TypeVar("T")
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
 
 
 async def texts(reader: LogReader) -> list[str]:

@@ -9,16 +9,11 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentcore.errors import LogDamaged, StoreError
-from agentcore.events import ActionEvent, ActionStarted, Event, MessageEvent, ObservationEvent, PauseEvent
-from agentcore.messages import Message, TextBlock
-from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore, read_log
-
-LARGE = "x" * (BLOB_THRESHOLD + 1)
-
-
-def said(text: str) -> MessageEvent:
-    return MessageEvent(source="user", message=Message.user(text))
+from agentcore.errors import StoreError
+from agentcore.events import ActionEvent, ActionStarted, Event, ObservationEvent, PauseEvent
+from agentcore.messages import TextBlock
+from agentcore.record import EventLog, FileStore, read_log
+from logged import LARGE, said
 
 
 def some_groups() -> list[list[Event]]:
@@ -117,22 +112,6 @@ async def test_readers_leave_an_unfinished_end_alone(tmp_path: Path) -> None:
     unfinished = f"2 events of an unfinished group, and an unfinished line of {rest} bytes"
     assert await store.verify("whole") == (4, unfinished)
     assert await path.read_bytes() == data[:-5]
-
-
-async def test_damage_in_the_middle_names_file_line_and_cure_and_changes_nothing(tmp_path: Path) -> None:
-    store = FileStore(tmp_path)
-    data, _ = await write_log(store)
-    path = anyio.Path(store.folder("whole"), "events.jsonl")
-    flipped = data[:300] + bytes([data[300] ^ 1]) + data[301:]
-    line = data.count(b"\n", 0, 300) + 1
-    await path.write_bytes(flipped)
-    for read in (EventLog.open(store, "whole"), read_log(store, "whole"), store.verify("whole")):
-        with pytest.raises(LogDamaged) as damaged:
-            await read
-        assert damaged.value.line == line
-        assert f"{path}, line {line}: " in str(damaged.value)
-        assert "agentcore log repair whole" in str(damaged.value)
-    assert await path.read_bytes() == flipped
 
 
 async def test_a_log_whose_events_are_gone_is_an_error(tmp_path: Path) -> None:

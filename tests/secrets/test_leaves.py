@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, JsonValue
 
 from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore.assessment import SecurityRisk
 from agentcore.display import (
     CommandBlock,
     ConversationBlock,
@@ -39,7 +40,6 @@ from agentcore.messages import (
     RedactedThinkingBlock,
     ThinkingBlock,
 )
-from agentcore.risk import SecurityRisk
 from agentcore.secrets.leaves import LeafMap, text_fields
 
 EVENTS: tuple[type[BaseModel], ...] = KnownEvent.__args__
@@ -116,7 +116,6 @@ def test_no_event_has_its_ids_or_kind_read(cls: type[BaseModel]) -> None:
 def test_enumerations_and_numbers_are_no_text() -> None:
     shout = LeafMap(str.upper)
     value = [SecurityRisk.LOW, 1, 2.5, True, None, Decimal(1)]
-
     assert shout(value) is value
 
 

@@ -45,7 +45,6 @@ def named(*values: str) -> Masker:
 
 def test_a_value_is_replaced_by_its_name() -> None:
     masker = Masker([("TOKEN", "hunter2!"), ("OTHER", "correct horse")])
-
     assert masker.mask_text("login hunter2!, then correct horse.") == "login <secret:TOKEN>, then <secret:OTHER>."
 
 
@@ -83,7 +82,6 @@ def test_a_value_is_replaced_by_its_name() -> None:
 )
 def test_every_written_form_is_replaced_as_a_whole(written: str) -> None:
     masker = Masker([("KEY", KEY)])
-
     assert masker.mask_text(f"a {written} b") == "a <secret:KEY> b"
     assert masker.mask_bytes(f"a {written} b".encode()) == b"a <secret:KEY> b"
 
@@ -96,9 +94,7 @@ def test_base64_of_something_longer_is_masked_at_every_alignment(
     data = value.encode()
     text = encode(before + data + after).decode()
     first, last = -(-8 * len(before) // 6), 8 * (len(before) + len(data)) // 6
-
     masked = Masker([("S", value)]).mask_text(text)
-
     # All characters that depend on the value alone are gone; the two that also hold bits of its neighbours may stay.
     begin, mask, end = masked.partition("<secret:S>")
     assert mask
@@ -110,7 +106,6 @@ def test_base64_of_something_longer_is_masked_at_every_alignment(
 def test_json_and_addresses_do_not_show_a_value(value: str, before: str, after: str) -> None:
     masker = Masker([("S", value)])
     whole = before + value + after
-
     for ascii_only in (True, False):
         written = json.dumps([whole], ensure_ascii=ascii_only)
         left = masker.mask_text(written).split("<secret:S>")
@@ -125,7 +120,6 @@ def test_json_and_addresses_do_not_show_a_value(value: str, before: str, after: 
 @given(value=values, before=surroundings, after=surroundings)
 def test_python_does_not_show_a_value(value: str, before: str, after: str) -> None:
     masker = Masker([("S", value)])
-
     for written in (repr(value), repr({"a": before + value + after}), str(KeyError(value + after)), ascii([value])):
         assert "<secret:S>" in masker.mask_text(written)
         stream = masker.stream()
@@ -134,13 +128,11 @@ def test_python_does_not_show_a_value(value: str, before: str, after: str) -> No
 
 def test_the_longest_value_names_the_mask_where_several_begin() -> None:
     masker = Masker([("SHORT", "abcdef"), ("LONG", "abcdef-ghi")])
-
     assert masker.mask_text("abcdef-ghi abcdef-gh") == "<secret:LONG> <secret:SHORT>-gh"
 
 
 def test_no_end_of_a_value_stays_when_two_overlap() -> None:
     masker = Masker([("A", "one-two-three"), ("B", "three-four-five")])
-
     assert masker.mask_text("[one-two-three-four-five]") == "[<secret:A>]"
     assert masker.mask_text("[one-two-threethree-four-five]") == "[<secret:A><secret:B>]"
 
@@ -172,14 +164,12 @@ def looked_at_every_place(values: list[str], text: str) -> str:
 def test_the_number_of_other_values_makes_no_difference(values: list[str], text: str) -> None:
     few = [(f"S{number}", value) for number, value in enumerate(values)]
     many = [*few, *((f"OTHER{number}", f"other value {number}") for number in range(60))]
-
     assert Masker(few).mask_text(text) == Masker(many).mask_text(text)
 
 
 @given(values=close_values, text=close_texts)
 def test_bytes_are_masked_like_the_text_they_hold(values: list[str], text: str) -> None:
     masker = named(*values, "ä secret of ünïcode")
-
     assert masker.mask_bytes(text.encode()).decode() == masker.mask_text(text)
     assert masker.mask_bytes(b"\xff\x00 \xc3\xa4 secret of \xc3\xbcn\xc3\xafcode") == b"\xff\x00 <secret:S%d>" % len(
         values
@@ -198,9 +188,7 @@ def test_what_holds_no_secret_comes_back_as_the_same_object() -> None:
 
 def test_masking_twice_is_masking_once() -> None:
     masker = Masker([("A", "secret"), ("B", "code:A"), ("C", "plain-value")])
-
     once = masker.mask_text("a secret code:A in plain-value, <secret:C> said")
-
     assert once == "a <secret:A> <secret:B> in <secret:C>, <secret:C> said"
     assert masker.mask_text(once) is once
 
@@ -209,7 +197,6 @@ def test_keys_of_json_are_masked_and_none_gets_lost() -> None:
     masker = Masker([("T", "tell-nobody")])
     encoded = base64.b64encode(b"tell-nobody").decode()
     value: dict[str, Any] = {"tell-nobody": 1, encoded: [2, {"deep": "tell-nobody!"}], "n": None, "b": True}
-
     assert masker.mask_json(value) == {
         "<secret:T>": 1,
         "<secret:T>'": [2, {"deep": "<secret:T>!"}],
@@ -243,9 +230,7 @@ def a_full_action(words: str) -> ActionEvent:
 
 def test_every_string_of_an_event_is_masked_and_nothing_else_changes() -> None:
     event = a_full_action(SECRET)
-
     masked = Masker([("T", SECRET)]).mask_event(event)
-
     assert SECRET not in masked.model_dump_json()
     assert masked == a_full_action("<secret:T>").model_copy(update={"id": event.id, "timestamp": event.timestamp})
     assert parse_event(masked.model_dump_json()) == masked
@@ -267,13 +252,11 @@ def test_ids_kinds_media_and_what_is_a_provider_s_own_are_left_alone() -> None:
             ReasoningBlock(id=SECRET, summary=("clean",), encrypted_content=SECRET),
         ),
     )
-
     assert Masker([("T", SECRET)]).mask_event(event) is event
 
 
 def test_an_address_that_only_looks_like_media_is_masked() -> None:
     block = ImageBlock(url=f"data:image/png;base64,{SECRET}?{SECRET}")
-
     assert Masker([("T", SECRET)]).mask_model(block).url == "data:image/png;base64,<secret:T>?<secret:T>"
 
 
@@ -283,9 +266,7 @@ def test_a_signed_block_that_holds_a_secret_is_dropped_whole() -> None:
     sealed = ReasoningBlock(id="r1", summary=("a", SECRET), encrypted_content="gAAAA")
     open_item = ReasoningBlock(id="r2", summary=("a", SECRET))
     event = MessageEvent(message=Message.assistant(spoiled, clean, sealed, open_item, "words"))
-
     masked = Masker([("T", SECRET)]).mask_event(event)
-
     assert masked.message.content == (
         clean,
         ReasoningBlock(id="r2", summary=("a", "<secret:T>")),
@@ -295,7 +276,6 @@ def test_a_signed_block_that_holds_a_secret_is_dropped_whole() -> None:
 
 def test_a_signed_block_by_itself_loses_its_signature_with_the_secret() -> None:
     masker = Masker([("T", SECRET)])
-
     assert masker.mask_model(ThinkingBlock(text=SECRET, signature="sig")) == ThinkingBlock(text="<secret:T>")
     sealed = ReasoningBlock(id="r", summary=(SECRET,), encrypted_content="gAAAA")
     assert masker.mask_model(sealed) == ReasoningBlock(id="r", summary=("<secret:T>",))
@@ -308,9 +288,7 @@ def test_fields_of_a_newer_version_are_masked_too() -> None:
             "mood": {"words": [SECRET, 1]},
         }
     )
-
     masked = Masker([("T", SECRET)]).mask_event(event)
-
     assert SECRET not in masked.model_dump_json()
     assert masked.model_extra == {"mood": {"words": ["<secret:T>", 1]}}
     assert masked.message.model_extra == {"<secret:T>": "x"}
@@ -325,7 +303,6 @@ def test_a_model_of_the_program_s_own_is_masked() -> None:
         score: float = 0.5
 
     finding = Finding(title=f"found {SECRET}", seen={SECRET, "x"}, tags={SECRET: SECRET})
-
     assert Masker([("T", SECRET)]).mask_model(finding) == Finding(
         title="found <secret:T>", seen={"<secret:T>", "x"}, tags={"<secret:T>": "<secret:T>"}
     )
@@ -337,7 +314,6 @@ def test_arguments_say_where_a_name_does_not_stand_for_the_value_alone() -> None
     action = ActionEvent(reply_id="r", tool_name="t", call_id="c", arguments=arguments)
     approval = ActionApproved(cause=action.id, arguments=arguments)
     answer = ObservationEvent(tool_name="t", call_id="c", content=(TextBlock(text=BASE64),))
-
     for masked in (masker.mask_event(action).arguments, masker.mask_event(approval).arguments):
         assert masked is not None
         assert masked["plain"] == "-u <secret:T>"
@@ -354,19 +330,16 @@ def test_the_first_of_two_names_with_one_value_names_the_mask() -> None:
 def test_a_value_that_can_t_be_masked_is_refused_without_being_told(value: str) -> None:
     with pytest.raises(SecretError, match="The value of secret 'T' can't be used") as caught:
         Masker([("T", value)])
-
     assert len(value) == 0 or not value.strip() or value not in str(caught.value)
 
 
 def test_blanks_around_a_value_need_not_be_there() -> None:
     masker = Masker([("T", "from-a-file\n"), ("SHORT", "  tiny  ")])
-
     assert masker.mask_text("from-a-file, tiny") == "<secret:T>, tiny"
 
 
 def test_a_masker_shows_and_gives_away_no_value() -> None:
     masker = Masker([("T", SECRET)])
-
     assert repr(masker) == str(masker) == "Masker(names=('T',))"
     for give in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="can't be copied or pickled"):

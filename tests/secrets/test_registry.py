@@ -27,7 +27,6 @@ class Clock:
 
 async def test_a_static_secret_is_had_and_masked_at_once() -> None:
     registry = SecretRegistry({"TOKEN": "hunter2!", "OTHER": "correct horse"})
-
     assert registry.names == ("TOKEN", "OTHER")
     assert "TOKEN" in registry
     assert "token" not in registry
@@ -46,10 +45,8 @@ async def test_a_function_is_called_when_its_value_is_first_needed_and_masked_fr
     registry = SecretRegistry({"TOKEN": fetch})
     assert registry.masker.mask_text("from-a-vault") == "from-a-vault"
     assert calls == []
-
     assert await registry.get("TOKEN") == "from-a-vault"
     assert await registry.get("TOKEN") == "from-a-vault"
-
     assert calls == ["fetch"]
     assert registry.masker.mask_text("from-a-vault") == "<secret:TOKEN>"
 
@@ -62,7 +59,6 @@ async def test_a_sync_function_runs_in_a_thread() -> None:
         return f"{where}-value"
 
     registry = SecretRegistry({"TOKEN": functools.partial(fetch, "keychain")})
-
     assert await registry.get("TOKEN") == "keychain-value"
     assert threads != [threading.get_ident()]
 
@@ -79,7 +75,6 @@ async def test_async_functions_are_told_however_they_are_written() -> None:
     registry = SecretRegistry(
         {"A": functools.partial(fetch, "partial-value"), "B": Vault(), "C": lambda: fetch("lambda-value")}
     )
-
     assert [await registry.get(name) for name in registry.names] == ["partial-value", "vault-value", "lambda-value"]
 
 
@@ -143,7 +138,6 @@ async def test_those_who_ask_at_once_share_one_call() -> None:
                 tasks.start_soon(ask)
             await wait_all_tasks_blocked()
             go_on.set()
-
     assert calls == [1]
     assert found == ["one for all"] * 5
 
@@ -175,7 +169,6 @@ async def test_when_the_one_who_asks_is_cancelled_the_next_one_asks() -> None:
             tasks.start_soon(ask)
             await wait_all_tasks_blocked()
             scope.cancel()
-
     assert found == ["at the second go"]
 
 
@@ -191,17 +184,14 @@ async def test_a_failure_is_told_without_its_text_and_kept_for_a_while_only() ->
         return "second-time-lucky"
 
     registry = SecretRegistry({"TOKEN": fetch}, retry_after=10, clock=clock)
-
     with pytest.raises(SecretError, match="'TOKEN' can't be had: its source raised PermissionError") as caught:
         await registry.get("TOKEN")
     assert isinstance(caught.value.__cause__, PermissionError)
     assert "tok-12345678" not in str(caught.value)
-
     clock.now += 4
     with pytest.raises(SecretError, match=r"raised PermissionError\. Its source is asked again in 6 s"):
         await registry.get("TOKEN")
     assert len(calls) == 1
-
     clock.now += 6
     assert await registry.get("TOKEN") == "second-time-lucky"
 
@@ -214,17 +204,13 @@ async def test_registering_again_clears_a_failure() -> None:
     registry = SecretRegistry({"TOKEN": fail})
     with pytest.raises(SecretError):
         await registry.get("TOKEN")
-
     registry.register("TOKEN", "typed-in-by-hand")
-
     assert await registry.get("TOKEN") == "typed-in-by-hand"
 
 
 async def test_a_value_that_was_replaced_stays_masked() -> None:
     registry = SecretRegistry({"TOKEN": "first-value"})
-
     registry.register("TOKEN", "second-value")
-
     assert await registry.get("TOKEN") == "second-value"
     assert registry.names == ("TOKEN",)
     assert registry.masker.mask_text("first-value second-value") == "<secret:TOKEN> <secret:TOKEN>"
@@ -235,7 +221,6 @@ async def test_a_value_with_an_age_is_asked_for_again_when_it_is_old() -> None:
     values = iter(["token-of-monday", "token-of-tuesday"])
     registry = SecretRegistry(clock=clock)
     registry.register("TOKEN", lambda: next(values), max_age=300)
-
     assert await registry.get("TOKEN") == "token-of-monday"
     clock.now += 299
     assert await registry.get("TOKEN") == "token-of-monday"
@@ -247,9 +232,7 @@ async def test_a_value_with_an_age_is_asked_for_again_when_it_is_old() -> None:
 async def test_a_masker_knows_the_values_of_its_moment() -> None:
     registry = SecretRegistry({"A": "first-value"})
     masker = registry.masker
-
     registry.register("B", "second-value")
-
     assert masker.mask_text("second-value") == "second-value"
     assert registry.masker.mask_text("second-value") == "<secret:B>"
 
@@ -262,12 +245,10 @@ def test_a_name_that_is_no_variable_s_is_refused(name: str) -> None:
 
 async def test_a_value_that_can_t_be_masked_is_refused_wherever_it_comes_from() -> None:
     registry = SecretRegistry({"LATER": lambda: "12345"}, retry_after=0)
-
     with pytest.raises(SecretError, match="'NOW' can't be used: it has fewer than 6 characters") as at_once:
         registry.register("NOW", "54321")
     with pytest.raises(SecretError, match="'LATER' can't be used: it has fewer than 6 characters") as later:
         await registry.get("LATER")
-
     assert "NOW" not in registry
     assert "54321" not in str(at_once.value)
     assert "12345" not in "".join(traceback.format_exception_only(later.value))
@@ -276,16 +257,13 @@ async def test_a_value_that_can_t_be_masked_is_refused_wherever_it_comes_from() 
 
 async def test_a_refused_value_leaves_the_one_before_in_place() -> None:
     registry = SecretRegistry({"TOKEN": "first-value"})
-
     with pytest.raises(SecretError):
         registry.register("TOKEN", "tiny")
-
     assert await registry.get("TOKEN") == "first-value"
 
 
 async def test_a_source_that_gives_no_text_is_an_error() -> None:
     registry = SecretRegistry({"TOKEN": lambda: None})  # type: ignore[dict-item, return-value]
-
     with pytest.raises(SecretError, match="source of secret 'TOKEN' gave NoneType instead of text"):
         await registry.get("TOKEN")
     with pytest.raises(SecretError, match="'OTHER' was given as int: pass the value as text, or a function"):
@@ -301,7 +279,6 @@ async def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
 
 def test_a_registry_shows_and_gives_away_no_value() -> None:
     registry = SecretRegistry({"TOKEN": "hunter2!"})
-
     assert repr(registry) == str(registry) == "SecretRegistry(names=('TOKEN',))"
     for give in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="can't be copied or pickled"):

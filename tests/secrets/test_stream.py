@@ -22,9 +22,7 @@ def named(*values: str) -> Masker:
 def test_pieces_put_together_are_what_masking_the_whole_gives(values: list[str], pieces: list[str]) -> None:
     masker = named(*values)
     stream = masker.stream()
-
     given_out = [stream.feed(piece) for piece in pieces]
-
     assert "".join(given_out) + stream.finish() == masker.mask_text("".join(pieces))
 
 
@@ -37,16 +35,13 @@ def test_a_program_s_output_may_be_cut_inside_a_character(value: str, around: st
     masker = Masker([("S", value)])
     whole = (around.encode("utf-8", "replace") + value.encode() + b"\xff") * 2
     stream = masker.byte_stream()
-
     edges = [0, *sorted(cuts), len(whole)]
     given_out = [stream.feed(whole[start:end]) for start, end in itertools.pairwise(edges)]
-
     assert b"".join(given_out) + stream.finish() == masker.mask_bytes(whole[: edges[-1]])
 
 
 def test_only_what_may_become_a_secret_is_held_back() -> None:
     stream = Masker([("T", "zebra-stripes")]).stream()
-
     assert stream.feed("in the zoo a zeb") == "in the zoo a "
     assert stream.feed("u ran") == "zebu ran"
     assert stream.feed(", a zebra-stri") == ", a "
@@ -59,18 +54,14 @@ def test_only_what_may_become_a_secret_is_held_back() -> None:
 def test_an_encoded_secret_that_is_cut_is_found() -> None:
     written = base64.b64encode(b"user:zebra-stripes").decode()
     stream = Masker([("T", "zebra-stripes")]).stream()
-
     given_out = "".join(stream.feed(character) for character in f"Basic {written} ok") + stream.finish()
-
     assert given_out == Masker([("T", "zebra-stripes")]).mask_text(f"Basic {written} ok")
     assert "<secret:T>" in given_out
 
 
 def test_a_row_of_secrets_without_an_end_is_not_kept() -> None:
     stream = Masker([("T", "000000")]).stream()
-
     given_out = [stream.feed("0" * 100) for _ in range(1_000)]
-
     assert given_out[0] == "<secret:T>"
     assert not any(given_out[1:])
     assert stream.feed("0!") == "!"
@@ -80,6 +71,5 @@ def test_a_row_of_secrets_without_an_end_is_not_kept() -> None:
 def test_without_secrets_pieces_pass_as_they_are() -> None:
     stream = Masker().stream()
     piece = "anything"
-
     assert stream.feed(piece) is piece
     assert stream.finish() == ""

@@ -16,13 +16,11 @@ from agentcore.secrets import SecretRegistry, unmask
 async def test_masks_give_way_to_values_in_texts_and_keys() -> None:
     registry = SecretRegistry({"USER": "somebody", "TOKEN": "hunter2!"})
     masked: dict[str, Any] = {"command": "login <secret:USER> <secret:TOKEN>", "<secret:USER>": [1, "<secret:USER>"]}
-
     assert await unmask(masked, registry.get) == {"command": "login somebody hunter2!", "somebody": [1, "somebody"]}
 
 
 async def test_a_value_without_masks_comes_back_as_the_same_object() -> None:
     value: dict[str, Any] = {"command": "ls <secret>", "n": 1}
-
     assert await unmask(value, SecretRegistry().get) is value
 
 
@@ -31,10 +29,8 @@ async def test_all_that_is_missing_is_named() -> None:
         raise TimeoutError
 
     registry = SecretRegistry({"SLOW": fail, "HERE": "is-here"})
-
     with pytest.raises(SecretError) as caught:
         await unmask(["<secret:GONE> <secret:HERE>", "<secret:SLOW>", "<secret:HERE:encoded>"], registry.get)
-
     text = str(caught.value)
     assert "'GONE' (No secret 'GONE' is registered" in text
     assert "'SLOW' (Secret 'SLOW' can't be had: its source raised TimeoutError.)" in text
@@ -44,15 +40,12 @@ async def test_all_that_is_missing_is_named() -> None:
 
 async def test_masks_of_other_names_are_somebody_s_words() -> None:
     registry = SecretRegistry({"TOKEN": "hunter2!"})
-
     restored = await unmask("write <secret:NAME>, not <secret:TOKEN>", registry.get, names={"TOKEN"})
-
     assert restored == "write <secret:NAME>, not hunter2!"
 
 
 async def test_a_value_that_looks_like_a_mask_is_not_looked_into() -> None:
     registry = SecretRegistry({"A": "<secret:B>", "B": "value-of-b"})
-
     assert await unmask("<secret:A>", registry.get) == "<secret:B>"
 
 
@@ -78,10 +71,8 @@ def test_arguments_come_back_as_they_were_or_not_at_all(case: tuple[list[str], d
     values, arguments = case
     registry = SecretRegistry({f"S{number}": value for number, value in enumerate(values)})
     action = ActionEvent(reply_id="r", tool_name="t", call_id="c", arguments=arguments)
-
     masked = registry.masker.mask_event(action)
     assert not any(value in text for value in values for text in all_texts(masked.arguments))
-
     if any("encoded" in text for text in all_texts(masked.arguments)):
         with pytest.raises(SecretError, match="it stood there encoded"):
             run_to_its_end(unmask(masked.arguments, registry.get))

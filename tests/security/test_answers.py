@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
-
 import pytest
 from anyio.lowlevel import checkpoint
 
@@ -11,17 +9,20 @@ from agentcore.security import Approve, Confirm, Reject, read_answer
 ACTION = ActionEvent(reply_id="r", tool_name="terminal", arguments={"command": "ls"}, call_id="c")
 
 
-def test_yes_and_no_are_answers() -> None:
-    assert read_answer(True, ACTION) == Approve()
-    assert read_answer(False, ACTION) == Reject("The user said no and gave no reason.")
+EDITED, NO = Approve({"command": "ls -a"}, by="ann"), Reject("not on a Friday", by="bob")
 
 
-def test_an_answer_with_more_to_say_stays_as_it_is() -> None:
-    edited = Approve({"command": "ls -a"}, by="ann")
-    no = Reject("not on a Friday", by="bob")
-
-    assert read_answer(edited, ACTION) is edited
-    assert read_answer(no, ACTION) is no
+@pytest.mark.parametrize(
+    ("answer", "read"),
+    [
+        (True, Approve()),
+        (False, Reject("The user said no and gave no reason.")),
+        (EDITED, EDITED),
+        (NO, NO),
+    ],
+)
+def test_yes_no_and_more_to_say_are_answers(answer: object, read: Approve | Reject) -> None:
+    assert read_answer(answer, ACTION) == read
 
 
 @pytest.mark.parametrize("answer", [1, 0, "yes", [], object(), Approve, ActionEvent])
@@ -38,7 +39,7 @@ def test_a_forgotten_return_is_guessed() -> None:
 
 
 def test_answers_never_change() -> None:
-    with pytest.raises(FrozenInstanceError):
+    with pytest.raises(AttributeError):
         Approve().by = "somebody else"  # type: ignore[misc]
 
 
@@ -48,5 +49,4 @@ async def test_a_callback_may_answer_in_any_of_these_ways() -> None:
         return Reject("too long") if len(str(action.arguments)) > 100 else True
 
     confirm: Confirm = ask
-
     assert read_answer(await confirm(ACTION), ACTION) == Approve()

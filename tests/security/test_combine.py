@@ -1,10 +1,10 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentcore.assessment import Assessment
-from agentcore.risk import SecurityRisk
+from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.security import combine
 
 UNKNOWN, LOW, MEDIUM, HIGH = SecurityRisk
@@ -15,21 +15,24 @@ parts = st.lists(
 )
 
 
-def test_no_opinions_allow_and_know_no_risk() -> None:
-    assert combine([]) == ("allow", None)
-    assert combine([Assessment(risk=UNKNOWN)]) == ("allow", None)
+ALLOW, ASK, DENY = Assessment(verdict="allow"), Assessment(verdict="ask"), Assessment(verdict="deny")
 
 
-def test_deny_goes_before_ask_and_ask_before_allow() -> None:
-    allow, ask, deny = (Assessment(verdict="allow"), Assessment(verdict="ask"), Assessment(verdict="deny"))
-    assert combine([allow, deny, ask])[0] == "deny"
-    assert combine([allow, ask, allow])[0] == "ask"
-    assert combine([allow, Assessment(risk=HIGH)]) == ("allow", HIGH)
-
-
-def test_the_highest_known_risk_counts() -> None:
-    risks = [LOW, MEDIUM, UNKNOWN, None]
-    assert combine([Assessment(risk=risk) for risk in risks])[1] is MEDIUM
+@pytest.mark.parametrize(
+    ("opinions", "verdict", "risk"),
+    [
+        ([], "allow", None),
+        ([Assessment(risk=UNKNOWN)], "allow", None),
+        ([ALLOW, DENY, ASK], "deny", None),
+        ([ALLOW, ASK, ALLOW], "ask", None),
+        ([ALLOW, Assessment(risk=HIGH)], "allow", HIGH),
+        ([Assessment(risk=risk) for risk in (LOW, MEDIUM, UNKNOWN, None)], "allow", MEDIUM),
+    ],
+)
+def test_the_strictest_verdict_and_the_highest_known_risk_count(
+    opinions: list[Assessment], verdict: str, risk: SecurityRisk | None
+) -> None:
+    assert combine(opinions) == (verdict, risk)
 
 
 @given(parts, parts)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentcore.risk import SecurityRisk
+from agentcore.assessment import SecurityRisk
 from agentcore.security import AlwaysConfirm, ConfirmationPolicy, ConfirmRisky, NeverConfirm, RatedAction
 
 UNKNOWN, LOW, MEDIUM, HIGH = SecurityRisk
@@ -46,7 +46,6 @@ def test_a_class_of_the_program_s_own_is_a_policy() -> None:
             return action.tool_name == "terminal"
 
     policy: ConfirmationPolicy = AskAboutShells()
-
     assert isinstance(policy, ConfirmationPolicy)
     assert not isinstance(object(), ConfirmationPolicy)
     assert policy.needs_confirmation(action(LOW))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentcore.assessment import SecurityRisk
 from agentcore.events import ActionEvent, ConversationStateUpdateEvent, PolicySet, parse_event
-from agentcore.risk import SecurityRisk
 from agentcore.security import (
     AlwaysConfirm,
     ConfirmRisky,
@@ -28,9 +28,7 @@ policies = st.one_of(
 @given(policy=policies)
 def test_a_policy_comes_back_from_a_log_as_it_was(policy: NeverConfirm | AlwaysConfirm | ConfirmRisky) -> None:
     event = ConversationStateUpdateEvent(update=PolicySet(policy=record_checks(policy)))
-
     kept = parse_event(event.model_dump_json())
-
     assert isinstance(kept, ConversationStateUpdateEvent)
     assert isinstance(kept.update, PolicySet)
     assert read_checks(kept.update.policy) == policy
@@ -50,7 +48,6 @@ def test_a_policy_of_the_program_s_own_does_not_come_back() -> None:
             return action.tool_name == "terminal"
 
     recorded = record_checks(AskAboutShells())
-
     assert recorded["name"] == "custom"
     assert "AskAboutShells" in str(recorded["class"])
     assert read_checks(recorded) is None

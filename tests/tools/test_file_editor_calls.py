@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentcore.risk import SecurityRisk
+from agentcore.assessment import SecurityRisk
 from agentcore.tools import Resource, ToolSpec, conflicts, read_call
 from agentcore_tools import FileEditorAction, coding_tools, file_editor_tool
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from agentcore.assessment import SecurityRisk
 from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import TextBlock
-from agentcore.risk import SecurityRisk
 from agentcore.tools import (
     AnyTool,
     FinishObservation,

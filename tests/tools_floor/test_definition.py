@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pydantic import Field
 
+from agentcore.assessment import SecurityRisk
 from agentcore.errors import ToolArgumentsError
-from agentcore.risk import SecurityRisk
 from agentcore.tools import (
     Action,
     AnyTool,

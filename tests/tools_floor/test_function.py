@@ -14,9 +14,9 @@ import pytest
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel
 
+from agentcore.assessment import SecurityRisk
 from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import TextBlock
-from agentcore.risk import SecurityRisk
 from agentcore.tools import (
     SYNC_TOOLS_AT_ONCE,
     AnyTool,

@@ -16,7 +16,7 @@ from agentcore.testing import cancel_everywhere
 from agentcore.testing.workspace_process_contract import refused
 from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.files import read_file, replacement, write_file
-from agentcore.workspace.private import make_private_folder, remove_private_folder
+from agentcore.workspace.local import make_private_folder, remove_private_folder
 
 
 def test_a_write_that_fails_leaves_the_old_content_and_nothing_else(tmp_path: Path) -> None:
@@ -175,27 +175,19 @@ async def test_a_cancelled_copy_stops_within_a_file(tmp_path: Path) -> None:
     assert [path.name async for path in copied.iterdir()] == ["small"]
 
 
-def test_a_private_folder_is_not_inside_the_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    inside = tmp_path / "project" / "tmp"
-    inside.mkdir(parents=True)
-    monkeypatch.setattr(tempfile, "tempdir", str(inside))
-    root = str(tmp_path / "project")
+@pytest.mark.parametrize("git", [False, True], ids=["the project", "the repository"])
+def test_a_private_folder_is_not_inside(git: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    outer = tmp_path / "outer"
+    (outer / ("project" if git else "tmp")).mkdir(parents=True)
+    if git:
+        (outer / ".git").mkdir()
+        (outer / "tmp").mkdir()
+    root = str(outer / "project" if git else outer)
+    monkeypatch.setattr(tempfile, "tempdir", str(outer / "tmp"))
     folder = make_private_folder(root, "outputs")
     try:
-        assert not Path(folder).is_relative_to(root)
+        assert not Path(folder).is_relative_to(outer)
         assert folder == make_private_folder(root, "outputs")
-    finally:
-        remove_private_folder(root, "outputs")
-
-
-def test_a_private_folder_is_not_inside_a_repository(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "repository" / ".git").mkdir(parents=True)
-    (tmp_path / "repository" / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "repository" / "tmp"))
-    root = str(tmp_path / "repository" / "project")
-    folder = make_private_folder(root, "outputs")
-    try:
-        assert not Path(folder).is_relative_to(tmp_path)
     finally:
         remove_private_folder(root, "outputs")
 

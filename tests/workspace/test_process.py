@@ -28,36 +28,32 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, _FOUND))
 TREE = "echo $$ >>pids; setsid bash -c 'echo $$ >>pids; exec sleep 1000' & sleep 1000"
 
 
+async def run_command(workspace: LocalWorkspace) -> None:
+    await workspace.run("setsid sleep 1000 & cat; echo done")
+
+
+async def talk_to_shell(workspace: LocalWorkspace) -> None:
+    shell = ["bash", "--norc", "--noprofile", "-i"]
+    async with workspace.open_process(shell, pty=True, env={"TERM": "dumb"}) as process:
+        await process.send(b"setsid -f sleep 1000; sh -c 'echo go''ing; sleep 1000'\n")
+        shown = b""
+        while b"\ngoing" not in shown:
+            shown += await process.receive()
+        await process.interrupt()
+        await process.resize(100, 40)
+
+
 @pytest.mark.slow
-async def test_cancelled_at_every_checkpoint_a_command_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
+@pytest.mark.parametrize("act", [run_command, talk_to_shell])
+async def test_cancelled_at_every_checkpoint_nothing_is_left_of(
+    act: Callable[[LocalWorkspace], Awaitable[None]], tmp_path: Path, processes_here: Here
+) -> None:
     async with LocalWorkspace(tmp_path) as workspace:
         await workspace.run("true")
         before = len(os.listdir("/dev/fd"))
         with anyio.fail_after(120):
             for attempt in cancel_everywhere():
-                await attempt(workspace.run, "setsid sleep 1000 & cat; echo done")
-                assert await processes_here() == []
-        assert len(os.listdir("/dev/fd")) == before
-
-
-@pytest.mark.slow
-async def test_cancelled_at_every_checkpoint_a_terminal_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
-    async def talk() -> None:
-        shell = ["bash", "--norc", "--noprofile", "-i"]
-        async with workspace.open_process(shell, pty=True, env={"TERM": "dumb"}) as process:
-            await process.send(b"setsid -f sleep 1000; sh -c 'echo go''ing; sleep 1000'\n")
-            shown = b""
-            while b"\ngoing" not in shown:
-                shown += await process.receive()
-            await process.interrupt()
-            await process.resize(100, 40)
-
-    async with LocalWorkspace(tmp_path) as workspace:
-        await workspace.run("true")
-        before = len(os.listdir("/dev/fd"))
-        with anyio.fail_after(120):
-            for attempt in cancel_everywhere():
-                await attempt(talk)
+                await attempt(act, workspace)
                 assert await processes_here() == []
         assert len(os.listdir("/dev/fd")) == before
 

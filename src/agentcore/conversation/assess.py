@@ -15,13 +15,12 @@ from anyio import get_cancelled_exc_class
 from pydantic import JsonValue
 
 from agentcore.agent import Call
-from agentcore.assessment import Assessment
+from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import is_cancelled, masked_repr, open_group, safe_str, spurious_cancellation
 from agentcore.conversation.guards import mark_running_in
 from agentcore.events import ActionAssessed, AgentErrorEvent
 from agentcore.logs import get_logger
-from agentcore.risk import SecurityRisk
 from agentcore.security import Check, CheckContext, NeverConfirm, combine, highest_risk
 from agentcore.tools import FinishAction, ThinkAction
 

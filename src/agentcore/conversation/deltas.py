@@ -7,13 +7,13 @@ in the log.
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections import deque
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 from weakref import WeakSet
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from agentcore._value import VERBATIM, Value, Verbatim
+from agentcore._value import Value, Verbatim
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.secrets import SecretRegistry, StreamMasker
 
@@ -24,7 +24,7 @@ _ROOM = 1024
 class StreamDelta(Value):
     """A piece of what is being said."""
 
-    type: Annotated[Literal["text", "reasoning", "tool_call", "progress", "reset", "gap"], VERBATIM]
+    type: Literal["text", "reasoning", "tool_call", "progress", "reset", "gap"]
     """"progress" is the output of a tool that runs; "reset" voids the reply so far (a retry or an interrupt); "gap"
     says that this subscriber was too slow and `text` pieces are missing before this point."""
     reply_id: Verbatim | None = None

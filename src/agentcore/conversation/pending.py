@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from agentcore import commands
 from agentcore.agent import Call
+from agentcore.assessment import SecurityRisk
 from agentcore.conversation.calls import not_run
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import open_group
@@ -22,7 +23,6 @@ from agentcore.errors import NothingPending, SecretError
 from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
 from agentcore.messages import ToolSchema
 from agentcore.record import ASKING, OpenAction
-from agentcore.risk import SecurityRisk
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call

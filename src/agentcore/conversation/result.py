@@ -1,10 +1,9 @@
 """How a run settled, and the typed value that the agent finished with."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from typing import Any
 
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 from pydantic import Field
 
 from agentcore._value import Value

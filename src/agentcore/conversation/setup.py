@@ -12,6 +12,7 @@ import anyio
 from anyio.to_thread import run_sync
 from typing_extensions import TypeIs
 
+from agentcore import workspace as workspaces
 from agentcore.agent import Agent, restore_agent
 from agentcore.errors import (
     ConversationError,
@@ -38,7 +39,7 @@ from agentcore.security import (
     read_checks,
 )
 from agentcore.usage import Limits
-from agentcore.workspace import LocalWorkspace, Workspace, WorkspaceSpec, resolve_workspace
+from agentcore.workspace import Workspace, WorkspaceSpec, resolve_workspace
 
 
 class Setup(NamedTuple):
@@ -101,7 +102,7 @@ async def enter_workspace(
         workspace = await _restore(state.conversation_id, state.workspace)
     else:
         workspace = given if given is not None else "."
-        workspace = LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
+        workspace = workspaces.LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
     if workspace.is_open:
         yield workspace
         return

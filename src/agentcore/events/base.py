@@ -3,11 +3,11 @@
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
-from agentcore._value import VERBATIM, Recorded, Verbatim
+from agentcore._value import Recorded, Verbatim
 from agentcore.ids import new_id
 
 __all__ = ["CommandedEvent", "EventBase", "Source"]
@@ -32,7 +32,7 @@ class EventBase(Recorded):
     """Unique everywhere; it survives a fork."""
     timestamp: AwareDatetime = Field(default_factory=_now)
     """When it happened, in UTC."""
-    source: Annotated[Source, VERBATIM] = "environment"
+    source: Source = "environment"
     cause: Verbatim | None = None
     """The id of the event that caused this one: for an answer, its action."""
 

@@ -2,14 +2,13 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import FiniteFloat, JsonValue
 
-from agentcore._value import VERBATIM, Verbatim
-from agentcore.assessment import Assessment, Verdict
+from agentcore._value import Verbatim
+from agentcore.assessment import Assessment, SecurityRisk, Verdict
 from agentcore.events.base import CommandedEvent, EventBase
-from agentcore.risk import SecurityRisk
 from agentcore.usage import Usage
 
 __all__ = [
@@ -34,7 +33,7 @@ __all__ = [
 class AgentConfigured(CommandedEvent):
     """The agent that works from here on. Never holds a key."""
 
-    kind: Annotated[Literal["agent_configured"], VERBATIM] = "agent_configured"
+    kind: Literal["agent_configured"] = "agent_configured"
     agent: dict[str, JsonValue]
     missing: tuple[str, ...] = ()
     """The parts that could not be recorded; resuming without them needs the agent passed again."""
@@ -43,7 +42,7 @@ class AgentConfigured(CommandedEvent):
 class WorkspaceOpened(EventBase):
     """The workspace that the conversation works in from here on. Never holds a key, nor the value of a variable."""
 
-    kind: Annotated[Literal["workspace_opened"], VERBATIM] = "workspace_opened"
+    kind: Literal["workspace_opened"] = "workspace_opened"
     workspace: Verbatim
     """The kind of workspace: "local", a name that a package declares, or "custom" where it could not be recorded."""
     spec: dict[str, JsonValue] = {}
@@ -56,10 +55,10 @@ class ActionAssessed(EventBase):
     There is none where no check had an opinion and the tool declares no risk: such an action may start.
     """
 
-    kind: Annotated[Literal["action_assessed"], VERBATIM] = "action_assessed"
-    verdict: Annotated[Verdict, VERBATIM]
+    kind: Literal["action_assessed"] = "action_assessed"
+    verdict: Verdict
     """The strictest verdict of the parts: "deny" (answered in the same group), "ask" (waits for a person), "allow"."""
-    risk: Annotated[SecurityRisk | None, VERBATIM] = None
+    risk: SecurityRisk | None = None
     """The highest risk of the parts, or None where nobody knows."""
     parts: tuple[Assessment, ...] = ()
     """The opinion of each check that had one, and of the tool."""
@@ -72,13 +71,13 @@ class ActionAssessed(EventBase):
 class ActionStarted(EventBase):
     """The tool is about to run: durable before it does. `cause` is the action."""
 
-    kind: Annotated[Literal["action_started"], VERBATIM] = "action_started"
+    kind: Literal["action_started"] = "action_started"
 
 
 class ActionApproved(CommandedEvent):
     """Somebody said yes. `cause` is the action."""
 
-    kind: Annotated[Literal["action_approved"], VERBATIM] = "action_approved"
+    kind: Literal["action_approved"] = "action_approved"
     arguments: dict[str, JsonValue] | None = None
     """The arguments as that person changed them, or None where they were left as they are."""
 
@@ -86,13 +85,13 @@ class ActionApproved(CommandedEvent):
 class CondensationRequest(EventBase):
     """The history should be made shorter before the next step."""
 
-    kind: Annotated[Literal["condensation_request"], VERBATIM] = "condensation_request"
+    kind: Literal["condensation_request"] = "condensation_request"
 
 
 class Condensation(EventBase):
     """From here on the model is not shown these events, and reads a summary in place of the first of them."""
 
-    kind: Annotated[Literal["condensation"], VERBATIM] = "condensation"
+    kind: Literal["condensation"] = "condensation"
     forgotten: tuple[Verbatim, ...]
     """Ids of events of the active branch."""
     summary: str | None = None
@@ -101,13 +100,13 @@ class Condensation(EventBase):
 class PauseEvent(CommandedEvent):
     """Somebody asked the agent to stop at the end of its step."""
 
-    kind: Annotated[Literal["pause"], VERBATIM] = "pause"
+    kind: Literal["pause"] = "pause"
 
 
 class InterruptEvent(CommandedEvent):
     """The turn was stopped where it was."""
 
-    kind: Annotated[Literal["interrupt"], VERBATIM] = "interrupt"
+    kind: Literal["interrupt"] = "interrupt"
     partial_text: str | None = None
     """The part of the reply that had come when it was stopped; the model does not see it again."""
     reason: str | None = None
@@ -116,7 +115,7 @@ class InterruptEvent(CommandedEvent):
 class HeadMoved(CommandedEvent):
     """The conversation goes on from an earlier point: what came after it is off the active branch."""
 
-    kind: Annotated[Literal["head_moved"], VERBATIM] = "head_moved"
+    kind: Literal["head_moved"] = "head_moved"
     to: int
     """The seq of the last event of the branch; 0 is before the first one."""
 
@@ -124,7 +123,7 @@ class HeadMoved(CommandedEvent):
 class RetryEvent(EventBase):
     """A model call failed and is tried again."""
 
-    kind: Annotated[Literal["retry"], VERBATIM] = "retry"
+    kind: Literal["retry"] = "retry"
     attempt: int
     """The attempt that failed, from 1."""
     error: str
@@ -137,7 +136,7 @@ class RetryEvent(EventBase):
 class ConversationErrorEvent(EventBase):
     """The run ended in an error: a limit, or a step that raised."""
 
-    kind: Annotated[Literal["conversation_error"], VERBATIM] = "conversation_error"
+    kind: Literal["conversation_error"] = "conversation_error"
     code: Verbatim
     """The limit's name ("steps", "cost", ...) or the exception's class name."""
     detail: str
@@ -146,7 +145,7 @@ class ConversationErrorEvent(EventBase):
 class HookEvent(EventBase):
     """A hook ran."""
 
-    kind: Annotated[Literal["hook"], VERBATIM] = "hook"
+    kind: Literal["hook"] = "hook"
     hook: str
     outcome: Verbatim
     output: str | None = None
@@ -155,7 +154,7 @@ class HookEvent(EventBase):
 class UsageEvent(EventBase):
     """One model call: what it read up to, and what it used."""
 
-    kind: Annotated[Literal["usage"], VERBATIM] = "usage"
+    kind: Literal["usage"] = "usage"
     reply_id: Verbatim | None = None
     """The reply, or None for a call that left nothing in the history (a side question)."""
     purpose: Verbatim = "step"

@@ -43,8 +43,8 @@ class ConversationStatus(StrEnum):
 class StatusChanged(Recorded):
     """The conversation's status is another one from here on."""
 
-    fact: Annotated[Literal["status"], VERBATIM] = "status"
-    status: Annotated[ConversationStatus, VERBATIM]
+    fact: Literal["status"] = "status"
+    status: ConversationStatus
     code: Verbatim | None = None
     """Why, for programs: "recovered", "closed", "repeated_action", ..."""
     detail: str | None = None
@@ -54,28 +54,28 @@ class StatusChanged(Recorded):
 class TitleSet(Recorded):
     """The conversation has a (new) title."""
 
-    fact: Annotated[Literal["title"], VERBATIM] = "title"
+    fact: Literal["title"] = "title"
     title: str
 
 
 class TagsSet(Recorded):
     """The conversation has these tags, and no others."""
 
-    fact: Annotated[Literal["tags"], VERBATIM] = "tags"
+    fact: Literal["tags"] = "tags"
     tags: dict[str, str]
 
 
 class LimitsSet(Recorded):
     """These limits hold from here on."""
 
-    fact: Annotated[Literal["limits"], VERBATIM] = "limits"
+    fact: Literal["limits"] = "limits"
     limits: Limits
 
 
 class PolicySet(Recorded):
     """These checks hold from here on: a policy, or checks of the program's own."""
 
-    fact: Annotated[Literal["policy"], VERBATIM] = "policy"
+    fact: Literal["policy"] = "policy"
     policy: Annotated[dict[str, JsonValue], VERBATIM]
     """The policy's name and parameters; "custom" where it is the program's own."""
 
@@ -83,14 +83,14 @@ class PolicySet(Recorded):
 class SecretsRegistered(Recorded):
     """Secrets of these names can be used, and are masked, from here on. Their values are nowhere in the log."""
 
-    fact: Annotated[Literal["secrets"], VERBATIM] = "secrets"
+    fact: Literal["secrets"] = "secrets"
     names: tuple[Verbatim, ...]
 
 
 class Forked(Recorded):
     """This log began as a copy of a branch of another one."""
 
-    fact: Annotated[Literal["forked"], VERBATIM] = "forked"
+    fact: Literal["forked"] = "forked"
     conversation_id: Verbatim
     at: int
     """The seq, in the other log, of the last event that was copied."""
@@ -99,7 +99,7 @@ class Forked(Recorded):
 class RunJoined(Recorded):
     """Somebody else waits for the run as well."""
 
-    fact: Annotated[Literal["run_joined"], VERBATIM] = "run_joined"
+    fact: Literal["run_joined"] = "run_joined"
     run: int
     """The seq at which the run began."""
 
@@ -107,7 +107,7 @@ class RunJoined(Recorded):
 class ToolsetNotice(Recorded):
     """Something about a toolset that people should know: it did not open, it ended, one of its tools is left out."""
 
-    fact: Annotated[Literal["toolset"], VERBATIM] = "toolset"
+    fact: Literal["toolset"] = "toolset"
     name: str
     """The toolset's name."""
     code: Verbatim
@@ -146,5 +146,5 @@ Fact = Annotated[
 class ConversationStateUpdateEvent(CommandedEvent):
     """One fact of the conversation changed."""
 
-    kind: Annotated[Literal["conversation_state_update"], VERBATIM] = "conversation_state_update"
+    kind: Literal["conversation_state_update"] = "conversation_state_update"
     update: Fact

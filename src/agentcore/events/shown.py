@@ -6,11 +6,11 @@ Every action that started or was decided on gets exactly one answer. The outcome
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 
-from agentcore._value import VERBATIM, Verbatim
+from agentcore._value import Verbatim
 from agentcore.display import DisplayBlock
 from agentcore.events.base import CommandedEvent, EventBase, Source
 from agentcore.messages import Block, Message, StoredResultBlock, TextBlock, ToolSchema
@@ -32,7 +32,7 @@ __all__ = [
 class SystemPromptEvent(EventBase):
     """The system prompt and the tools that the model may use, from here on."""
 
-    kind: Annotated[Literal["system_prompt"], VERBATIM] = "system_prompt"
+    kind: Literal["system_prompt"] = "system_prompt"
     prompt: str
     tools: tuple[ToolSchema, ...] = ()
 
@@ -40,7 +40,7 @@ class SystemPromptEvent(EventBase):
 class MessageEvent(CommandedEvent):
     """Somebody said something: a person, the agent (a reply without tool calls), or the environment (a nudge)."""
 
-    kind: Annotated[Literal["message"], VERBATIM] = "message"
+    kind: Literal["message"] = "message"
     message: Message
     reply_id: Verbatim | None = None
     """Of an agent's message: the model call it came from."""
@@ -56,8 +56,8 @@ class MessageEvent(CommandedEvent):
 class ActionEvent(EventBase):
     """The agent asks for a tool. Several actions of one reply share its `reply_id` and are answered in their order."""
 
-    kind: Annotated[Literal["action"], VERBATIM] = "action"
-    source: Annotated[Source, VERBATIM] = "agent"
+    kind: Literal["action"] = "action"
+    source: Source = "agent"
     reply_id: Verbatim
     tool_name: str
     arguments: dict[str, JsonValue]
@@ -84,7 +84,7 @@ class ActionEvent(EventBase):
 class CondensationSummaryEvent(EventBase):
     """A summary that stands for a part of the history."""
 
-    kind: Annotated[Literal["condensation_summary"], VERBATIM] = "condensation_summary"
+    kind: Literal["condensation_summary"] = "condensation_summary"
     summary: str
 
 
@@ -97,7 +97,7 @@ ErrorOutcome = Literal["failed", "interrupted", "not_run", "unknown"]
 class ObservationEvent(EventBase):
     """The tool did what was asked; this is what came of it."""
 
-    kind: Annotated[Literal["observation"], VERBATIM] = "observation"
+    kind: Literal["observation"] = "observation"
     tool_name: str
     call_id: Verbatim
     content: tuple[StoredResultBlock, ...]
@@ -120,7 +120,7 @@ class ObservationEvent(EventBase):
 class UserRejectObservation(CommandedEvent):
     """A person said no. Where a check did, the answer is an `AgentErrorEvent` with the code "denied"."""
 
-    kind: Annotated[Literal["user_reject"], VERBATIM] = "user_reject"
+    kind: Literal["user_reject"] = "user_reject"
     tool_name: str
     call_id: Verbatim
     reason: str
@@ -133,11 +133,11 @@ class AgentErrorEvent(EventBase):
     "not_run" (never started), "unknown" (it had started when the process died, and may have happened).
     """
 
-    kind: Annotated[Literal["agent_error"], VERBATIM] = "agent_error"
+    kind: Literal["agent_error"] = "agent_error"
     tool_name: str
     call_id: Verbatim
     error: str
-    outcome: Annotated[ErrorOutcome, VERBATIM] = "failed"
+    outcome: ErrorOutcome = "failed"
     code: Verbatim | None = None
     """The kind of error, for programs: "unknown_tool", "bad_arguments", "denied" (by a check), or the exception's class name."""
 

@@ -27,28 +27,28 @@ from agentcore.usage import Usage
 class TextDelta(Value):
     """More words."""
 
-    type: Annotated[Literal["text"], VERBATIM] = "text"
+    type: Literal["text"] = "text"
     text: str
 
 
 class ReasoningDelta(Value):
     """More thinking, in words."""
 
-    type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
+    type: Literal["reasoning"] = "reasoning"
     text: str
 
 
 class RefusalDelta(Value):
     """More of the words in which the model refuses."""
 
-    type: Annotated[Literal["refusal"], VERBATIM] = "refusal"
+    type: Literal["refusal"] = "refusal"
     text: str
 
 
 class ToolCallDelta(Value):
     """More of a tool call: its name comes once, its arguments in fragments of JSON text."""
 
-    type: Annotated[Literal["tool_call"], VERBATIM] = "tool_call"
+    type: Literal["tool_call"] = "tool_call"
     index: int
     """Which call of the reply this belongs to, from 0."""
     id: Verbatim | None = None
@@ -59,7 +59,7 @@ class ToolCallDelta(Value):
 class ResetDelta(Value):
     """The call starts over: everything said so far is void."""
 
-    type: Annotated[Literal["reset"], VERBATIM] = "reset"
+    type: Literal["reset"] = "reset"
     reason: str
     """The failure, for a person to read."""
 

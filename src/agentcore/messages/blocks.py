@@ -12,14 +12,14 @@ from agentcore._value import VERBATIM, Recorded, Verbatim
 class TextBlock(Recorded):
     """Words."""
 
-    type: Annotated[Literal["text"], VERBATIM] = "text"
+    type: Literal["text"] = "text"
     text: str
 
 
 class ImageBlock(Recorded):
     """A picture, by value (base64) or by address: exactly one of `data` and `url`."""
 
-    type: Annotated[Literal["image"], VERBATIM] = "image"
+    type: Literal["image"] = "image"
     data: Verbatim | None = None
     """Base64 text, without a `data:` prefix."""
     media_type: Verbatim | None = None
@@ -30,7 +30,7 @@ class ImageBlock(Recorded):
 class DocumentBlock(Recorded):
     """A document, by value (base64) or by address: exactly one of `data` and `url`."""
 
-    type: Annotated[Literal["document"], VERBATIM] = "document"
+    type: Literal["document"] = "document"
     data: Verbatim | None = None
     """Base64 text, without a `data:` prefix."""
     media_type: Verbatim = "application/pdf"
@@ -43,7 +43,7 @@ class DocumentBlock(Recorded):
 class AudioBlock(Recorded):
     """Speech or sound that a model made."""
 
-    type: Annotated[Literal["audio"], VERBATIM] = "audio"
+    type: Literal["audio"] = "audio"
     data: Verbatim | None = None
     """Base64 text, without a `data:` prefix."""
     media_type: Verbatim | None = None
@@ -59,14 +59,14 @@ class AudioBlock(Recorded):
 class RefusalBlock(Recorded):
     """The words in which a model, or its provider, refuses to answer."""
 
-    type: Annotated[Literal["refusal"], VERBATIM] = "refusal"
+    type: Literal["refusal"] = "refusal"
     text: str
 
 
 class ThinkingBlock(Recorded):
     """Thinking of the model as text; signed where the provider wants it back unchanged."""
 
-    type: Annotated[Literal["thinking"], VERBATIM] = "thinking"
+    type: Literal["thinking"] = "thinking"
     text: str
     signature: Verbatim | None = None
     provider: Verbatim | None = None
@@ -76,7 +76,7 @@ class ThinkingBlock(Recorded):
 class RedactedThinkingBlock(Recorded):
     """Thinking that only the provider can read, to be sent back as it came."""
 
-    type: Annotated[Literal["redacted_thinking"], VERBATIM] = "redacted_thinking"
+    type: Literal["redacted_thinking"] = "redacted_thinking"
     data: Verbatim
     provider: Verbatim | None = None
     """Whose model thought it. None where nobody wrote it down."""
@@ -85,7 +85,7 @@ class RedactedThinkingBlock(Recorded):
 class ReasoningBlock(Recorded):
     """A reasoning item of the Responses wire."""
 
-    type: Annotated[Literal["reasoning"], VERBATIM] = "reasoning"
+    type: Literal["reasoning"] = "reasoning"
     id: Verbatim
     summary: tuple[str, ...] = ()
     """The words, part by part: a summary of the reasoning, or the reasoning itself where `in_words` is set."""
@@ -104,7 +104,7 @@ class ReasoningBlock(Recorded):
 class ToolCallBlock(Recorded):
     """The model asks for a tool."""
 
-    type: Annotated[Literal["tool_call"], VERBATIM] = "tool_call"
+    type: Literal["tool_call"] = "tool_call"
     id: Verbatim
     """The provider's id of the call. Some providers use one twice: never key on it beyond one reply."""
     name: str
@@ -115,7 +115,7 @@ class ToolCallBlock(Recorded):
 class ProviderBlock(Recorded):
     """Anything of one provider's own (a server-side tool, a citation): kept, and sent back to that provider as it came."""
 
-    type: Annotated[Literal["provider"], VERBATIM] = "provider"
+    type: Literal["provider"] = "provider"
     provider: Verbatim
     data: Annotated[JsonValue, VERBATIM]
 
@@ -146,7 +146,7 @@ StoredResultBlock = Annotated[
 class ToolResultBlock(Recorded):
     """The answer to one tool call."""
 
-    type: Annotated[Literal["tool_result"], VERBATIM] = "tool_result"
+    type: Literal["tool_result"] = "tool_result"
     call_id: Verbatim
     name: str
     content: tuple[Annotated[ResultBlock, Field(discriminator="type")], ...]

@@ -9,11 +9,11 @@ citations of each piece as they came. They go back to a provider that wants them
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Any, Literal, Self, cast
 
 from pydantic import Field, JsonValue
 
-from agentcore._value import VERBATIM, Recorded, Value, Verbatim
+from agentcore._value import Recorded, Value, Verbatim
 from agentcore.messages.blocks import AudioBlock, Block, ProviderBlock, RefusalBlock, TextBlock, ToolCallBlock
 
 CITED = "cited_text"
@@ -100,7 +100,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 class Message(Recorded):
     """One message: a role and its blocks in order. Tool results travel in messages of role "tool"."""
 
-    role: Annotated[Role, VERBATIM]
+    role: Role
     content: tuple[Block, ...]
 
     @classmethod
@@ -145,7 +145,6 @@ def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
 
 
 def _digest(fields: dict[str, Any]) -> str:
-    """Hash what a model is told of a tool; the order of the keys of an object does not count."""
     told = [fields.get("name"), fields.get("description"), fields.get("parameters")]
     return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 

@@ -1,7 +1,5 @@
 """The record of a conversation: the log, its stores, and the state that it folds to."""
 
-from agentcore.record.branch import branch_ranges as branch_ranges
-from agentcore.record.branch import events_of_branch as events_of_branch
 from agentcore.record.codec import BLOB_THRESHOLD as BLOB_THRESHOLD
 from agentcore.record.codec import FORMAT_VERSION as FORMAT_VERSION
 from agentcore.record.codec import upgrade as upgrade
@@ -10,7 +8,12 @@ from agentcore.record.files import Durability as Durability
 from agentcore.record.files import FileStore as FileStore
 from agentcore.record.files import RealDisk as RealDisk
 from agentcore.record.files import RepairReport as RepairReport
+from agentcore.record.ledger import TRANSITIONS as TRANSITIONS
 from agentcore.record.ledger import OpenAction as OpenAction
+from agentcore.record.ledger import Trigger as Trigger
+from agentcore.record.ledger import branch_ranges as branch_ranges
+from agentcore.record.ledger import events_of_branch as events_of_branch
+from agentcore.record.ledger import next_status as next_status
 from agentcore.record.log import EventLog as EventLog
 from agentcore.record.log import LogReader as LogReader
 from agentcore.record.log import read_log as read_log
@@ -19,9 +22,6 @@ from agentcore.record.memory import MemoryStore as MemoryStore
 from agentcore.record.state import ASKING as ASKING
 from agentcore.record.state import ConversationState as ConversationState
 from agentcore.record.state import ShownEvent as ShownEvent
-from agentcore.record.status import TRANSITIONS as TRANSITIONS
-from agentcore.record.status import Trigger as Trigger
-from agentcore.record.status import next_status as next_status
 from agentcore.record.store import LogInfo as LogInfo
 from agentcore.record.store import LogTail as LogTail
 from agentcore.record.store import Record as Record

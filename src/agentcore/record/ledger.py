@@ -1,14 +1,27 @@
-"""The accounts inside a conversation's state: open actions, receipts of commands, and the tally of the newest run."""
+"""The parts of a conversation's state: open actions, receipts, the tally of the newest run, its branch and its statuses."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 from pydantic import JsonValue
 
+from agentcore.assessment import SecurityRisk
 from agentcore.commands import Receipt
-from agentcore.events import ActionApproved, ActionAssessed, ActionEvent, CommandedEvent, UserRejectObservation
-from agentcore.risk import SecurityRisk
+from agentcore.events import (
+    ActionApproved,
+    ActionAssessed,
+    ActionEvent,
+    CommandedEvent,
+    ConversationStatus,
+    Event,
+    HeadMoved,
+    UserRejectObservation,
+)
 from agentcore.usage import Usage
 
 
@@ -123,3 +136,72 @@ class RunTally:
     def values(self) -> tuple[int, int, str | None, Usage]:
         """Return it as plain values, for comparing two."""
         return self.seq, self.steps, self.text, self.usage
+
+
+def branch_ranges(events: Sequence[Event], moves: Sequence[int], head: int) -> list[tuple[int, int]]:
+    """Return the inclusive ranges of seqs on the branch that ends at `head`, in order.
+
+    Args:
+        events: The log.
+        moves: The seqs of all `HeadMoved` events in it, ascending.
+        head: The last seq of the branch; 0 for an empty one.
+    """
+    ranges: list[tuple[int, int]] = []
+    end = min(head, len(events))
+    while end > 0:
+        index = bisect_right(moves, end)
+        if index == 0:
+            ranges.append((1, end))
+            break
+        move = moves[index - 1]
+        ranges.append((move, end))
+        event = events[move - 1]
+        assert isinstance(event, HeadMoved)
+        end = min(event.to, move - 1)  # a move that leads forward makes no sense, but must not lead round in a circle
+    ranges.reverse()
+    return ranges
+
+
+def events_of_branch(events: Sequence[Event], moves: Sequence[int], head: int) -> Iterator[Event]:
+    """Go through the events of the branch that ends at `head`, in order."""
+    for first, last in branch_ranges(events, moves, head):
+        for seq in range(first, last + 1):
+            yield events[seq - 1]
+
+
+Trigger = Literal["send", "run", "pause", "interrupt", "approve", "reopen"]
+
+_IDLE = ConversationStatus.IDLE
+_RUNNING = ConversationStatus.RUNNING
+_PAUSED = ConversationStatus.PAUSED
+_WAITING = ConversationStatus.WAITING_FOR_CONFIRMATION
+_FINISHED = ConversationStatus.FINISHED
+_STUCK = ConversationStatus.STUCK
+_ERROR = ConversationStatus.ERROR
+
+TRANSITIONS: Mapping[tuple[ConversationStatus, Trigger], ConversationStatus] = MappingProxyType(
+    {
+        (_IDLE, "run"): _RUNNING,
+        (_IDLE, "pause"): _PAUSED,
+        (_RUNNING, "interrupt"): _PAUSED,
+        (_RUNNING, "reopen"): _PAUSED,
+        (_PAUSED, "run"): _RUNNING,
+        (_WAITING, "interrupt"): _PAUSED,
+        (_WAITING, "approve"): _RUNNING,
+        (_FINISHED, "send"): _IDLE,
+        (_STUCK, "send"): _IDLE,
+        (_ERROR, "send"): _IDLE,
+        (_STUCK, "run"): _RUNNING,
+        (_ERROR, "run"): _RUNNING,
+    }
+)
+"""Where each trigger leads; what is not listed changes nothing.
+
+A pause while running takes effect at the end of the step, and a rejection that leaves nothing waiting makes the
+conversation idle: both are written as status changes of their own.
+"""
+
+
+def next_status(status: ConversationStatus, trigger: Trigger) -> ConversationStatus:
+    """Return the status that the trigger leads to."""
+    return TRANSITIONS.get((status, trigger), status)

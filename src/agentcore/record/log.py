@@ -194,7 +194,6 @@ async def _load(store: Store, stored: StoredLog) -> ConversationState:
 async def _fold_all(
     stored: StoredLog | LogTail, where: str, records: Sequence[Record], state: ConversationState
 ) -> ConversationState:
-    """Fold more records into a state, with the blobs that they name."""
     version = stored.format_version
     fold = partial(_fold, state, where, version, records)
     begin = partial(_fold_unless_blobs, fold, records)
@@ -222,7 +221,6 @@ def _fold_unless_blobs(
 
 
 def _find_blobs(records: Sequence[Record]) -> dict[str, int]:
-    """Return each blob's digest with the seq of the first event that names it."""
     named: dict[str, int] = {}
     for record in [record for record in records if _BLOB in record.body]:
         for digest in find_blobs(record.body):

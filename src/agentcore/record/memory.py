@@ -24,8 +24,6 @@ _TICK: Final = timedelta(microseconds=1)
 
 
 class _Shelf:
-    """The stored data of one conversation, open or not."""
-
     __slots__ = ("blobs", "conversation_id", "created", "epoch", "format_version", "held", "modified", "records")
 
     def __init__(self, conversation_id: str, format_version: int, created: datetime) -> None:

@@ -48,9 +48,7 @@ from agentcore.events import (
     UserRejectObservation,
     WorkspaceOpened,
 )
-from agentcore.record.branch import events_of_branch
-from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally
-from agentcore.record.status import next_status
+from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally, events_of_branch, next_status
 from agentcore.usage import Limits, Usage
 
 ShownEvent = (

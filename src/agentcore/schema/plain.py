@@ -139,7 +139,6 @@ def _again(name: str, target: _Json, beside: _Json) -> _Json:
 
 
 def _simplified(node: _Json) -> _Json:
-    """Return the schema without the keywords that some providers refuse."""
     if "oneOf" in node and "anyOf" not in node:
         node["anyOf"] = node.pop("oneOf")
     if "allOf" in node:

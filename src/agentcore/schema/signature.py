@@ -157,7 +157,6 @@ def _check(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) ->
 
 
 def _field_name(parameter: str, base: type[BaseModel]) -> tuple[str, str | None]:
-    """Return the field for a parameter, and its alias where a model can't have a field of that name (`json`, `_x`)."""
     if parameter.startswith(("_", "model_")) or hasattr(base, parameter):
         return f"argument_{parameter.strip('_')}_{len(parameter)}", parameter
     return parameter, None
@@ -195,7 +194,6 @@ def _model(name: str, base: type[BaseModel], module: str, definitions: dict[str,
 def _culprit(
     name: str, definitions: Mapping[str, tuple[Any, Any]], fields: list[tuple[str, str, bool]]
 ) -> SchemaError | None:
-    """Find the parameter whose type can't be said."""
     parameters = {field: parameter for parameter, field, _ in fields}
     for field, (annotation, _) in definitions.items():
         try:

@@ -208,7 +208,6 @@ def _message(error: Any) -> str:
 
 
 def _count(data: Any) -> int:
-    """Count the values in the data."""
     count, waiting = 0, [data]
     while waiting:
         value = waiting.pop()

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol, TypeAlias
 
-from agentcore.assessment import Assessment, Verdict
+from agentcore.assessment import Assessment, SecurityRisk, Verdict
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
-from agentcore.risk import SecurityRisk
 
 CHECK_SECONDS: Final = 60.0
 """How long a policy may take that answers later."""
@@ -58,14 +57,14 @@ class ToolHints(Protocol):
 class CheckContext:
     """The context of a check: all it may look at besides the action."""
 
-    risk: SecurityRisk = SecurityRisk.UNKNOWN
-    """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
     tool: ToolHints
     """The tool's annotations: `read_only`, `destructive`, `idempotent`, `open_world`."""
     workspace_root: str
     """The folder of the workspace."""
     state: ConversationState
     """The conversation up to the request of this reply: to be read, and not to be changed."""
+    risk: SecurityRisk = SecurityRisk.UNKNOWN
+    """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
 
 
 Opinion: TypeAlias = Assessment | None

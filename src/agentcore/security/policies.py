@@ -4,7 +4,7 @@ A policy looks at one action and its risk. That it is asked once per action, tha
 and what happens while a person thinks, is for the conversation above.
 """
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,9 +15,8 @@ from typing import Annotated, Any, Literal, Protocol, TypeAlias, cast, final, ru
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
 
 from agentcore._value import Value
-from agentcore.assessment import Assessment
+from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.events import ActionEvent
-from agentcore.risk import SecurityRisk
 from agentcore.security.check import CHECK_SECONDS, Check, CheckContext, Opinion, RatedAction, rated
 
 
@@ -70,9 +69,6 @@ def read_answer(answer: object, action: ActionEvent | None = None) -> Approve | 
         f"The confirmation callback was asked{about} and answered {answer!r}. "
         f"Return True, False, Approve(...) or Reject(...).{forgotten}"
     )
-
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 @runtime_checkable

@@ -210,7 +210,6 @@ class CrashingDisk(DiskWrapper):
                 pass
 
     def _find_folder(self, tree: _Folder, path: str) -> tuple[_Folder | None, str]:
-        """Find the folder that holds this name; the one that is looked after is its own "."."""
         relative = os.path.relpath(path, self._root)
         if relative == os.curdir:
             return _Folder({os.curdir: tree}), os.curdir

@@ -75,7 +75,6 @@ async def _complete(model: Model, *messages: Message, context: CallContext | Non
 
 
 async def _raised(answer: Awaitable[object]) -> Exception | None:
-    """Await it, and return the error that it ends with."""
     try:
         await answer
     except Exception as error:
@@ -100,7 +99,6 @@ def _added_up(deltas: Iterable[Delta]) -> tuple[str, str, list[str]]:
 
 
 def _scripted_reply(reply: Reply) -> tuple[str, str, Sequence[tuple[str, object]]]:
-    """Return what a reply says, without the ids and numbers that each reply has of its own."""
     tools = [(block.name, block.arguments) for block in reply.message.tool_calls]
     return reply.message.text, reply.stop_reason, tools
 

@@ -308,7 +308,6 @@ def arguments_text(block: ToolCallBlock) -> str:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut text before each of its words, the way models cut theirs."""
     start = 0
     for end in range(1, len(text)):
         if text[end].isspace() and not text[end - 1].isspace():

@@ -4,8 +4,11 @@ from agentcore._text import OUTPUT_LIMIT as OUTPUT_LIMIT
 from agentcore._text import clip as clip
 from agentcore.tools.builtin import FinishAction as FinishAction
 from agentcore.tools.builtin import FinishObservation as FinishObservation
+from agentcore.tools.builtin import OutputSchema as OutputSchema
 from agentcore.tools.builtin import ThinkAction as ThinkAction
 from agentcore.tools.builtin import finish_tool as finish_tool
+from agentcore.tools.builtin import output_schema_of as output_schema_of
+from agentcore.tools.builtin import read_output as read_output
 from agentcore.tools.builtin import think_tool as think_tool
 from agentcore.tools.context import Medium as Medium
 from agentcore.tools.context import Spool as Spool
@@ -33,9 +36,6 @@ from agentcore.tools.observation import ContentObservation as ContentObservation
 from agentcore.tools.observation import JsonObservation as JsonObservation
 from agentcore.tools.observation import Observation as Observation
 from agentcore.tools.observation import TextObservation as TextObservation
-from agentcore.tools.output import OutputSchema as OutputSchema
-from agentcore.tools.output import output_schema_of as output_schema_of
-from agentcore.tools.output import read_output as read_output
 from agentcore.tools.raw import RawAction as RawAction
 from agentcore.tools.raw import RawExecute as RawExecute
 from agentcore.tools.raw import RawTool as RawTool

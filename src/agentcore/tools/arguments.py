@@ -155,7 +155,6 @@ def _tags_match(branch: Schema, value: Mapping[str, Any]) -> bool:
 
 
 def _types(schema: Schema) -> set[str] | None:
-    """Return the JSON types that the schema takes, or None where it does not say."""
     if "anyOf" in schema:
         types: set[str] = set()
         for branch in schema["anyOf"]:
@@ -202,7 +201,6 @@ def _decoded(word: str, types: set[str], text: str) -> JsonValue:
 
 
 def _from_choices(text: str, schema: Schema) -> JsonValue:
-    """Find the choice that was meant where there are choices and it differs in case, space or hyphens only."""
     choices: list[Any] = []
     for branch in _branches(schema):
         if "enum" not in branch and branch.get("type") != "null":

@@ -1,6 +1,6 @@
 """A tool: what a model may do, how it is described, and how it is done."""
 
-from __future__ import annotations
+# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,9 +14,9 @@ from pydantic import ConfigDict, JsonValue, ValidationError
 
 from agentcore._text import Mask, already_masked
 from agentcore._value import Value
+from agentcore.assessment import SecurityRisk
 from agentcore.display import DisplayBlock
 from agentcore.messages import ToolSchema
-from agentcore.risk import SecurityRisk
 from agentcore.schema import schema_of
 from agentcore.tools.arguments import argument_error
 from agentcore.tools.context import ToolContext
@@ -37,9 +37,6 @@ class Action(Value):
 Action.model_config["use_attribute_docstrings"] = True
 
 
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
-
-
 class ToolAnnotations(Value):
     """Hints of what a tool does to the world. They are the tool's own word, not a guarantee."""
 
@@ -53,9 +50,6 @@ class ToolAnnotations(Value):
     """Doing it twice with the same arguments is doing it once."""
     open_world: bool = True
     """It reaches beyond the workspace: the network, other people's services."""
-
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 class ToolSpec(Value):

@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 
 from agentcore._threads import Threads
+from agentcore.assessment import SecurityRisk
 from agentcore.display import DisplayBlock
 from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import ToolSchema
-from agentcore.risk import SecurityRisk
 from agentcore.schema import Signature, read_signature
 from agentcore.tools.context import ToolContext
 from agentcore.tools.definition import Action, Aliases, Arguments, Tool, ToolAnnotations, ToolSpec

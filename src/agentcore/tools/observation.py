@@ -92,7 +92,6 @@ def observe(result: object, tool_name: str) -> Observation:
 
 
 def _is_content(parts: Sequence[Any]) -> bool:
-    """True if it is made of blocks; strings alone are an ordinary list."""
     return any(isinstance(part, ResultBlock) for part in parts) and all(
         isinstance(part, str | ResultBlock) for part in parts
     )

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 from pydantic import ConfigDict
 
 from agentcore._text import Mask, already_masked
+from agentcore.assessment import SecurityRisk
 from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import ToolSchema
-from agentcore.risk import SecurityRisk
 from agentcore.schema import plain_schema, schema_errors
 from agentcore.tools.arguments import describe_parameters, preview
 from agentcore.tools.context import ToolContext

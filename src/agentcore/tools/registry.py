@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from agentcore.errors import AgentcoreError, ToolNotFound
-from agentcore.tools.builtin import finish_tool, think_tool
+from agentcore.tools.builtin import OutputSchema, finish_tool, think_tool
 from agentcore.tools.definition import AnyTool, Tool, ToolsetSpec, ToolSpec
 from agentcore.tools.function import FUNCTION_SPEC, look_up
-from agentcore.tools.output import OutputSchema
 from agentcore.tools.toolset import FilteredToolset, PrefixedToolset, RenamedToolset, Toolset
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ can tell what to write instead: a call that can't be read is an answer, never a 
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -136,6 +135,8 @@ def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool], m
 def _there(name: str, names: Sequence[str]) -> str:
     if len(names) <= _MOST_NAMES:
         return f"The tools there are: {', '.join(names) or 'none'}."
+    import difflib  # noqa: PLC0415 # off the start-up path: few calls name a tool that is not there
+
     closest = difflib.get_close_matches(name[:64], names, n=_CLOSEST_NAMES) or names[:_CLOSEST_NAMES]
     return f"Of the {len(names)} tools there are these come closest: {', '.join(closest)}."
 

@@ -65,8 +65,6 @@ async def _keep(receive: Callable[[], Awaitable[bytes]], kept: _Kept) -> None:
 
 @final
 class _Kept:
-    """The first and the last of many bytes."""
-
     def __init__(self, limit: int) -> None:
         self._head_limit = limit - limit // 2
         self._tail_limit = limit // 2

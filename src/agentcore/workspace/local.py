@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
+import re
+import shutil
 import stat as modes
 import sys
+import tempfile
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Self, final
+from typing import Final, Self, final
 
 import anyio
 from pydantic import JsonValue
@@ -30,7 +34,6 @@ from agentcore.workspace.files import (
 )
 from agentcore.workspace.git import git_changes, git_diff
 from agentcore.workspace.launch import STARTS, LaunchSpec, environment
-from agentcore.workspace.private import make_private_folder, remove_private_folder
 from agentcore.workspace.process import LocalProcess, open_local_process
 from agentcore.workspace.process_tree import CLOSE_SECONDS
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
@@ -215,3 +218,68 @@ def _find_root(path: str) -> str:
 
 def _bytes(data: bytes | str) -> bytes:
     return data.encode() if isinstance(data, str) else data
+
+
+_PRIVATE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+def make_private_folder(root: str, name: str) -> str:
+    """Make sure that the folder is there and only ours, and give its path. Blocks.
+
+    Raises:
+        PathError: it is not.
+    """
+    path = _private_path(root, name)
+    for folder in (path.parent.parent, path.parent, path):
+        with path_errors(str(folder)):
+            with suppress(FileExistsError):
+                folder.mkdir(0o700)
+            _refuse_shared(folder)
+    return str(path)
+
+
+def remove_private_folder(root: str, name: str) -> None:
+    """Remove it with what is in it. Blocks."""
+    path = _private_path(root, name)
+    with path_errors(str(path)):
+        with suppress(FileNotFoundError):
+            shutil.rmtree(path)
+        # The last one takes the folder of this root with it.
+        with suppress(OSError):
+            path.parent.rmdir()
+
+
+def _private_path(root: str, name: str) -> Path:
+    if not _PRIVATE_NAME.fullmatch(name):
+        raise PathError(
+            name,
+            "invalid",
+            f"{name!r} can't be the name of a private folder: use 1 to 128 letters, digits, '.', '_' or '-', "
+            "the first one a letter or a digit.",
+        )
+    mine = f"agentcore-{os.getuid()}"
+    return _outside(root) / mine / hashlib.sha256(os.fsencode(root)).hexdigest()[:16] / name
+
+
+def _outside(root: str) -> Path:
+    # Where everybody may write, so each folder below is checked to be ours.
+    candidates = [tempfile.gettempdir(), "/tmp", "/var/tmp"]  # noqa: S108
+    for candidate in candidates:
+        real = Path(candidate).resolve()
+        above = [real, *real.parents]
+        if real.is_dir() and Path(root) not in above and not any((folder / ".git").exists() for folder in above):
+            return real
+    # The root is "/", say: then nothing is outside.
+    return Path(candidates[0])
+
+
+def _refuse_shared(folder: Path) -> None:
+    # Any user may make a folder for temporary files, so another one may have made this first.
+    found = folder.lstat()
+    if not modes.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or modes.S_IMODE(found.st_mode) & 0o077:
+        raise PathError(
+            str(folder),
+            "denied",
+            f"{str(folder)!r} is not a folder that only this user can open, so nothing private goes there. Remove it, or set "
+            "TMPDIR to a folder of your own.",
+        )

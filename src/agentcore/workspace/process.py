@@ -176,7 +176,6 @@ async def _receive(stream: io.FileIO, max_bytes: int) -> bytes:
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:
-    """Look whether it has ended, without collecting it."""
     if process.returncode is None and hasattr(os, "waitid"):
         try:
             ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -11,12 +11,8 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from agentcore.errors import AgentcoreError, WorkspaceError
-from agentcore.workspace.local import LocalWorkspace
 from agentcore.workspace.protocol import Workspace
 from agentcore.workspace.values import WorkspaceSpec
-
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
-
 
 ENTRY_POINTS: Final = "agentcore.workspaces"
 """The entry point group in which an installed distribution declares its kinds of workspaces."""
@@ -56,15 +52,16 @@ class WorkspaceRegistry:
             raise WorkspaceError(f"a workspace of the kind {spec.kind!r} cannot be made again: {error}") from error
 
 
-def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[str] | None = None) -> LocalWorkspace:
+def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[str] | None = None) -> Workspace:
     if env:
         names = ", ".join(env)
         raise WorkspaceError(f"the values of its variables ({names}) are not recorded; the folder was {root}")
+    from agentcore.workspace.local import LocalWorkspace  # noqa: PLC0415 # off the start-up path, as in the index
+
     return LocalWorkspace(root, inherit_env=tuple(inherit_env) if isinstance(inherit_env, list) else inherit_env)
 
 
 def _declared(kind: str) -> WorkspaceFactory:
-    """Load the factory that an installed distribution declares for the kind."""
     # Here because importing it takes a fifth as long as importing pydantic, and few programs need it.
     from importlib.metadata import entry_points  # noqa: PLC0415
 

@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final, TypeVar, final
 
 from agentcore._threads import Threads
+from agentcore.assessment import SecurityRisk
 from agentcore.display import DisplayBlock, code_span
 from agentcore.errors import PathError, ToolError
-from agentcore.risk import SecurityRisk
 from agentcore.tools import (
     Action,
     Aliases,

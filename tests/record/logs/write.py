@@ -17,7 +17,7 @@ from typing import Any
 
 import anyio
 
-from agentcore.assessment import Assessment
+from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.events import (
     ActionApproved,
     ActionAssessed,
@@ -68,7 +68,6 @@ from agentcore.messages import (
     UnknownBlock,
 )
 from agentcore.record import BLOB_THRESHOLD, EventLog, FileStore
-from agentcore.risk import SecurityRisk
 from agentcore.usage import Limits, Usage
 
 LARGE = "A long output. " * (BLOB_THRESHOLD // 15 + 1)

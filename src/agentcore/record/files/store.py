@@ -196,7 +196,6 @@ class FileStore:
         return self._disk.open_append(path)
 
     def _make_folders(self) -> None:
-        """Make the folder of all logs, and those above it that are missing."""
         missing: list[str] = []
         path = self._path
         while not os.path.isdir(path):
@@ -321,7 +320,6 @@ class FileStore:
             unlock(lock)
 
     def _remove(self, folder: str) -> None:
-        """Remove a log, whose lock the caller holds."""
         # In one step, so that a deletion that is cut off leaves no half of a log behind.
         doomed = os.path.join(self._path, f"{_DELETED}{os.urandom(8).hex()}")
         self._disk.replace(folder, doomed)

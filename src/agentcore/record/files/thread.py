@@ -157,7 +157,6 @@ class ThreadWork(Generic[T]):
                 return
 
     def _will_end(self) -> bool:
-        """Return whether it has begun, or is to begin after all."""
         with self._mutex:
             self._left = not self._began and not self._begin_always
             return not self._left
@@ -194,7 +193,6 @@ class ThreadWork(Generic[T]):
                 self._discard(result)
 
     def _explain(self, seconds: float, what: str, *, in_time: bool) -> BaseException:
-        """Return the error to raise where there is no result."""
         error, self._error = self._error, None  # its traceback leads back here
         if isinstance(error, OSError):
             told = StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _FIX)}")
