@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from decimal import Decimal
@@ -60,7 +60,19 @@ from agentcore.testing import (
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from agentcore.usage import Usage
 
-__all__ = ["ASK", "COUNTED", "KEY", "Canned", "Route", "RouteContract", "canned", "chunk", "read"]
+__all__ = [
+    "ASK",
+    "COUNTED",
+    "KEY",
+    "REPLIES",
+    "Canned",
+    "Route",
+    "RouteContract",
+    "canned",
+    "chunk",
+    "read",
+    "request_body",
+]
 
 KEY = "sk-of-the-test"
 ASK = [Message.user("Hello?")]
@@ -103,6 +115,26 @@ def sse(*events: dict[str, Any]) -> bytes:
 def chunk(text: bytes, finish_reason: bytes = b"null") -> bytes:
     head = b'data: {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0, '
     return head + b'"delta": {"role": "assistant", "content": "%s"}, "finish_reason": %s}]}\n\n' % (text, finish_reason)
+
+
+REPLIES: dict[str, dict[str, Any]] = {
+    "chat": {"choices": [{"message": {"content": "Hi."}}]},
+    "responses": {"status": "completed", "output": []},
+    "anthropic": {"content": [{"type": "text", "text": "Hi."}]},
+    "gemini": {"candidates": [{"content": {"parts": [{"text": "Hi."}]}, "finishReason": "STOP"}]},
+}
+"""A short reply on each interface."""
+
+
+async def request_body(
+    messages: Sequence[Message], tools: Sequence[ToolSchema] = (), context: CallContext | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Ask a server, and return the body that it got."""
+    wire = "anthropic" if settings["model"].startswith("anthropic/") else settings.get("api_mode", "chat")
+    async with canned(json.dumps(REPLIES[wire]).encode()) as server:
+        given = {"base_url": f"{server.url}/v1", "api_key": KEY, "num_retries": 0}
+        await LLM.model_validate(given | settings).complete(messages, tools, context=context)
+        return server.asked[0].json()
 
 
 class Route:
