@@ -75,7 +75,10 @@ CALLED = ToolCallBlock(id="toolu_1", name="read", arguments={"path": "x"})
 SOURCE: Json = {"type": "web_search_result_location", "url": "https://a.example", "title": "A", "cited_text": "Said."}
 REFUSED: Json = {"type": "refusal", "category": "cyber", "explanation": "It is dangerous."}
 # The counts at the end are those that hold.
-BEGIN: Json = {"type": "message_start", "message": body(stop_reason=None, usage={"input_tokens": 9, "output_tokens": 1})}
+BEGIN: Json = {
+    "type": "message_start",
+    "message": body(stop_reason=None, usage={"input_tokens": 9, "output_tokens": 1}),
+}
 
 
 def end(stop_reason: str) -> list[Json]:
@@ -91,15 +94,18 @@ ANTHROPIC: list[Exchange] = [
         deltas=[TextDelta(text="Hel"), TextDelta(text="lo.")],
     ),
     exchange(
-        "signed_thinking_and_a_call",
-        body(THINKING, CALL, stop_reason="tool_use"),
+        "thinking_words_and_a_call",
+        body(THINKING, text("Hi."), CALL, stop_reason="tool_use"),
         THOUGHT,
+        TextBlock(text="Hi."),
         CALLED,
         stop="tool_calls",
-        sent=[THINKING, CALL],
+        sent=[THINKING, text("Hi."), CALL],
         deltas=[
             ReasoningDelta(text="Hm. "),
             ReasoningDelta(text="Yes."),
+            TextDelta(text="H"),
+            TextDelta(text="i."),
             ToolCallDelta(index=0, id="toolu_1", name="read"),
             ToolCallDelta(index=0, arguments='{"path'),
             ToolCallDelta(index=0, arguments='": "x"}'),
@@ -207,7 +213,11 @@ ANTHROPIC: list[Exchange] = [
         events=[
             {"type": "message_start", "message": body(stop_reason=None)},
             {"type": "content_block_start", "index": 0, "content_block": {**CALL, "input": {}}},
-            {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": '{"path": "'}},
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": '{"path": "'},
+            },
             {
                 "type": "message_delta",
                 "delta": {"stop_reason": "max_tokens"},

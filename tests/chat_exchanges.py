@@ -105,6 +105,19 @@ CHAT: list[Exchange] = [
         ],
     ),
     Exchange(
+        "thinking_words_and_a_call",
+        "openai/m",
+        body(
+            {"reasoning_content": "Hm.", "content": "I look.", "tool_calls": [call("a", '{"at": "x"}')]}, "tool_calls"
+        ),
+        (
+            ThinkingBlock(text="Hm.", provider="openai"),
+            TextBlock(text="I look."),
+            ToolCallBlock(id="a", name="look", arguments={"at": "x"}),
+        ),
+        "tool_calls",
+    ),
+    Exchange(
         "calls_that_the_server_does_not_say_it_stopped_for",
         "openai/m",
         body({"content": None, "tool_calls": [call("a"), call("b", "")]}),

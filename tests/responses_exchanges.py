@@ -64,7 +64,7 @@ RESPONSES: list[Exchange] = [
         deltas=[TextDelta(text="Hel"), TextDelta(text="lo.")],
     ),
     exchange(
-        "reasoning_search_words_and_a_call",
+        "thinking_words_and_a_call",
         body(REASONING, SEARCH, message(words("Look"), words("ing.")), CALL),
         THOUGHT,
         ProviderBlock(provider="openai", data=SEARCH),

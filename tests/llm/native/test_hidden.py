@@ -13,7 +13,7 @@ from agentcore import Agent, Conversation, FileStore
 from agentcore.errors import ModelError, RunError
 from agentcore.llm import LLM
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
-from model_route import ASK
+from model_route import ASK, read
 
 KEY = "sk-verysecret12345"
 HEADER = "Bearer gateway-secret-67890"
@@ -48,12 +48,7 @@ async def test_a_key_that_a_server_repeats_is_in_no_error(what: str, streamed: b
         async with serve_http(answer) as server:
             model = model_at(server.url)
             with pytest.raises(ModelError) as raised:
-                if streamed:
-                    async with model.stream(ASK) as deltas:
-                        async for _ in deltas:
-                            pass
-                else:
-                    await model.complete(ASK)
+                await (read(model) if streamed else model.complete(ASK))
     shown = f"{raised.value} {raised.value!r} {raised.value.request_id}"
     assert [secret for secret in SECRETS if secret in shown] == []
 
