@@ -15,6 +15,7 @@ from blockbuster import BlockBuster
 from agentcore.errors import ModelError
 from agentcore.llm import LLM
 from agentcore.llm.litellm_route.library import litellm
+from agentcore.llm.litellm_route.wires import common_options
 from agentcore.llm.names import PROVIDERS
 from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
 from media_route import MediaContract
@@ -173,3 +174,10 @@ async def main():
 anyio.run(main)
 """
     assert "pip install 'agentcore-runtime[litellm]'" in run(program, tmp_path)
+
+
+def test_an_empty_key_keeps_litellm_from_looking_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    own = LLM(model="mine", base_url="http://127.0.0.1:1", api_key="")
+    assert common_options(own)["api_key"] == "none"
+    assert "api_key" not in common_options(LLM(model="openai/gpt-5"))
