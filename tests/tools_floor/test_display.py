@@ -56,16 +56,6 @@ def test_a_tool_of_its_own_display_is_shown_so_masked() -> None:
     assert describe_answer(shout, action, TextObservation(text=""), mask) == (block,)
 
 
-def test_a_tool_without_a_display_has_none() -> None:
-    @tool
-    async def plain() -> str:
-        """Do nothing."""
-        return ""
-
-    assert describe_call(plain, plain.parse({}), mask) == ()
-    assert describe_answer(plain, plain.parse({}), TextObservation(text=""), mask) == ()
-
-
 def fail(_action: Any) -> Sequence[DisplayBlock]:
     raise ValueError(SECRET)
 
