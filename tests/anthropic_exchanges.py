@@ -140,12 +140,7 @@ ANTHROPIC: list[Exchange] = [
         "words_with_sources",
         body(text("It is "), text("42", citations=[SOURCE]), text(".")),
         TextBlock(text="It is 42."),
-        own(
-            {
-                "type": "cited_text",
-                "parts": [{"length": 6}, {"length": 2, "citations": [SOURCE]}, {"length": 1}],
-            }
-        ),
+        own({"type": "cited_text", "parts": [{"length": 6}, {"length": 2, "citations": [SOURCE]}, {"length": 1}]}),
         cited=[("42", "https://a.example")],
         sent=[text("It is "), text("42", citations=[SOURCE]), text(".")],
     ),

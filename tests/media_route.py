@@ -7,22 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentcore.errors import (
-    BadRequest,
-)
-from agentcore.llm import (
-    LLM,
-    Features,
-)
-from agentcore.messages import (
-    DocumentBlock,
-    ImageBlock,
-    Message,
-    TextBlock,
-    ToolCallBlock,
-    ToolResultBlock,
-    ToolSchema,
-)
+from agentcore.errors import BadRequest
+from agentcore.llm import LLM, Features
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import say, serve_provider
 from model_route import Route, canned
 

@@ -36,14 +36,7 @@ from agentcore.llm import (
     TextDelta,
     ToolCallDelta,
 )
-from agentcore.messages import (
-    Message,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-    ToolResultBlock,
-    ToolSchema,
-)
+from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import (
     ChatProvider,
     Gate,

@@ -16,15 +16,7 @@ from agentcore.llm import (
     by_media,
     estimate_tokens,
 )
-from agentcore.messages import (
-    DocumentBlock,
-    ImageBlock,
-    Message,
-    TextBlock,
-    ToolCallBlock,
-    ToolResultBlock,
-    ToolSchema,
-)
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import ScriptedLLM
 
 ASK = [Message.user("Hello?")]

@@ -178,9 +178,7 @@ REFUSED: list[tuple[Callable[..., Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(
-    ("function", "names"),
-    REFUSED,
-    ids=lambda value: value.__name__ if hasattr(value, "__name__") else "",
+    ("function", "names"), REFUSED, ids=lambda value: value.__name__ if hasattr(value, "__name__") else ""
 )
 def test_a_parameter_that_can_not_be_described_is_named(function: Callable[..., Any], names: list[str]) -> None:
     with pytest.raises(SchemaError) as caught:

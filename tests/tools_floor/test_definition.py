@@ -12,16 +12,7 @@ from pydantic import Field
 
 from agentcore.errors import ToolArgumentsError
 from agentcore.risk import SecurityRisk
-from agentcore.tools import (
-    Action,
-    AnyTool,
-    Executor,
-    Observation,
-    Resource,
-    Tool,
-    ToolAnnotations,
-    ToolContext,
-)
+from agentcore.tools import Action, AnyTool, Executor, Observation, Resource, Tool, ToolAnnotations, ToolContext
 from agentcore.workspace import Workspace
 
 

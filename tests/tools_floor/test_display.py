@@ -7,15 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from agentcore.display import (
-    CommandBlock,
-    DiffBlock,
-    DisplayBlock,
-    DisplayTask,
-    MarkdownBlock,
-    TableBlock,
-    TasksBlock,
-)
+from agentcore.display import CommandBlock, DiffBlock, DisplayBlock, DisplayTask, MarkdownBlock, TableBlock, TasksBlock
 from agentcore.messages import TextBlock
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import (

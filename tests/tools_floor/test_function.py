@@ -160,9 +160,7 @@ async def test_a_function_that_leaves_the_program_is_an_error_of_the_tool(ctx: T
         await outcome(tool(leaves_async) if is_async else tool(leaves), {}, ctx)
 
 
-async def test_a_cancelled_sync_function_is_told_and_left_behind(
-    new_context: Callable[[], ToolContext],
-) -> None:
+async def test_a_cancelled_sync_function_is_told_and_left_behind(new_context: Callable[[], ToolContext]) -> None:
     ctx, other = new_context(), new_context()
     started, seen = threading.Event(), threading.Event()
 

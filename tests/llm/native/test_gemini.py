@@ -157,10 +157,7 @@ async def test_a_text_that_was_changed_still_has_its_signature() -> None:
         _, reply = await read(server.model())
         content = (TextBlock(text="<secret:X>"), *reply.message.content[1:])
         await server.model().complete([*ASK, reply.message.model_copy(update={"content": content})])
-        assert server.sent["contents"][1]["parts"] == [
-            {"text": "<secret:X>"},
-            {"text": "", "thoughtSignature": "c2ln"},
-        ]
+        assert server.sent["contents"][1]["parts"] == [{"text": "<secret:X>"}, {"text": "", "thoughtSignature": "c2ln"}]
 
 
 async def test_signatures_go_through_a_conversation_and_its_log(tmp_path: Path) -> None:

@@ -161,10 +161,7 @@ async def test_arguments_that_came_as_the_object_they_are_are_read_as_others_are
     ("body", "settings"),
     [
         (message({"type": "text", "text": "Hi."}, delta={"type": "text_delta", "text": None}), ANTHROPIC),
-        (
-            events({"type": "response.output_text.delta", "delta": None}) + response(output=[SAID]),
-            RESPONSES,
-        ),
+        (events({"type": "response.output_text.delta", "delta": None}) + response(output=[SAID]), RESPONSES),
     ],
 )
 async def test_a_piece_without_words_is_no_reason_to_lose_the_others(body: bytes, settings: dict[str, Any]) -> None:

@@ -12,8 +12,7 @@ from agentcore.llm.native.sse import EventParser
 
 WORDS = st.text(st.characters(exclude_characters="\r\n\x00", exclude_categories=["Cs"]), max_size=12)
 FIELDS = st.one_of(
-    st.tuples(st.just("data"), WORDS),
-    st.tuples(st.sampled_from(["event", "id", "retry", "", "dat", "datas"]), WORDS),
+    st.tuples(st.just("data"), WORDS), st.tuples(st.sampled_from(["event", "id", "retry", "", "dat", "datas"]), WORDS)
 )
 EVENTS = st.lists(st.lists(FIELDS, min_size=1, max_size=4), max_size=6)
 LINE_ENDS = st.sampled_from(["\n", "\r\n", "\r"])

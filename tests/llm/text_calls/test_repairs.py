@@ -110,10 +110,7 @@ MEANT: list[tuple[str, list[Piece]]] = [
     ),
     # A value that opens a tag and never closes it, has escaped tags, or is indented.
     (write(f"<parameter=text>{OPEN_TAG}</parameter>\n") * 2, [call(text=OPEN_TAG)] * 2),
-    (
-        write(f"<parameter=text>{OPEN_TAG}</parameter>\n<parameter=line>7</parameter>\n"),
-        [call(text=OPEN_TAG, line=7)],
-    ),
+    (write(f"<parameter=text>{OPEN_TAG}</parameter>\n<parameter=line>7</parameter>\n"), [call(text=OPEN_TAG, line=7)]),
     (write("<parameter=text>a &lt;/function> b</parameter>\n"), [call(text="a </function> b")]),
     (
         write("<parameter=text>\n    def f():\n\n        pass\n\n</parameter>\n"),
@@ -121,10 +118,7 @@ MEANT: list[tuple[str, list[Piece]]] = [
     ),
     # What can't be read, and what follows it.
     ("<function=wri", [CallEnded("wri", "<function=wri")]),
-    (
-        write("ls\n") + "\n<function=look></function>\nDone.",
-        [CallEnded("write", write("ls\n")), LOOKS, Words("Done.")],
-    ),
+    (write("ls\n") + "\n<function=look></function>\nDone.", [CallEnded("write", write("ls\n")), LOOKS, Words("Done.")]),
     # Half a tag is never shown.
     *((f"I write.{half}", [Words("I write.")]) for half in ("<func", "<function=", "</think", "<tool_c")),
 ]

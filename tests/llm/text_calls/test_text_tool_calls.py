@@ -23,15 +23,7 @@ from agentcore.llm import (
     parse,
 )
 from agentcore.llm.text_calls import TextToolCalls
-from agentcore.messages import (
-    ImageBlock,
-    Message,
-    TextBlock,
-    ThinkingBlock,
-    ToolCallBlock,
-    ToolResultBlock,
-    ToolSchema,
-)
+from agentcore.messages import ImageBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import Request, ScriptedLLM, ScriptLine, call, calls, say, truncated
 
 ASK = [Message.system("Be brief."), Message.user("Write a.py.")]
@@ -200,9 +192,7 @@ async def test_earlier_calls_and_results_are_told_in_words() -> None:
             "<function=look>\nls\n</function>\n\n<function=look>\n{\n</function>",
         ),
         Message.user(
-            "Result of write:\nWritten.",
-            image,
-            "Error of look:\nNo.\n\nResult of look:\n(nothing)\n\nGo on.",
+            "Result of write:\nWritten.", image, "Error of look:\nNo.\n\nResult of look:\n(nothing)\n\nGo on."
         ),
         Message.assistant("Yes."),
         Message.user("Do."),
