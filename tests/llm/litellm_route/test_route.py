@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import anyio
@@ -59,21 +60,19 @@ def test_on_trio_the_error_says_what_to_do() -> None:
     anyio.run(ask, backend="trio")
 
 
+async def test_what_openrouter_says_it_charged_is_what_it_cost() -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+    used = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12, "cost": 0.00123}
+    said = {"id": "gen-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": used}
+    async with canned(json.dumps(said).encode()) as server:
+        model = LLM(model="openrouter/some/model", base_url=f"{server.url}/v1", api_key=KEY, route="litellm")
+        assert (await model.complete(ASK)).usage.cost == Decimal("0.00123")
+
+
 async def test_marks_for_the_cache_go_to_those_who_want_them() -> None:
-    said = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-sonnet-4-5",
-        "content": [{"type": "text", "text": "Hi."}],
-        "stop_reason": "end_turn",
-        "usage": {
-            "input_tokens": 3,
-            "cache_read_input_tokens": 90,
-            "cache_creation_input_tokens": 7,
-            "output_tokens": 5,
-        },
-    }
+    used = {"input_tokens": 3, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 5}
+    said = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "usage": used}
+    said |= {"content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn"}
     async with canned(*[json.dumps(said).encode()] * 2) as server:
         model = LLM(model="anthropic/claude-sonnet-4-5", base_url=server.url, api_key=KEY, route="litellm")
         reply = await model.complete([Message.system("Be brief."), *ASK])
