@@ -48,9 +48,9 @@ def install(session: nox.Session, extras: str) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run the tests, or those that are named after `--`."""
+    """Run the tests, or those that are named after `--`, all of them on both event loops."""
     install(session, "all,test")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *session.posargs, env={"EVERY_EVENT_LOOP": "1"})
 
 
 @nox.session
