@@ -29,7 +29,7 @@ SOURCE: Json = {
 }
 
 
-DETAILS: list[Json] = [{"type": "reasoning.text", "text": "hm"}, {"type": "reasoning.encrypted", "data": "xyz"}]
+DETAILS: list[Any] = [{"type": "reasoning.text", "text": "hm"}, {"type": "reasoning.encrypted", "data": "xyz"}]
 
 
 def body(message: Json, finish: str = "stop", usage: Json = USED, head: Json | None = None, **choice: Any) -> Json:

@@ -355,7 +355,7 @@ class RouteContract(Route, ModelContract):
                 await provider.idle()
 
     async def test_the_responses_interface_is_spoken_streamed_and_not(self) -> None:
-        words = {"type": "output_text", "text": "Looking.", "annotations": []}
+        words: dict[str, Any] = {"type": "output_text", "text": "Looking.", "annotations": []}
         call = {"type": "function_call", "id": "fc_1", "call_id": "a", "name": "read", "arguments": "{}"}
         output: list[Any] = [
             {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"},

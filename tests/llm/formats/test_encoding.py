@@ -33,7 +33,7 @@ CALLS = Message.assistant(
 HI = Message.user("Hi.")
 PNG = ImageBlock(data="aGk=", media_type="image/png")
 PDF = DocumentBlock(data="aGk=", name="plan.pdf")
-FILE = {"type": "file", "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,aGk="}}
+FILE: Json = {"type": "file", "file": {"filename": "plan.pdf", "file_data": "data:application/pdf;base64,aGk="}}
 PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}}
 
 
