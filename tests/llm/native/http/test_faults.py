@@ -223,16 +223,12 @@ async def test_a_stream_is_read_whatever_it_is_said_to_be(kind: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("status", ["200 OK", "502 Bad Gateway"])
-async def test_a_page_is_shown_in_part(way: Way, status: str) -> None:
+async def test_a_page_is_shown_in_part_and_bytes_that_are_no_text_can_not_be_read(way: Way, status: str) -> None:
     page = b"<!DOCTYPE html><html><head><style>b{}</style></head><body><h1>Bad gateway</h1></body></html>"
     async with served(just(http(page, "Content-Type: text/html", status=status))) as server:
         with pytest.raises(ModelUnavailable, match="Bad gateway") as raised:
             await way(model_at(server.url))
     assert raised.value.retryable
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_bytes_that_are_no_text_are_an_error_that_may_pass(way: Way) -> None:
     for body in (http(JSON.replace(b"Hi", b"\xff\xfe")), sse(BEGIN.replace(b"Hi", b"\xff\xfe"))):
         async with served(just(body)) as server:
             with pytest.raises(ModelUnavailable, match="can't be read"):
