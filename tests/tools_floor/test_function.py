@@ -278,9 +278,10 @@ def generator() -> Iterator[str]:
 def bad(a, b: int) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001 it is what is tested
 
 
-@pytest.mark.parametrize(
-    ("function", "words"), [(async_generator, "yields"), (generator, "yields"), (bad, r"bad\(\).*'a'")]
-)
+REFUSED: list[tuple[Any, str]] = [(async_generator, "yields"), (generator, "yields"), (bad, r"bad\(\).*'a'")]
+
+
+@pytest.mark.parametrize(("function", "words"), REFUSED)
 def test_a_function_that_yields_or_can_not_be_described_is_refused(function: Callable[..., Any], words: str) -> None:
     with pytest.raises(SchemaError, match=words):
         tool(function)
