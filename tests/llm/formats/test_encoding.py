@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentcore.llm.formats.chat import encode_messages
+from agentcore.llm.formats.chat_reply import decode_message
 from agentcore.messages import (
     DocumentBlock,
     ImageBlock,
@@ -147,6 +148,24 @@ async def test_chat_leaves_out_blocks_of_other_interfaces() -> None:
     odd = ProviderBlock(provider="openai", data=["odd"])
     said = Message.assistant(ReasoningBlock(id="rs_1"), UnknownBlock(type="hologram"), odd, "Hi.", item)
     assert (await chat(HI, said))[1:] == [{"role": "assistant", "content": "Hi."}]
+
+
+def test_what_only_its_provider_can_read_goes_back_to_that_provider_only() -> None:
+    call = {"id": "srvtoolu_1", "type": "function", "function": {"name": "web_search", "arguments": "{}"}}
+    sent = {"content": "Found.", "tool_calls": [call], "provider_specific_fields": {"web_search_results": [1]}}
+    said = decode_message(sent, "anthropic")
+    assert said.tool_calls == ()
+    (back,) = through_litellm(said, model="anthropic/claude")
+    assert back == {"role": "assistant"} | sent
+    (elsewhere,) = through_litellm(said, model="openai/gpt-5")
+    assert elsewhere == {"role": "assistant", "content": "Found."}
+
+
+def test_fields_of_the_providers_own_are_kept_and_repetitions_are_not() -> None:
+    fields = {"refusal": None, "reasoning_content": "hm", "container": {"id": "c"}, "citations": None}
+    message = decode_message({"content": "Hi.", "provider_specific_fields": fields}, "anthropic")
+    kept: Any = {"provider_specific_fields": {"container": {"id": "c"}}}
+    assert message.content[1:] == (ProviderBlock(provider="anthropic", data=kept),)
 
 
 # -- Anthropic ---------------------------------------------------------------------------------------------------------

@@ -396,3 +396,11 @@ async def test_a_conversation_with_such_a_model_is_restored_with_it() -> None:
     ):
         result = await conversation.run("Look.")
     assert result.text == "Result of look:\nYou see 12. I am done."
+
+
+async def test_thinking_in_tags_streams_as_thinking() -> None:
+    _, model = scripted(f"<think>I should\nwrite.</think>\n{CALL}")
+    deltas, message = await deltas_of(model)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta)) == "I should\nwrite."
+    assert words(deltas) == ""
+    assert message.content[0] == ThinkingBlock(text="I should\nwrite.")
