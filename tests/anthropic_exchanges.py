@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from agentcore.llm import ReasoningDelta, RefusalDelta, TextDelta, ToolCallDelta
@@ -54,6 +56,11 @@ def counted(name: str, usage: Json, *counts: int) -> Exchange:
     return exchange(name, body(text("Hi."), usage=usage), TextBlock(text="Hi."), usage=counts)
 
 
+def priced(name: str, usage: Json, cost: str, *counts: int) -> Exchange:
+    sold = replace(counted(name, usage, *counts), model="anthropic/claude-sonnet-4-5", cost=Decimal(cost))
+    return replace(sold, fields={"reported_usage": usage})
+
+
 def run(fresh: int, wrote: int, output: int, kind: str = "message", **more: Any) -> Json:
     counts = {"input_tokens": fresh, "cache_creation_input_tokens": wrote, "cache_read_input_tokens": 0}
     return {**counts, "output_tokens": output, "type": kind, **more}
@@ -67,7 +74,11 @@ CALL: Json = {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"pa
 CALLED = ToolCallBlock(id="toolu_1", name="read", arguments={"path": "x"})
 SOURCE: Json = {"type": "web_search_result_location", "url": "https://a.example", "title": "A", "cited_text": "Said."}
 REFUSED: Json = {"type": "refusal", "category": "cyber", "explanation": "It is dangerous."}
-BEGIN: Json = {"type": "message_start", "message": body(stop_reason=None)}
+# The counts at the end are those that hold.
+BEGIN: Json = {
+    "type": "message_start",
+    "message": body(stop_reason=None, usage={"input_tokens": 9, "output_tokens": 1}),
+}
 
 
 def end(stop_reason: str) -> list[Json]:
@@ -83,15 +94,18 @@ ANTHROPIC: list[Exchange] = [
         deltas=[TextDelta(text="Hel"), TextDelta(text="lo.")],
     ),
     exchange(
-        "signed_thinking_and_a_call",
-        body(THINKING, CALL, stop_reason="tool_use"),
+        "thinking_words_and_a_call",
+        body(THINKING, text("Hi."), CALL, stop_reason="tool_use"),
         THOUGHT,
+        TextBlock(text="Hi."),
         CALLED,
         stop="tool_calls",
-        sent=[THINKING, CALL],
+        sent=[THINKING, text("Hi."), CALL],
         deltas=[
             ReasoningDelta(text="Hm. "),
             ReasoningDelta(text="Yes."),
+            TextDelta(text="H"),
+            TextDelta(text="i."),
             ToolCallDelta(index=0, id="toolu_1", name="read"),
             ToolCallDelta(index=0, arguments='{"path'),
             ToolCallDelta(index=0, arguments='": "x"}'),
@@ -126,12 +140,7 @@ ANTHROPIC: list[Exchange] = [
         "words_with_sources",
         body(text("It is "), text("42", citations=[SOURCE]), text(".")),
         TextBlock(text="It is 42."),
-        own(
-            {
-                "type": "cited_text",
-                "parts": [{"length": 6}, {"length": 2, "citations": [SOURCE]}, {"length": 1}],
-            }
-        ),
+        own({"type": "cited_text", "parts": [{"length": 6}, {"length": 2, "citations": [SOURCE]}, {"length": 1}]}),
         cited=[("42", "https://a.example")],
         sent=[text("It is "), text("42", citations=[SOURCE]), text(".")],
     ),
@@ -192,6 +201,27 @@ ANTHROPIC: list[Exchange] = [
         events=[BEGIN, {"type": "content_block_start", "index": 0, "content_block": CALL}, *end("end_turn")],
     ),
     exchange(
+        "arguments_that_are_cut_off",
+        body({**CALL, "input": '{"path": "'}, stop_reason="max_tokens"),
+        ToolCallBlock(id="toolu_1", name="read", arguments='{"path": "'),
+        stop="length",
+        events=[
+            {"type": "message_start", "message": body(stop_reason=None)},
+            {"type": "content_block_start", "index": 0, "content_block": {**CALL, "input": {}}},
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": '{"path": "'},
+            },
+            {
+                "type": "message_delta",
+                "delta": {"stop_reason": "max_tokens"},
+                "usage": {"input_tokens": 0, "output_tokens": 4},
+            },
+            {"type": "message_stop"},
+        ],
+    ),
+    exchange(
         "halves_of_characters",
         body(text("\ud83d\ude00"), {**CALL, "input": {"path": "\ud83d"}}, stop_reason="tool_use"),
         TextBlock(text="\U0001f600"),
@@ -221,10 +251,26 @@ ANTHROPIC: list[Exchange] = [
         {**run(229, 0, 5), "iterations": [run(100, 55_096, 131, "compaction"), run(229, 0, 5)]},
         *(55_425, 136, 0, 55_096, 0),
     ),
-    counted(
+    # 10 read at 3 and 4 written at 15 dollars a million, and for the adviser 2500 at 5 and 20 at 25.
+    priced(
         "counts_of_an_adviser_are_not_the_models_own",
-        {**run(10, 0, 4), "iterations": [run(10, 0, 4), run(2500, 0, 20, "advisor_message", model="claude-opus-4-8")]},
+        {**run(10, 0, 4), "iterations": [run(10, 0, 4), run(2500, 0, 20, "advisor_message", model="claude-opus-4-5")]},
+        "0.01309",
         *(10, 4, 0, 0, 0),
     ),
-    counted("counts_of_runs_that_cannot_be_read", {**run(10, 0, 4), "iterations": ["odd"]}, 10, 4, 0, 0, 0),
+    # 10 read at 3, 700 kept for an hour at 6, 300 for five minutes at 3.75, 4 written at 15; and two searches at a cent.
+    priced(
+        "counts_of_what_is_kept_for_an_hour_and_of_searches",
+        {
+            **run(10, 1000, 4),
+            "cache_creation": {"ephemeral_1h_input_tokens": 700, "ephemeral_5m_input_tokens": 300},
+            "server_tool_use": {"web_search_requests": 2},
+        },
+        "0.025415",
+        *(1010, 4, 0, 1000, 0),
+    ),
+    *(
+        counted(f"counts_of_runs_that_are_{odd}", {**run(10, 0, 4), "iterations": odd}, 10, 4, 0, 0, 0)
+        for odd in (None, "odd", [], ["odd"], 7)
+    ),
 ]

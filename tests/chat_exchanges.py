@@ -29,6 +29,9 @@ SOURCE: Json = {
 }
 
 
+DETAILS: list[Any] = [{"type": "reasoning.text", "text": "hm"}, {"type": "reasoning.encrypted", "data": "xyz"}]
+
+
 def body(message: Json, finish: str = "stop", usage: Json = USED, head: Json | None = None, **choice: Any) -> Json:
     chosen = {"index": 0, "message": message, "finish_reason": finish, **choice}
     return {"id": "r1", "model": "m-1", **(head or {}), "choices": [chosen], "usage": usage}
@@ -102,6 +105,19 @@ CHAT: list[Exchange] = [
         ],
     ),
     Exchange(
+        "thinking_words_and_a_call",
+        "openai/m",
+        body(
+            {"reasoning_content": "Hm.", "content": "I look.", "tool_calls": [call("a", '{"at": "x"}')]}, "tool_calls"
+        ),
+        (
+            ThinkingBlock(text="Hm.", provider="openai"),
+            TextBlock(text="I look."),
+            ToolCallBlock(id="a", name="look", arguments={"at": "x"}),
+        ),
+        "tool_calls",
+    ),
+    Exchange(
         "calls_that_the_server_does_not_say_it_stopped_for",
         "openai/m",
         body({"content": None, "tool_calls": [call("a"), call("b", "")]}),
@@ -166,6 +182,19 @@ CHAT: list[Exchange] = [
     ),
     Exchange("a_tag_with_nothing_in_it", "groq/m", body({"content": "<think>\n</think>Hi."}), HI),
     Exchange(
+        "words_about_a_tag_where_thinking_came_apart",
+        "groq/m",
+        body({"content": "<think> is a mark.", "reasoning": "hm"}),
+        (ThinkingBlock(text="hm", provider="groq"), TextBlock(text="<think> is a mark.")),
+    ),
+    Exchange(
+        "words_that_end_as_a_tag_begins",
+        "groq/m",
+        body({"content": "<t"}),
+        (TextBlock(text="<t"),),
+        deltas=[TextDelta(text="<t")],
+    ),
+    Exchange(
         "thinking_as_a_part_of_the_content",
         "mistral/m",
         body(
@@ -195,6 +224,30 @@ CHAT: list[Exchange] = [
             RedactedThinkingBlock(data="xyz", provider="openai"),
             *HI,
         ),
+        events=[
+            piece(thinking_blocks=[{"type": "thinking", "thinking": "o"}]),
+            piece(thinking_blocks=[{"type": "thinking", "thinking": "ne", "signature": None}]),
+            piece(thinking_blocks=[{"type": "thinking", "thinking": "", "signature": "s1"}]),
+            piece(thinking_blocks=[{"type": "redacted_thinking", "data": "xyz"}]),
+            piece(content="Hi."),
+            end(),
+        ],
+    ),
+    Exchange(
+        "details_of_reasoning_go_back_in_place_of_its_words",
+        "openrouter/m",
+        body({"content": "Hi.", "reasoning": "hm", "reasoning_details": DETAILS}),
+        (
+            ThinkingBlock(text="hm", provider="openrouter"),
+            *HI,
+            ProviderBlock(provider="openrouter", data={"reasoning_details": DETAILS}),
+        ),
+        sent=said(content="Hi.", reasoning_details=DETAILS),
+        events=[
+            piece(reasoning="hm", reasoning_details=DETAILS[:1]),
+            piece(content="Hi.", reasoning_details=DETAILS[1:]),
+            end(),
+        ],
     ),
     Exchange(
         "a_refusal",
@@ -344,7 +397,17 @@ CHAT: list[Exchange] = [
         },
         (100, 50, 40, 10, 30),
     ),
-    counted("counts_of_the_cache_beside_the_others", {**USED, "prompt_cache_hit_tokens": 4}, (10, 4, 4, 0, 0)),
+    *(
+        counted(f"counts_of_the_cache_beside_the_others_as_{name}", {**USED, name: 4}, (10, 4, 4, 0, 0))
+        for name in ("cached_tokens", "num_cached_tokens", "prompt_cache_hit_tokens")
+    ),
+    Exchange(
+        "counts_that_are_corrected_at_the_end",
+        "openai/m",
+        body({"content": "Hi."}),
+        HI,
+        events=[{**piece(content="Hi."), "usage": {"prompt_tokens": 15, "completion_tokens": 1}}, end()],
+    ),
     counted(
         "counts_that_are_kept_apart",
         {

@@ -117,10 +117,7 @@ EXCHANGES: list[Exchange] = [
         sent=[text("**Plan** More.", thought=True), text("Done.")],
     ),
     Exchange(
-        "signed_words",
-        SIGNATURES,
-        [said(text("Done.", thoughtSignature="c2ln"), reason="STOP")],
-        [("text", "Done.")],
+        "signed_words", SIGNATURES, [said(text("Done.", thoughtSignature="c2ln"), reason="STOP")], [("text", "Done.")]
     ),
     Exchange(
         "words_whose_last_piece_is_signed",
@@ -134,12 +131,7 @@ EXCHANGES: list[Exchange] = [
         [said(text("Done.")), said(text("", thoughtSignature="c2ln"), reason="STOP")],
         [("text", "Done.")],
     ),
-    Exchange(
-        "nothing_but_a_signature",
-        SIGNATURES,
-        [said(text("", thoughtSignature="c2ln"), reason="STOP")],
-        [],
-    ),
+    Exchange("nothing_but_a_signature", SIGNATURES, [said(text("", thoughtSignature="c2ln"), reason="STOP")], []),
     Exchange(
         "signed_thought",
         SIGNATURES,
@@ -212,10 +204,7 @@ EXCHANGES: list[Exchange] = [
     Exchange(
         "sources_for_no_words_in_particular",
         SEARCH,
-        [
-            said(text("Large.")),
-            said(text(""), reason="STOP", groundingMetadata={"groundingChunks": [WEB]}),
-        ],
+        [said(text("Large.")), said(text(""), reason="STOP", groundingMetadata={"groundingChunks": [WEB]})],
         [("text", "Large.")],
         cited=[("", "https://example.com/a")],
         sent=[text("Large.")],

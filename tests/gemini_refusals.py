@@ -60,10 +60,7 @@ REFUSED: list[Refusal] = [
     Refusal(
         "an_error_in_the_middle",
         "github.com/google-gemini/gemini-cli/issues/1502",
-        [
-            said(text("Hel")),
-            {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}},
-        ],
+        [said(text("Hel")), {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}],
         ModelUnavailable,
         "The model is overloaded.",
         retryable=True,

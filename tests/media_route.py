@@ -7,22 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentcore.errors import (
-    BadRequest,
-)
-from agentcore.llm import (
-    LLM,
-    Features,
-)
-from agentcore.messages import (
-    DocumentBlock,
-    ImageBlock,
-    Message,
-    TextBlock,
-    ToolCallBlock,
-    ToolResultBlock,
-    ToolSchema,
-)
+from agentcore.errors import BadRequest
+from agentcore.llm import LLM, Features
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from agentcore.testing import say, serve_provider
 from model_route import Route, canned
 
@@ -32,7 +19,7 @@ __all__ = ["MediaContract"]
 class MediaContract(Route):
     """Pictures and documents, on the three interfaces."""
 
-    async def test_a_picture_for_a_model_that_does_not_see_is_not_sent(self) -> None:
+    async def test_what_a_model_does_not_see_or_take_is_not_sent(self) -> None:
         async with serve_provider([say("Nice.")]) as provider:
             model = LLM(
                 model="some-model", base_url=provider.base_url, route=self.route, features=Features(vision=False)
@@ -43,14 +30,11 @@ class MediaContract(Route):
             with pytest.raises(BadRequest, match="takes no pictures"):
                 async with model.stream(ask):
                     pass
+            deaf = model.model_copy(update={"features": Features(pdf=False)})
+            with pytest.raises(BadRequest, match=r"'plan\.pdf' in message 1 can't be sent: this model takes no PDF"):
+                await deaf.complete([Message.user(DocumentBlock(data="aGk=", name="plan.pdf"))])
             assert provider.requests == []
             assert (await model.model_copy(update={"features": Features()}).complete(ask)).message.text == "Nice."
-
-    async def test_a_document_for_a_model_that_takes_none_is_not_sent(self) -> None:
-        async with self.asked(say("Nice."), features=Features(pdf=False)) as (model, provider):
-            with pytest.raises(BadRequest, match=r"'plan\.pdf' in message 1 can't be sent: this model takes no PDF"):
-                await model.complete([Message.user(DocumentBlock(data="aGk=", name="plan.pdf"))])
-            assert provider.requests == []
 
     async def test_pictures_and_documents_arrive_as_chat_has_them_from_a_person_and_from_a_tool(self) -> None:
         picture = ImageBlock(data="eA==", media_type="image/png")

@@ -6,15 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from agentcore.llm import ReasoningDelta, RefusalDelta, TextDelta, TokenLogprob, ToolCallDelta
-from agentcore.messages import (
-    Block,
-    ImageBlock,
-    ProviderBlock,
-    ReasoningBlock,
-    RefusalBlock,
-    TextBlock,
-    ToolCallBlock,
-)
+from agentcore.messages import Block, ImageBlock, ProviderBlock, ReasoningBlock, RefusalBlock, TextBlock, ToolCallBlock
 from exchanges import Exchange, Json
 
 __all__ = ["RESPONSES"]
@@ -64,7 +56,7 @@ RESPONSES: list[Exchange] = [
         deltas=[TextDelta(text="Hel"), TextDelta(text="lo.")],
     ),
     exchange(
-        "reasoning_search_words_and_a_call",
+        "thinking_words_and_a_call",
         body(REASONING, SEARCH, message(words("Look"), words("ing.")), CALL),
         THOUGHT,
         ProviderBlock(provider="openai", data=SEARCH),
@@ -118,12 +110,7 @@ RESPONSES: list[Exchange] = [
         TextBlock(text="Well. "),
         RefusalBlock(text="I can't."),
         sent=[message(words("Well. ")), message({"type": "refusal", "refusal": "I can't."})],
-        deltas=[
-            TextDelta(text="Wel"),
-            TextDelta(text="l. "),
-            RefusalDelta(text="I ca"),
-            RefusalDelta(text="n't."),
-        ],
+        deltas=[TextDelta(text="Wel"), TextDelta(text="l. "), RefusalDelta(text="I ca"), RefusalDelta(text="n't.")],
     ),
     exchange(
         "a_picture",

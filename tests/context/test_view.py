@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,21 +57,35 @@ def shape(state: ConversationState) -> list[str]:
     ]
 
 
-def test_answers_stand_in_the_order_of_the_calls_and_messages_behind_them() -> None:
-    a, b = action("r", "a"), action("r", "b")
-    state = fold([SystemPromptEvent(prompt="P"), user("go"), a, b, answer(b), user("meanwhile"), answer(a)])
-    assert shape(state) == [
-        "system:P",
-        "user:go",
-        "assistant:thinking of a,tool_call,thinking of b,tool_call",
-        "tool:re a,re b",
-        "user:meanwhile",
-    ]
+A, B, ONE, TWO = action("r", "a"), action("r", "b"), user("one"), user("two")
+RE_A = answer(A)
+LATE = RE_A.model_copy(update={"content": (TextBlock(text="late"),)})
+BOTH = "assistant:thinking of a,tool_call,thinking of b,tool_call"
 
 
-def test_a_reply_that_is_not_answered_yet_is_not_shown() -> None:
-    a, b = action("r", "a"), action("r", "b")
-    assert shape(fold([user("go"), a, b, answer(a), user("more")])) == ["user:go"]
+@pytest.mark.parametrize(
+    ("events", "shown"),
+    [
+        # Answers stand in the order of the calls, and messages behind them.
+        (
+            [SystemPromptEvent(prompt="P"), ONE, A, B, answer(B), TWO, RE_A],
+            ["system:P", "user:one", BOTH, "tool:re a,re b", "user:two"],
+        ),
+        # A reply that is not answered yet is not shown, nor a second answer to one action.
+        ([ONE, A, B, RE_A, TWO], ["user:one"]),
+        ([A, RE_A, LATE], ["assistant:thinking of a,tool_call", "tool:re a"]),
+        # The newest prompt stands first.
+        ([SystemPromptEvent(prompt="old"), ONE, SystemPromptEvent(prompt="new")], ["system:new", "user:one"]),
+        # What was forgotten is replaced by its summary; forgetting a part of a reply forgets all of it.
+        (
+            [ONE, TWO, user("three"), Condensation(forgotten=(ONE.id, TWO.id), summary="two things")],
+            ["user:two things", "user:three"],
+        ),
+        ([ONE, A, B, RE_A, answer(B), Condensation(forgotten=(RE_A.id,), summary=None)], ["user:one"]),
+    ],
+)
+def test_the_model_is_shown_what_it_can_take(events: list[Event], shown: list[str]) -> None:
+    assert shape(fold(events)) == shown
 
 
 def test_rejections_and_errors_are_answers_that_say_so() -> None:
@@ -87,30 +102,6 @@ def test_rejections_and_errors_are_answers_that_say_so() -> None:
     assert all(block.is_error for block in blocks)
     assert "not that" in blocks[0].text
     assert blocks[1].text == "it broke"
-
-
-def test_a_second_answer_to_one_action_is_not_shown() -> None:
-    a = action("r", "a")
-    late = answer(a).model_copy(update={"content": (TextBlock(text="late"),)})
-    assert shape(fold([a, answer(a), late])) == ["assistant:thinking of a,tool_call", "tool:re a"]
-
-
-def test_the_newest_prompt_stands_first() -> None:
-    state = fold([SystemPromptEvent(prompt="old"), user("go"), SystemPromptEvent(prompt="new")])
-    assert shape(state) == ["system:new", "user:go"]
-
-
-def test_what_was_forgotten_is_replaced_by_its_summary() -> None:
-    one, two = user("one"), user("two")
-    state = fold([one, two, user("three"), Condensation(forgotten=(one.id, two.id), summary="two things")])
-    assert shape(state) == ["user:two things", "user:three"]
-
-
-def test_forgetting_a_part_of_a_reply_forgets_all_of_it() -> None:
-    a, b = action("r", "a"), action("r", "b")
-    answered = answer(a)
-    state = fold([user("go"), a, b, answered, answer(b), Condensation(forgotten=(answered.id,), summary=None)])
-    assert shape(state) == ["user:go"]
 
 
 def test_a_snapshot_of_the_messages_does_not_change_when_more_come() -> None:

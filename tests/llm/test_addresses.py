@@ -34,6 +34,7 @@ def key_of(model: Model) -> str | None:
         ("openai/gpt-5", "https://api.openai.com/v1"),
         ("openai/gpt-5", "https://API.openai.com:443/v1/responses"),
         ("anthropic/claude-sonnet-4-5", "https://api.anthropic.com/v1"),
+        ("ollama/x", "http://localhost:11434/v1"),
     ],
 )
 def test_a_provider_is_sent_the_key_where_it_always_is(model: str, base_url: str | None) -> None:
@@ -76,12 +77,9 @@ def test_an_address_that_only_the_log_names_is_refused_by_name(model: str, base_
 def test_options_of_litellm_can_not_lead_elsewhere(options: dict[str, Any]) -> None:
     with pytest.raises(AddressNotAllowed, match=r"attacker\.example"):
         restored("openai/gpt-5", provider_options=options)
-    assert key_of(restored("openai/gpt-5", provider_options={"api_version": "2025-01-01"})) == "sk-of-the-user"
-
-
-def test_a_model_that_is_itself_an_address_can_not_lead_elsewhere() -> None:
     with pytest.raises(AddressNotAllowed, match=r"https://attacker\.example/x"):
         restored("huggingface/https://attacker.example/x", route="litellm")
+    assert key_of(restored("openai/gpt-5", provider_options={"api_version": "2025-01-01"})) == "sk-of-the-user"
 
 
 @pytest.mark.parametrize(
@@ -99,10 +97,6 @@ def test_a_server_on_this_machine_is_reached_without_a_key(model: str, base_url:
     assert isinstance(again, LLM)
     assert (again.base_url, key_of(again)) == (base_url, None)
     assert again.record() == LLM(model=model, base_url=base_url).record()
-
-
-def test_a_server_where_its_provider_always_is_is_on_this_machine_too() -> None:
-    assert key_of(restored("ollama/x", "http://localhost:11434/v1")) == "sk-of-the-user"
 
 
 @pytest.mark.parametrize(

@@ -103,16 +103,6 @@ async def test_a_stream_that_breaks_after_deltas_says_that_they_are_void() -> No
     assert len(retried.reports) == 2
 
 
-async def test_the_reply_is_the_one_of_the_attempt_that_went_through() -> None:
-    retried = Retried(truncated("one two", after=1), "three")
-    async with retried.model.stream(ASK) as stream:
-        with pytest.raises(RuntimeError, match="has not ended yet"):
-            _ = stream.reply
-        async for _ in stream:
-            pass
-        assert stream.reply.message.text == "three"
-
-
 async def test_a_stream_whose_attempts_are_used_up_raises_the_last_error() -> None:
     retried = Retried(*[truncated("one two", after=1)] * 3, "Too late.")
     seen: list[Delta] = []
@@ -133,14 +123,6 @@ async def test_cancelling_ends_the_wait_between_attempts() -> None:
     assert retried.reports[0].delay > 1800
 
 
-async def test_leaving_early_closes_the_attempt_inside() -> None:
-    async with Retried("one two").model.stream(ASK) as stream:
-        await anext(stream)
-    with pytest.raises(ZeroDivisionError):
-        async with Retried("one two").model.stream(ASK) as stream:
-            raise ZeroDivisionError
-
-
 def test_waits_grow_up_to_their_bound() -> None:
     policy = RetryPolicy(jitter=0)
     error = ModelUnavailable("down")
@@ -152,6 +134,7 @@ def test_a_provider_that_names_a_time_is_not_asked_before_it() -> None:
     assert RetryPolicy(jitter=0).delay(1, RateLimited("slow down", retry_after=100), 0) == 100
     assert RetryPolicy().delay(1, RateLimited("slow down", retry_after=100), 1) == 125
     assert RetryPolicy().delay(1, RateLimited("tomorrow", retry_after=80_000), 0) is None
+    assert RetryPolicy().delay(1, RateLimited("at once", retry_after=0), 1) == 0
 
 
 @given(st.integers(1, 5), st.floats(0, 1), st.floats(0, 1))

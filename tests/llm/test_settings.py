@@ -20,6 +20,14 @@ def llm_with_a_key() -> LLM:
         secret_headers={"X-Gateway-Key": "gateway-secret"},
         extra_headers={"X-Team": "core"},
         temperature=0.5,
+        input_cost_per_token=Decimal("0.000001"),
+        output_cost_per_token=Decimal("0.000002"),
+        cache_read_cost_per_token=Decimal("0.0000001"),
+        cache_write_cost_per_token=Decimal("0.00000125"),
+        num_retries=2,
+        retry_min_wait=1,
+        retry_max_wait=9,
+        retry_multiplier=3,
     )
 
 
@@ -29,22 +37,13 @@ def test_no_key_is_shown_dumped_or_recorded() -> None:
     assert not [text for text in written if KEY in text or "gateway-secret" in text or "api_key" in text]
 
 
-def test_a_recorded_model_is_restored_without_its_key() -> None:
+def test_a_recorded_model_is_restored_without_its_key_and_with_its_prices_and_retries() -> None:
     restored = LLM.model_validate(llm_with_a_key().record())
     assert restored == llm_with_a_key().model_copy(update={"api_key": None, "secret_headers": {}})
     assert restored.api_key is None
     assert restored.base_url == "http://localhost:1/v1"
-
-
-def test_prices_survive_the_record() -> None:
-    llm = LLM(
-        model="openai/gpt-5",
-        input_cost_per_token=Decimal("0.000001"),
-        output_cost_per_token=Decimal("0.000002"),
-        cache_read_cost_per_token=Decimal("0.0000001"),
-        cache_write_cost_per_token=Decimal("0.00000125"),
-    )
-    assert LLM.model_validate(llm.record()) == llm
+    policy = restored.retry_policy
+    assert (policy.retries, policy.min_wait, policy.max_wait, policy.multiplier) == (2, 1, 9, 3)
 
 
 def test_a_changed_copy_is_checked_and_keeps_the_key() -> None:
@@ -120,10 +119,3 @@ def test_an_address_keeps_its_query_and_loses_what_is_not_sent() -> None:
 
     assert address(" http://localhost:1/v1/ \n") == "http://localhost:1/v1"
     assert address("http://localhost:1/v1/?api-version=2/#x") == "http://localhost:1/v1?api-version=2/"
-
-
-def test_retries_are_set_on_the_model() -> None:
-    policy = LLM(
-        model="openai/gpt-5", num_retries=2, retry_min_wait=1, retry_max_wait=9, retry_multiplier=3
-    ).retry_policy
-    assert (policy.retries, policy.min_wait, policy.max_wait, policy.multiplier) == (2, 1, 9, 3)

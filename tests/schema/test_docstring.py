@@ -61,43 +61,31 @@ def test_every_style_gives_the_same_text_and_parameters(docstring: str) -> None:
     assert described.parameters == {"word": "The word,\nin lower case.", "language": 'As in "en: British".'}
 
 
-def test_the_errors_of_a_function_are_not_for_the_model() -> None:
-    assert "KeyError" not in read_docstring(GOOGLE).text
+EXAMPLES = """Add.
+
+    Args:
+        a: One.
+
+    Examples:
+        >>> add(1, 2)
+        3
+    """
+NO_STYLE = "Do this: that.\n\nWarning:\n    Not twice.\n\n- a: b"
 
 
-def test_examples_stay_with_the_text() -> None:
-    described = read_docstring(
-        """Add.
-
-        Args:
-            a: One.
-
-        Examples:
-            >>> add(1, 2)
-            3
-        """
-    )
-    assert described.text == "Add.\n\nExamples:\n>>> add(1, 2)\n3"
-    assert described.parameters == {"a": "One."}
-
-
-def test_a_docstring_in_no_style_is_all_text() -> None:
-    text = "Do this: that.\n\nWarning:\n    Not twice.\n\n- a: b"
-    described = read_docstring(text)
-    assert described.text == text
-    assert described.parameters == {}
-
-
-def test_a_docstring_that_begins_with_its_parameters_has_no_text() -> None:
-    described = read_docstring("""
-        Args:
-            x: The one.
-    """)
-    assert described.text == ""
-    assert described.parameters == {"x": "The one."}
-
-
-@pytest.mark.parametrize("docstring", [None, "", "   \n  "])
-def test_no_docstring_says_nothing(docstring: str | None) -> None:
+@pytest.mark.parametrize(
+    ("docstring", "text", "parameters"),
+    [
+        (EXAMPLES, "Add.\n\nExamples:\n>>> add(1, 2)\n3", {"a": "One."}),
+        (NO_STYLE, NO_STYLE, {}),
+        ("\n    Args:\n        x: The one.\n", "", {"x": "The one."}),
+        (None, "", {}),
+        ("", "", {}),
+        ("   \n  ", "", {}),
+    ],
+)
+def test_examples_stay_with_the_text_and_parts_may_be_missing(
+    docstring: str | None, text: str, parameters: dict[str, str]
+) -> None:
     described = read_docstring(docstring)
-    assert (described.text, dict(described.parameters)) == ("", {})
+    assert (described.text, described.parameters) == (text, parameters)

@@ -80,47 +80,34 @@ def test_nothing_of_a_model_is_lost() -> None:
     }
 
 
-def test_fields_go_by_the_names_they_have_in_json() -> None:
-    class Aliased(BaseModel):
-        inner: int = Field(alias="outer")
-
-    assert schema_of(Aliased)["properties"] == {"outer": {"type": "integer"}}
+class Odd(BaseModel):
+    inner: int = Field(alias="outer")
+    value: Any = Field(default=object())
 
 
-def test_a_default_that_json_can_not_say_only_makes_the_field_optional() -> None:
-    class Odd(BaseModel):
-        value: Any = Field(default=object())
-
-    schema = schema_of(Odd)
-    assert schema["properties"] == {"value": {}}
-    assert "required" not in schema
-
-
-def test_a_model_without_fields_takes_no_arguments() -> None:
-    class Empty(BaseModel):
-        pass
-
-    assert schema_of(Empty) == {"type": "object", "properties": {}}
-
-
-def test_a_recursive_model_is_an_object_with_its_name() -> None:
-    schema = schema_of(Tree)
-    assert schema["type"] == "object"
-    assert schema["title"] == "Tree"
+class Empty(BaseModel):
+    pass
 
 
 class Tree(BaseModel):
     children: list[Tree] = []
 
 
-def test_a_model_that_is_no_object_is_refused() -> None:
+class Calls(BaseModel):
+    back: Callable[[], None]
+
+
+def test_fields_go_by_their_names_in_json_and_a_default_that_json_can_not_say_only_makes_them_optional() -> None:
+    schema = schema_of(Odd)
+    assert schema["properties"] == {"outer": {"type": "integer"}, "value": {}}
+    assert schema["required"] == ["outer"]
+    assert schema_of(Empty) == {"type": "object", "properties": {}}
+    tree = schema_of(Tree)
+    assert (tree["type"], tree["title"]) == ("object", "Tree")
+
+
+def test_a_model_that_is_no_object_and_a_type_that_json_schema_can_not_say_are_refused() -> None:
     with pytest.raises(SchemaError, match="not an object"):
         schema_of(RootModel[list[int]])
-
-
-def test_a_type_that_json_schema_can_not_say_is_refused() -> None:
-    class Calls(BaseModel):
-        back: Callable[[], None]
-
     with pytest.raises(SchemaError, match="Calls"):
         schema_of(Calls)

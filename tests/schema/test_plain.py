@@ -24,34 +24,68 @@ def nodes(value: Any) -> Iterator[dict[str, Any]]:
             yield from nodes(part)
 
 
-def test_a_reference_is_replaced_by_what_it_points_to_and_what_stands_beside_it_wins() -> None:
-    plain = plain_schema(
+TOWN = {"type": "string", "title": "Town", "description": "A town.", "minLength": 1}
+LOOKS_LIKE = {"title": "x", "$ref": "#/$defs/None", "oneOf": [1], "const": 2}
+CAT, DOG = ({"type": "object", "properties": {"kind": {"const": kind, "type": "string"}}} for kind in ("cat", "dog"))
+ONE_OF = {
+    "oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
+    "discriminator": {"propertyName": "kind", "mapping": {"cat": "#/$defs/Cat"}},
+}
+INTEGER, STRING = {"type": "integer"}, {"type": "string"}
+PAIR = {"type": "array", "prefixItems": [INTEGER, STRING], "maxItems": 2}
+ONE = {"type": "object", "properties": {"a": STRING}, "required": ["a"], "description": "One."}
+TWO = {"type": "object", "properties": {"b": STRING}, "required": ["b"]}
+
+PROPERTIES: list[tuple[Any, Any]] = [
+    # What stands beside a reference goes before what it points to; names in references may be escaped.
+    ({"$ref": "#/$defs/Town"}, {"type": "string", "description": "A town.", "minLength": 1}),
+    (
+        {"$ref": "#/$defs/Town", "description": "The other one."},
+        {"type": "string", "description": "The other one.", "minLength": 1},
+    ),
+    ({"$ref": "#/$defs/a~1b~0c%20d"}, {"type": "boolean"}),
+    # A property called title is no title, and data that looks like schema is left alone.
+    (
+        {"type": "object", "title": "Book", "properties": {"title": {"type": "string", "title": "Title"}}},
+        {"type": "object", "properties": {"title": {"type": "string"}}},
+    ),
+    ({"type": "object", "default": LOOKS_LIKE}, {"type": "object", "default": LOOKS_LIKE}),
+    # A choice with a discriminator becomes a plain union.
+    (
+        {"anyOf": [ONE_OF, {"type": "null"}]},
         {
-            "$defs": {"Town": {"type": "string", "title": "Town", "description": "A town.", "minLength": 1}},
-            "type": "object",
-            "properties": {
-                "here": {"$ref": "#/$defs/Town"},
-                "there": {"$ref": "#/$defs/Town", "description": "The other one."},
-            },
-        }
-    )
-    assert plain == {
-        "type": "object",
-        "properties": {
-            "here": {"type": "string", "description": "A town.", "minLength": 1},
-            "there": {"type": "string", "description": "The other one.", "minLength": 1},
+            "anyOf": [
+                {"type": "object", "properties": {"kind": {"type": "string", "enum": ["cat"]}}},
+                {"type": "object", "properties": {"kind": {"type": "string", "enum": ["dog"]}}},
+                {"type": "null"},
+            ]
         },
-    }
+    ),
+    # Parts of an allOf are merged where they agree.
+    (
+        {"allOf": [ONE, TWO]},
+        {**ONE, "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
+    ),
+    ({"allOf": [STRING, INTEGER]}, {"allOf": [STRING, INTEGER]}),
+    # Every array says what is in it.
+    ({"type": "array"}, {"type": "array", "items": {}}),
+    (PAIR, {**PAIR, "items": {"anyOf": [INTEGER, STRING]}}),
+    (
+        {"type": "array", "prefixItems": [INTEGER, INTEGER], "items": False},
+        {"type": "array", "prefixItems": [INTEGER, INTEGER], "maxItems": 2, "items": INTEGER},
+    ),
+    ({"type": "array", "items": [INTEGER]}, {"type": "array", "prefixItems": [INTEGER], "items": INTEGER}),
+]
 
 
-def test_the_schema_that_was_given_stays_as_it_is() -> None:
-    schema = {
-        "$defs": {"A": {"oneOf": [{"const": 1}, {"const": 2}], "title": "A"}},
-        "type": "object",
-        "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"type": "array", "items": [{"type": "string"}]}},
-    }
+@pytest.mark.parametrize(("given", "plain"), PROPERTIES, ids=lambda value: json.dumps(value)[:40])
+def test_a_property_is_said_in_the_plain_dialect_and_the_schema_that_was_given_stays_as_it_is(
+    given: Any, plain: Any
+) -> None:
+    parts = {"Town": TOWN, "a/b~c d": {"type": "boolean"}, "Cat": CAT, "Dog": DOG}
+    schema = {"$defs": parts, "type": "object", "properties": {"x": given}}
     before = copy.deepcopy(schema)
-    plain_schema(schema)
+    assert plain_schema(schema) == {"type": "object", "properties": {"x": plain}}
     assert schema == before
 
 
@@ -76,19 +110,6 @@ def test_what_helps_a_model_is_kept() -> None:
     }
     schema = {"type": "object", "properties": {"n": field, "t": text}, "required": ["n"], "additionalProperties": False}
     assert plain_schema(schema) == schema
-
-
-def test_a_property_called_title_is_no_title() -> None:
-    plain = plain_schema(
-        {"type": "object", "title": "Book", "properties": {"title": {"type": "string", "title": "Title"}}}
-    )
-    assert plain == {"type": "object", "properties": {"title": {"type": "string"}}}
-
-
-def test_data_that_looks_like_schema_is_left_alone() -> None:
-    default = {"title": "x", "$ref": "#/$defs/None", "oneOf": [1], "const": 2}
-    plain = plain_schema({"type": "object", "properties": {"a": {"type": "object", "default": default}}})
-    assert plain["properties"] == {"a": {"type": "object", "default": default}}
 
 
 def test_a_recursive_part_is_spelled_out_once_and_named_where_it_comes_back() -> None:
@@ -150,87 +171,6 @@ def test_a_reference_that_leads_nowhere_or_round_in_a_circle_ends(reference: str
     )
     assert "$ref" not in json.dumps(plain)
     assert "kept" in json.dumps(plain)
-
-
-def test_escaped_names_in_references_are_found() -> None:
-    plain = plain_schema(
-        {
-            "definitions": {"a/b~c d": {"type": "boolean"}},
-            "type": "object",
-            "properties": {"x": {"$ref": "#/definitions/a~1b~0c%20d"}},
-        }
-    )
-    assert plain["properties"] == {"x": {"type": "boolean"}}
-
-
-def test_a_choice_of_models_with_a_discriminator_becomes_a_plain_union() -> None:
-    cat = {"type": "object", "properties": {"kind": {"const": "cat", "type": "string"}}}
-    dog = {"type": "object", "properties": {"kind": {"const": "dog", "type": "string"}}}
-    plain = plain_schema(
-        {
-            "$defs": {"Cat": cat, "Dog": dog},
-            "type": "object",
-            "properties": {
-                "pet": {
-                    "anyOf": [
-                        {
-                            "oneOf": [{"$ref": "#/$defs/Cat"}, {"$ref": "#/$defs/Dog"}],
-                            "discriminator": {"propertyName": "kind", "mapping": {"cat": "#/$defs/Cat"}},
-                        },
-                        {"type": "null"},
-                    ]
-                }
-            },
-        }
-    )
-    assert plain["properties"] == {
-        "pet": {
-            "anyOf": [
-                {"type": "object", "properties": {"kind": {"type": "string", "enum": ["cat"]}}},
-                {"type": "object", "properties": {"kind": {"type": "string", "enum": ["dog"]}}},
-                {"type": "null"},
-            ]
-        }
-    }
-
-
-def test_parts_of_an_all_of_are_merged_where_they_agree() -> None:
-    one = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "description": "One."}
-    two = {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]}
-    assert plain_schema({"allOf": [one, two]}) == {
-        "type": "object",
-        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
-        "required": ["a", "b"],
-        "description": "One.",
-    }
-    odds = {"allOf": [{"type": "string"}, {"type": "integer"}]}
-    assert plain_schema(odds) == odds
-
-
-def test_every_array_says_what_is_in_it() -> None:
-    plain = plain_schema(
-        {
-            "type": "object",
-            "properties": {
-                "any": {"type": "array"},
-                "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "maxItems": 2},
-                "same": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "integer"}], "items": False},
-                "old": {"type": "array", "items": [{"type": "integer"}]},
-            },
-        }
-    )
-    integer, string = {"type": "integer"}, {"type": "string"}
-    assert plain["properties"] == {
-        "any": {"type": "array", "items": {}},
-        "pair": {
-            "type": "array",
-            "prefixItems": [integer, string],
-            "maxItems": 2,
-            "items": {"anyOf": [integer, string]},
-        },
-        "same": {"type": "array", "prefixItems": [integer, integer], "maxItems": 2, "items": integer},
-        "old": {"type": "array", "prefixItems": [integer], "items": integer},
-    }
 
 
 def test_references_that_multiply_are_refused() -> None:

@@ -62,15 +62,6 @@ def test_types_defaults_and_descriptions_become_the_schema() -> None:
     }
 
 
-def test_a_field_as_default_is_a_default_and_its_limits() -> None:
-    def wait(seconds: float = Field(1.5, gt=0, description="How long.")) -> None:
-        """Wait."""
-
-    assert properties(read_signature(wait)) == {
-        "seconds": {"type": "number", "default": 1.5, "exclusiveMinimum": 0, "description": "How long."}
-    }
-
-
 def test_binding_gives_typed_values_by_place_and_by_name() -> None:
     def move(source: Path, /, town: Town, *, force: bool = False) -> tuple[Any, ...]:
         return source, town, force
@@ -92,13 +83,6 @@ def test_names_that_a_model_can_not_have_are_arguments_all_the_same() -> None:
     assert odd(**by_name) == ({"a": 1}, 2, "x", True)
 
 
-def test_arguments_that_are_not_parameters_are_refused() -> None:
-    def nothing() -> None: ...
-
-    with pytest.raises(ValidationError):
-        read_signature(nothing).model.model_validate({"more": 1})
-
-
 @pytest.mark.parametrize("optional", [False, True])
 def test_an_injected_parameter_is_not_in_the_schema_and_is_filled_in(optional: bool) -> None:
     def plain(a: int, handle: Handle) -> tuple[int, Handle]:
@@ -115,31 +99,53 @@ def test_an_injected_parameter_is_not_in_the_schema_and_is_filled_in(optional: b
     assert function(**by_name) == (1, handle)
 
 
-def test_a_bound_method_is_read_without_its_object() -> None:
-    class Shop:
-        def buy(self, what: str) -> str:
-            """Buy something.
-
-            :param what: What to buy.
-            """
-            return what
-
-    assert properties(read_signature(Shop().buy)) == {"what": {"type": "string", "description": "What to buy."}}
+def wait(seconds: float = Field(1.5, gt=0, description="How long.")) -> None:
+    """Wait."""
 
 
-def test_what_a_decorator_wraps_is_read_through_it() -> None:
-    def logged(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
-            return function(*args, **kwargs)
+def nothing() -> None: ...
 
-        return wrapper
 
-    @logged
-    def add(a: int, b: int = 2) -> int:
-        return a + b
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
 
-    assert list(properties(read_signature(add))) == ["a", "b"]
+    return wrapper
+
+
+@logged
+def add(a: int, b: int = 2) -> int:
+    return a + b
+
+
+class Shop:
+    def buy(self, what: str) -> str:
+        """Buy something.
+
+        :param what: What to buy.
+        """
+        return what
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        # A Field as default is a default and its limits.
+        (wait, {"seconds": {"type": "number", "default": 1.5, "exclusiveMinimum": 0, "description": "How long."}}),
+        (nothing, {}),
+        # What a decorator wraps is read through it, and a bound method without its object.
+        (add, {"a": {"type": "integer"}, "b": {"type": "integer", "default": 2}}),
+        (Shop().buy, {"what": {"type": "string", "description": "What to buy."}}),
+    ],
+)
+def test_a_function_of_any_make_is_read_and_refuses_what_is_no_parameter(
+    function: Callable[..., Any], expected: Any
+) -> None:
+    signature = read_signature(function)
+    assert properties(signature) == expected
+    with pytest.raises(ValidationError):
+        signature.model.model_validate({"a": 1, "what": "x", "more": 1})
 
 
 def untyped(a, b: int = 1) -> None:  # type: ignore[no-untyped-def]  # noqa: ANN001 it is what is tested
@@ -178,9 +184,7 @@ REFUSED: list[tuple[Callable[..., Any], list[str]]] = [
 
 
 @pytest.mark.parametrize(
-    ("function", "names"),
-    REFUSED,
-    ids=lambda value: value.__name__ if hasattr(value, "__name__") else "",
+    ("function", "names"), REFUSED, ids=lambda value: value.__name__ if hasattr(value, "__name__") else ""
 )
 def test_a_parameter_that_can_not_be_described_is_named(function: Callable[..., Any], names: list[str]) -> None:
     with pytest.raises(SchemaError) as caught:

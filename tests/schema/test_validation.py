@@ -33,6 +33,7 @@ def nested(depth: int) -> list[Any]:
 
 def test_data_that_fits_has_no_errors() -> None:
     data: JsonValue = {"title": "a", "lines": [{"text": "b", "number": 3}, {"text": "c"}]}
+    check_schema(Report.model_json_schema())
     assert schema_errors(schema_of(Report), data) == []
     assert schema_errors(Report.model_json_schema(), data) == []
 
@@ -47,15 +48,9 @@ def test_each_error_is_a_sentence_that_names_the_place() -> None:
         ),
         "'title' is a required property.",
     ]
-
-
-def test_a_large_value_is_not_repeated_to_the_model() -> None:
     (error,) = schema_errors({"type": "string"}, list(range(1_000)))
     assert error.endswith("… is not of type 'string'.")
     assert len(error) < 300
-
-
-def test_many_errors_are_the_first_of_them() -> None:
     assert len(schema_errors({"items": {"type": "string"}}, list(range(1_000)))) == 20
 
 
@@ -108,10 +103,6 @@ def test_an_invalid_schema_is_refused_with_the_place(schema: Schema, reason: str
         schema_errors(schema, {"a": 1})
 
 
-def test_a_valid_schema_is_not_refused() -> None:
-    check_schema(Report.model_json_schema())
-
-
 async def test_nothing_is_fetched_that_a_schema_refers_to() -> None:
     asked: list[HTTPRequest] = []
 
@@ -126,10 +117,10 @@ async def test_nothing_is_fetched_that_a_schema_refers_to() -> None:
     assert asked == []
 
 
-@pytest.mark.parametrize("reference", ["#/$defs/none", "#none", "file:///etc/passwd", "other.json", "http://[bad"])
-def test_a_reference_that_leads_nowhere_is_an_error(reference: str) -> None:
-    with pytest.raises(SchemaError, match="can't be checked"):
-        schema_errors({"$ref": reference}, {})
+def test_a_reference_that_leads_nowhere_is_an_error() -> None:
+    for reference in ("#/$defs/none", "#none", "file:///etc/passwd", "other.json", "http://[bad"):
+        with pytest.raises(SchemaError, match="can't be checked"):
+            schema_errors({"$ref": reference}, {})
 
 
 def doubling(depth: int) -> Schema:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from hypothesis import given
@@ -98,52 +98,74 @@ def test_four_equal_actions_with_equal_answers_are_stuck() -> None:
     )
 
 
-def test_an_answer_that_changes_is_no_repetition() -> None:
-    assert after(*(reply((LS, saw(f"{number} files"))) for number in range(10))).verdict() is None
+X = saw("x")
 
 
-def test_an_answer_that_turned_into_an_error_is_no_repetition() -> None:
-    same = [reply((LS, saw("x"))) for _ in range(3)]
-
-    assert after(*same, reply((LS, saw("x", is_error=True)))).verdict() is None
-
-
-def test_polling_a_command_that_runs_is_never_stuck() -> None:
-    poll: Call = ("terminal", {"wait": True})
-
-    assert after(*(reply((poll, saw("still compiling", running=True))) for _ in range(50))).verdict() is None
-    between = [reply((poll, saw("...", running=True))) + reply((LS, saw("a b"))) for _ in range(20)]
-    assert after(*between).verdict() is None
+def same(number: int, call: Call = LS, answer: Answer = X) -> list[Event]:
+    """The same call with the same answer, again and again."""
+    return [event for _ in range(number) for event in reply((call, answer))]
 
 
-def test_data_other_than_running_makes_no_difference() -> None:
-    answers = [
-        saw("same words").model_copy(update={"data": {"took": number, STILL_RUNNING: False}}) for number in range(4)
-    ]
-
-    assert code_of(after(*(reply((LS, answer)) for answer in answers))) == "repeated_action"
+def data(number: int) -> Answer:
+    return saw("x").model_copy(update={"data": {"took": number, STILL_RUNNING: False}})
 
 
-def test_equal_calls_in_one_reply_are_no_loop_and_equal_replies_are() -> None:
-    thrice = [((LS), saw("a b"))] * 3
-    assert after(reply(*thrice), reply((LS, saw("a b")))).verdict() is None
-
-    two_at_once = [(LS, saw("a b")), (CAT, saw("notes"))]
-    assert code_of(after(*(reply(*two_at_once) for _ in range(4)))) == "repeated_action"
+def no(reason: str) -> UserRejectObservation:
+    return UserRejectObservation(tool_name="?", call_id="c", reason=reason)
 
 
-def test_other_arguments_break_a_row() -> None:
-    same = [reply((LS, saw("x"))) for _ in range(3)]
+POLL: Call = ("terminal", {"wait": True})
+RUNS = saw("still compiling", running=True)
+FRO = [*same(1), *same(1, CAT)]
+STUCK = ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK, code="repeated_action"))
+HOOK = MessageEvent(source="environment", message=Message.user("not yet"), code="stop_hook")
+CONDENSED: list[Event] = [CondensationRequest(), Condensation(forgotten=("ev_1",))]
+TOO_LARGE = ConversationErrorEvent(code="ContextWindowExceeded", detail="too large")
+SLOW = ConversationErrorEvent(code="ModelTimeout", detail="slow")
+BEFORE = reply((LS, failed("stopped")))
 
-    assert after(*same, reply((CAT, saw("x"))), *same).verdict() is None
+HISTORIES: dict[str, tuple[Sequence[Event | list[Event]], str | None]] = {
+    "an answer that changes": ([reply((LS, saw(f"{number} files"))) for number in range(10)], None),
+    "an answer that turned into an error": ([same(3), reply((LS, saw("x", is_error=True)))], None),
+    "polling a command that runs": ([same(50, POLL, RUNS)], None),
+    "polling, with other calls between": ([same(1, POLL, RUNS) + same(1) for _ in range(20)], None),
+    "data other than running": ([reply((LS, data(number))) for number in range(4)], "repeated_action"),
+    "equal calls in one reply": ([reply(*[(LS, saw("x"))] * 3), same(1)], None),
+    "equal replies of two calls": ([reply((LS, saw("a b")), (CAT, saw("notes"))) for _ in range(4)], "repeated_action"),
+    "other arguments between": ([same(3), same(1, CAT), same(3)], None),
+    "being refused the same thing": ([same(4, LS, no("not in production"))], "repeated_action"),
+    "being refused for other reasons": ([same(1, LS, no(f"no, {number}")) for number in range(4)], None),
+    "a call that works beside one that fails": (
+        [reply((LS, failed("no")), (CAT, saw(f"line {number}"))) for number in range(6)],
+        None,
+    ),
+    "two messages": ([user("go"), agent("a"), agent("b")], None),
+    "three messages without an action": ([user("go"), agent("a"), agent("b"), agent("c")], "monologue"),
+    "an action between messages": ([agent("a"), agent("b"), same(1), agent("c")], None),
+    "what the environment says between": ([agent("a"), HOOK, agent("b"), HOOK, agent("c")], "monologue"),
+    "going to and fro five times": ([FRO, FRO, same(1)], None),
+    "going to and fro six times": ([[*same(1), *same(1, CAT)] for _ in range(3)], "alternation"),
+    "an answer that flickers": ([same(1, LS, saw("|-"[number % 2])) for number in range(12)], None),
+    "condensing three times": ([CONDENSED] * 3, None),
+    "condensing four times": ([CONDENSED] * 4, "context_window"),
+    "condensing, with calls between": ([[*CONDENSED, *same(1, LS, saw(f"{number}"))] for number in range(4)], None),
+    "being too large four times": ([TOO_LARGE] * 4, "context_window"),
+    "another error": ([SLOW] * 9, None),
+    "the user speaking between calls": ([same(3), user("try again"), same(3)], None),
+    "the user speaking between messages": ([agent("a"), agent("b"), user("well?"), agent("c")], None),
+    "an answer to what was asked before the user spoke": (
+        [BEFORE[0], user("wait"), BEFORE[1], same(2, LS, failed("no"))],
+        None,
+    ),
+    "running on after being stuck": ([same(4), STUCK, same(3)], None),
+    "being stuck again": ([same(4), STUCK, same(4)], "repeated_action"),
+    "an action that waits for its answer": ([same(4), reply((LS, saw("x")))[0]], None),
+}
 
 
-def test_being_refused_the_same_thing_again_and_again_is_stuck() -> None:
-    no = UserRejectObservation(tool_name="?", call_id="c", reason="not in production")
-
-    assert code_of(after(*(reply((LS, no)) for _ in range(4)))) == "repeated_action"
-    other = [reply((LS, no.model_copy(update={"reason": f"no, {number}"}))) for number in range(4)]
-    assert after(*other).verdict() is None
+@pytest.mark.parametrize(("history", "code"), HISTORIES.values(), ids=HISTORIES)
+def test_a_history_is_stuck_or_not(history: Sequence[Event | list[Event]], code: str | None) -> None:
+    assert code_of(after(*history)) == code
 
 
 def test_the_third_error_is_told_to_the_model_once_and_the_fourth_ends_it() -> None:
@@ -194,79 +216,6 @@ def test_a_long_error_is_shortened_in_the_nudge() -> None:
     assert verdict is not None
     assert verdict.nudge is not None
     assert len(verdict.nudge) < 1_000
-
-
-def test_a_reply_of_which_one_call_works_is_no_row_of_errors() -> None:
-    rounds = [reply((LS, failed("no")), (CAT, saw(f"line {number}"))) for number in range(6)]
-
-    assert after(*rounds).verdict() is None
-
-
-def test_three_messages_without_an_action_are_stuck() -> None:
-    assert after(user("go"), agent("a"), agent("b")).verdict() is None
-    assert code_of(after(user("go"), agent("a"), agent("b"), agent("c"))) == "monologue"
-    assert after(agent("a"), agent("b"), *reply((LS, saw("x"))), agent("c")).verdict() is None
-
-
-def test_what_the_environment_says_does_not_end_a_monologue() -> None:
-    hook = MessageEvent(source="environment", message=Message.user("not yet"), code="stop_hook")
-
-    assert code_of(after(agent("a"), hook, agent("b"), hook, agent("c"))) == "monologue"
-
-
-def test_going_to_and_fro_six_times_is_stuck() -> None:
-    there, back = reply((LS, saw("a b"))), reply((CAT, saw("notes")))
-
-    assert after(there, back, there, back, there).verdict() is None
-    verdict = after(*(reply((LS, saw("a b"))) + reply((CAT, saw("notes"))) for _ in range(3))).verdict()
-    assert verdict is not None
-    assert verdict.code == "alternation"
-
-
-def test_an_answer_that_flickers_is_no_alternation() -> None:
-    spinner = [reply((LS, saw("|-"[number % 2]))) for number in range(12)]
-
-    assert after(*spinner).verdict() is None
-
-
-def test_condensing_without_a_reply_in_between_is_stuck() -> None:
-    turn: list[Event] = [CondensationRequest(), Condensation(forgotten=("ev_1",))]
-
-    assert after(*[turn] * 3).verdict() is None
-    assert code_of(after(*[turn] * 4)) == "context_window"
-    assert after(*[turn, reply((LS, saw("x")))] * 4).verdict() is None
-    too_large = ConversationErrorEvent(code="ContextWindowExceeded", detail="too large")
-    assert code_of(after(*[too_large] * 4)) == "context_window"
-    assert after(*[ConversationErrorEvent(code="ModelTimeout", detail="slow")] * 9).verdict() is None
-
-
-def test_a_message_of_the_user_starts_afresh() -> None:
-    rounds = [reply((LS, saw("a b"))) for _ in range(3)]
-
-    assert after(*rounds, user("try again"), *rounds).verdict() is None
-    assert after(agent("a"), agent("b"), user("well?"), agent("c")).verdict() is None
-
-
-def test_an_answer_to_what_was_asked_before_the_user_spoke_counts_for_nothing() -> None:
-    action, answer = reply((LS, failed("stopped")))
-    rounds = [reply((LS, failed("no"))) for _ in range(2)]
-
-    assert after(action, user("wait"), answer, *rounds).verdict() is None
-
-
-def test_who_runs_a_stuck_conversation_on_gives_it_another_chance() -> None:
-    rounds = [reply((LS, saw("a b"))) for _ in range(4)]
-    stuck = ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK, code="repeated_action"))
-
-    assert after(*rounds, stuck, *rounds[:3]).verdict() is None
-    assert code_of(after(*rounds, stuck, *rounds)) == "repeated_action"
-
-
-def test_nothing_is_said_while_actions_wait_for_answers() -> None:
-    rounds = [reply((LS, saw("a b"))) for _ in range(4)]
-    action, _ = reply((LS, saw("a b")))
-
-    assert after(*rounds, action).verdict() is None
 
 
 def test_every_scenario_can_be_turned_off_or_made_stricter() -> None:

@@ -9,11 +9,6 @@ from agentcore._text import already_masked
 from agentcore.tools import OUTPUT_LIMIT, clip
 
 
-def test_what_is_short_enough_is_left_as_it_is() -> None:
-    text = "x" * OUTPUT_LIMIT
-    assert clip(text, mask=already_masked) is text
-
-
 def test_both_ends_are_kept_between_lines_and_the_notice_says_what_is_missing_and_where_it_is() -> None:
     lines = [f"line {number}" for number in range(1, 5001)]
     shown = clip("\n".join(lines), 2_000, mask=already_masked, full_output_path="/private/out.txt")
@@ -23,10 +18,9 @@ def test_both_ends_are_kept_between_lines_and_the_notice_says_what_is_missing_an
     assert "/private/out.txt" in notice
     missing = len("\n".join(lines)) - len(head) - len(tail)
     assert f"{missing:,} characters" in notice
-
-
-def test_a_text_that_was_not_kept_says_so() -> None:
     assert "not kept" in clip("x" * 1000, 500, mask=already_masked)
+    short = "x" * OUTPUT_LIMIT
+    assert clip(short, mask=already_masked) is short
 
 
 @given(st.text(alphabet="ab\n", max_size=3_000), st.integers(200, 2_000))

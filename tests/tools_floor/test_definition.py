@@ -12,17 +12,7 @@ from pydantic import Field
 
 from agentcore.assessment import SecurityRisk
 from agentcore.errors import ToolArgumentsError
-from agentcore.tools import (
-    Action,
-    AnyTool,
-    Executor,
-    Observation,
-    Resource,
-    TextObservation,
-    Tool,
-    ToolAnnotations,
-    ToolContext,
-)
+from agentcore.tools import Action, AnyTool, Executor, Observation, Resource, Tool, ToolAnnotations, ToolContext
 from agentcore.workspace import Workspace
 
 
@@ -52,7 +42,12 @@ def pot(**changes: Any) -> Tool[Pour, Poured]:
 
 
 def test_the_schema_is_the_action_with_the_tools_own_description() -> None:
-    schema = pot().schema
+    tool: AnyTool = pot()
+    assert repr(tool) == "Tool('pour')"
+    with pytest.raises(FrozenInstanceError):
+        tool.name = "other"  # pyright: ignore[reportAttributeAccessIssue] it is what is tested
+    schema = tool.schema
+    assert tool.schema is schema, "computed once"
     assert (schema.name, schema.description) == ("pour", "Pour tea.")
     assert schema.parameters == {
         "type": "object",
@@ -63,17 +58,6 @@ def test_the_schema_is_the_action_with_the_tools_own_description() -> None:
         },
         "required": ["cups"],
     }
-
-
-def test_the_schema_is_computed_once() -> None:
-    tool = pot()
-    assert tool.schema is tool.schema
-
-
-async def test_an_action_is_parsed_and_done(ctx: ToolContext, workspace: Workspace) -> None:
-    tool = pot()
-    async with tool.open_executor(workspace, "conversation") as execute:
-        assert await execute(tool.parse({"cups": 2}), ctx) == Poured(left=10)
 
 
 async def test_a_tool_with_live_state_opens_it_once_and_closes_it(ctx: ToolContext, workspace: Workspace) -> None:
@@ -92,6 +76,9 @@ async def test_a_tool_with_live_state_opens_it_once_and_closes_it(ctx: ToolConte
         yield execute
         life.append("closed")
 
+    stateless = pot()
+    async with stateless.open_executor(workspace, "conversation") as execute:
+        assert await execute(stateless.parse({"cups": 2}), ctx) == Poured(left=10)
     tool = pot(execute=None, open=open_pot)
     async with tool.open_executor(workspace, "one") as first, tool.open_executor(workspace, "two") as second:
         await first(Pour(cups=5), ctx)
@@ -112,9 +99,6 @@ def test_arguments_that_do_not_fit_are_explained_field_by_field() -> None:
     assert '{"cups": "many", "into": ["a", 2], "sugar": true}' in text
     assert "cups (integer, required); into (array of string)" in text
     assert len(caught.value.problems) == 3
-
-
-def test_a_missing_argument_is_named() -> None:
     with pytest.raises(ToolArgumentsError, match="`cups` is missing"):
         pot().parse({})
 
@@ -166,22 +150,3 @@ def test_a_tool_needs_one_way_to_be_done() -> None:
         pot(execute=None)
     with pytest.raises(ValueError, match="one of execute and open"):
         pot(open=print)
-
-
-def test_a_tool_never_changes() -> None:
-    tool: AnyTool = pot()
-    with pytest.raises(FrozenInstanceError):
-        tool.name = "other"  # pyright: ignore[reportAttributeAccessIssue] it is what is tested
-    assert repr(tool) == "Tool('pour')"
-
-
-def test_annotations_are_the_protocols_defaults() -> None:
-    assert ToolAnnotations().model_dump() == {
-        "title": None,
-        "read_only": False,
-        "destructive": True,
-        "idempotent": False,
-        "open_world": True,
-    }
-    assert pot().annotations == ToolAnnotations()
-    assert TextObservation(text="x").is_error is False

@@ -7,15 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from agentcore.display import (
-    CommandBlock,
-    DiffBlock,
-    DisplayBlock,
-    DisplayTask,
-    MarkdownBlock,
-    TableBlock,
-    TasksBlock,
-)
+from agentcore.display import CommandBlock, DiffBlock, DisplayBlock, DisplayTask, MarkdownBlock, TableBlock, TasksBlock
 from agentcore.messages import TextBlock
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import (
@@ -56,16 +48,6 @@ def test_a_tool_of_its_own_display_is_shown_so_masked() -> None:
     assert describe_answer(shout, action, TextObservation(text=""), mask) == (block,)
 
 
-def test_a_tool_without_a_display_has_none() -> None:
-    @tool
-    async def plain() -> str:
-        """Do nothing."""
-        return ""
-
-    assert describe_call(plain, plain.parse({}), mask) == ()
-    assert describe_answer(plain, plain.parse({}), TextObservation(text=""), mask) == ()
-
-
 def fail(_action: Any) -> Sequence[DisplayBlock]:
     raise ValueError(SECRET)
 
@@ -90,39 +72,25 @@ def test_a_display_that_fails_is_left_out_and_logged(caplog: pytest.LogCaptureFi
     assert SECRET not in caplog.text
 
 
-def of_rows(text: str) -> DisplayBlock:
-    return TableBlock(rows=((text[: len(text) // 2], text[len(text) // 2 :]),))
-
-
-def of_tasks(text: str) -> DisplayBlock:
-    return TasksBlock(tasks=tuple(DisplayTask(title=text[:10]) for _ in range(4_000)))
-
-
-def of_output(text: str) -> DisplayBlock:
-    return CommandBlock(command="ls", output=text)
-
-
-def of_words(text: str) -> DisplayBlock:
-    return MarkdownBlock(text=text)
-
-
-def of_changes(text: str) -> DisplayBlock:
-    return DiffBlock(path="a", diff=text)
+LONG: list[Callable[[str], DisplayBlock]] = [
+    lambda text: TableBlock(rows=((text[: len(text) // 2], text[len(text) // 2 :]),)),
+    lambda text: TasksBlock(tasks=tuple(DisplayTask(title=text[:10]) for _ in range(4_000))),
+    lambda text: CommandBlock(command="ls", output=text),
+    lambda text: MarkdownBlock(text=text),
+    lambda text: DiffBlock(path="a", diff=text),
+]
 
 
 @pytest.mark.parametrize("piece", ["x", "ü\n", "\x01", "🐢"])
-@pytest.mark.parametrize("make_block", [of_rows, of_tasks, of_output, of_words, of_changes])
+@pytest.mark.parametrize("make_block", LONG)
 def test_blocks_together_take_no_more_than_the_limit(make_block: Callable[[str], DisplayBlock], piece: str) -> None:
     long = make_block(piece * 40_000)
     blocks = bounded_display([MarkdownBlock(text="first"), long, MarkdownBlock(text="last")], mask)
     assert blocks[0] == MarkdownBlock(text="first")
     assert len(blocks) > 1
     assert DISPLAY_LIMIT * 0.3 < size(blocks) <= DISPLAY_LIMIT
-
-
-def test_what_fits_is_not_cut() -> None:
-    blocks = (DiffBlock(diff="+x\n" * 2_000), MarkdownBlock(text="y" * 7_000))
-    assert bounded_display(blocks, mask) == blocks
+    fits = (DiffBlock(diff="+x\n" * 2_000), MarkdownBlock(text="y" * 7_000))
+    assert bounded_display(fits, mask) == fits
 
 
 def test_of_what_was_written_the_beginning_and_the_end_stay_and_of_a_diff_the_beginning() -> None:

@@ -72,10 +72,7 @@ def test_name_description_and_schema_are_the_functions() -> None:
     assert weather.schema.description == "Tell the weather."
     assert weather.schema.parameters["required"] == ["town"]
     assert repr(weather) == "FunctionTool('weather')"
-
-
-def test_keywords_say_what_the_function_does_not() -> None:
-    assert total.name == "sum"
+    assert (total.name, total.aliases) == ("sum", ("add",))
     assert total.annotations.model_dump() == {
         "title": "Sum",
         "read_only": True,
@@ -83,7 +80,6 @@ def test_keywords_say_what_the_function_does_not() -> None:
         "idempotent": True,
         "open_world": False,
     }
-    assert total.aliases == ("add",)
 
 
 async def test_the_function_is_still_the_function() -> None:
@@ -92,10 +88,6 @@ async def test_the_function_is_still_the_function() -> None:
     assert weather.__doc__ is not None
     assert weather.__doc__.startswith("Tell the weather.")
     assert list(inspect.signature(weather).parameters) == ["town", "days", "unit"]
-
-
-async def test_an_async_function_gets_typed_arguments(ctx: ToolContext) -> None:
-    assert await words(weather, {"town": {"name": "Ulm"}, "days": 2}, ctx) == "Ulm: 2 x 20 C"
 
 
 async def test_a_sync_function_runs_in_a_thread_of_its_own(ctx: ToolContext) -> None:
@@ -125,6 +117,9 @@ async def test_the_context_is_filled_in_and_not_shown(ctx: ToolContext, host: To
 
 
 async def test_results_are_observed(ctx: ToolContext) -> None:
+    class Local(Town):
+        """Known where the function is made."""
+
     @tool
     async def town() -> Town:
         return Town(name="Ulm")
@@ -133,24 +128,24 @@ async def test_results_are_observed(ctx: ToolContext) -> None:
     async def own() -> TextObservation:
         return TextObservation(text="mine")
 
-    assert await words(town, {}, ctx) == '{"name":"Ulm"}'
-    assert await outcome(own, {}, ctx) == TextObservation(text="mine")
-
-
-async def test_a_sync_function_that_gives_something_to_wait_for_is_waited_for(ctx: ToolContext) -> None:
     def passes_on(a: int) -> Coroutine[Any, Any, str]:
         return weather(Town(name=str(a)))
 
-    assert await words(tool(passes_on), {"a": 1}, ctx) == "1: 1 x 20 C"
-
-
-async def test_what_a_function_raises_comes_out_as_it_is(ctx: ToolContext) -> None:
     @tool
     def fails() -> None:
         raise KeyError("gone")
 
+    @tool
+    async def local(local_town: Local) -> str:
+        return local_town.name
+
+    assert await words(weather, {"town": {"name": "Ulm"}, "days": 2}, ctx) == "Ulm: 2 x 20 C"
+    assert await words(town, {}, ctx) == '{"name":"Ulm"}'
+    assert await words(tool(passes_on), {"a": 1}, ctx) == "1: 1 x 20 C"
+    assert await words(local, {"local_town": {"name": "Ulm"}}, ctx) == "Ulm"
     with pytest.raises(KeyError, match="gone"):
         await outcome(fails, {}, ctx)
+    assert await outcome(own, {}, ctx) == TextObservation(text="mine")
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -165,9 +160,7 @@ async def test_a_function_that_leaves_the_program_is_an_error_of_the_tool(ctx: T
         await outcome(tool(leaves_async) if is_async else tool(leaves), {}, ctx)
 
 
-async def test_a_cancelled_sync_function_is_told_and_left_behind(
-    new_context: Callable[[], ToolContext],
-) -> None:
+async def test_a_cancelled_sync_function_is_told_and_left_behind(new_context: Callable[[], ToolContext]) -> None:
     ctx, other = new_context(), new_context()
     started, seen = threading.Event(), threading.Event()
 
@@ -259,44 +252,19 @@ def test_resources_and_risk_can_be_declared() -> None:
     assert touch.risk_of(action) is SecurityRisk.MEDIUM
 
 
-def test_annotations_may_use_names_of_the_place_where_the_function_is_made() -> None:
-    class Local(BaseModel):
-        a: int
-
-    @tool
-    async def take(local: Local) -> int:
-        return local.a
-
-    @tool(read_only=True)
-    async def take_again(local: Local) -> int:
-        return local.a
-
-    assert take.schema.parameters == take_again.schema.parameters
-
-
-def test_a_function_at_the_top_of_a_module_travels_by_its_import_path() -> None:
-    assert weather.spec == ToolSpec(name="function", params={"import": f"{__name__}:weather"})
-    assert total.spec == ToolSpec(name="function", params={"import": f"{__name__}:total"})
-
-
 def plain(a: int) -> int:
     """Not decorated: its own name stands for the function, not for a tool."""
     return a
 
 
-def test_a_function_that_can_not_be_found_again_has_no_spec() -> None:
+def test_a_function_travels_by_its_import_path_and_has_no_spec_where_it_can_not_be_found_again() -> None:
     @tool
     async def local() -> None: ...
 
+    assert weather.spec == ToolSpec(name="function", params={"import": f"{__name__}:weather"})
+    assert total.spec == ToolSpec(name="function", params={"import": f"{__name__}:total"})
     assert local.spec is None
     assert tool(plain).spec is None
-
-
-def test_a_parameter_that_can_not_be_described_is_named_when_the_tool_is_made() -> None:
-    def bad(a, b: int) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001 it is what is tested
-
-    with pytest.raises(SchemaError, match=r"bad\(\).*'a'"):
-        tool(bad)  # type: ignore[arg-type]
 
 
 async def async_generator() -> AsyncIterator[str]:
@@ -307,7 +275,13 @@ def generator() -> Iterator[str]:
     yield "x"
 
 
-@pytest.mark.parametrize("function", [async_generator, generator])
-def test_a_function_that_yields_is_refused(function: Callable[[], Any]) -> None:
-    with pytest.raises(SchemaError, match="yields"):
+def bad(a, b: int) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001 it is what is tested
+
+
+REFUSED: list[tuple[Any, str]] = [(async_generator, "yields"), (generator, "yields"), (bad, r"bad\(\).*'a'")]
+
+
+@pytest.mark.parametrize(("function", "words"), REFUSED)
+def test_a_function_that_yields_or_can_not_be_described_is_refused(function: Callable[..., Any], words: str) -> None:
+    with pytest.raises(SchemaError, match=words):
         tool(function)

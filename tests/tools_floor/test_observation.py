@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock, TextBlock
-from agentcore.tools import ContentObservation, JsonObservation, Observation, TextObservation
+from agentcore.tools import JsonObservation, Observation
 from agentcore.tools.observation import observe
 
 PICTURE = ImageBlock(data="aGk=", media_type="image/png")
@@ -57,22 +57,8 @@ def test_an_observation_of_ones_own_decides_what_is_shown_and_whether_it_is_an_e
     assert seen.blocks() == (TextBlock(text="no such file"), PICTURE)
     assert seen.to_data() == {"code": 2, "text": "no such file"}
     assert seen.is_error
-    assert not Exit(code=0, text="").is_error
-
-
-@pytest.mark.parametrize("seen", [TextObservation(text="x" * 1000), ContentObservation(content=(PICTURE,))])
-def test_what_stands_in_the_content_is_not_recorded_twice(seen: Observation) -> None:
-    assert seen.to_data() == {}
-
-
-def test_an_observation_is_handed_through() -> None:
-    seen = Exit(code=0, text="")
     assert observe(seen, "t") is seen
-
-
-def test_a_string_is_shown_as_it_is_and_nothing_as_done() -> None:
-    assert observe("two words", "t") == TextObservation(text="two words")
-    assert observe(None, "t").blocks() == (TextBlock(text="Done."),)
+    assert not Exit(code=0, text="").is_error
 
 
 @pytest.mark.parametrize(
@@ -98,11 +84,22 @@ def test_everything_else_is_shown_as_json(result: object, value: object) -> None
     assert seen.to_data() == {"value": value}
 
 
-def test_blocks_alone_or_among_strings_are_content() -> None:
-    assert observe(PICTURE, "t").blocks() == (PICTURE,)
-    assert observe(["before", PICTURE], "t").blocks() == (TextBlock(text="before"), PICTURE)
-    assert observe(DOCUMENT, "t").blocks() == (DOCUMENT,)
-    assert observe((DOCUMENT, "after"), "t").blocks() == (DOCUMENT, TextBlock(text="after"))
+@pytest.mark.parametrize(
+    ("result", "blocks"),
+    [
+        ("two words", (TextBlock(text="two words"),)),
+        (None, (TextBlock(text="Done."),)),
+        (PICTURE, (PICTURE,)),
+        (["before", PICTURE], (TextBlock(text="before"), PICTURE)),
+        (DOCUMENT, (DOCUMENT,)),
+        ((DOCUMENT, "after"), (DOCUMENT, TextBlock(text="after"))),
+    ],
+)
+def test_strings_and_blocks_are_shown_as_they_are_and_not_recorded_twice(
+    result: object, blocks: Sequence[ResultBlock]
+) -> None:
+    seen = observe(result, "t")
+    assert (seen.blocks(), seen.to_data()) == (blocks, {})
 
 
 def test_what_json_can_not_say_is_an_error_that_names_tool_and_type() -> None:

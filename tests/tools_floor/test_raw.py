@@ -49,6 +49,8 @@ async def test_what_fits_is_run_and_shown_as_what_any_function_returns() -> None
     assert open_file.execute is not None
     observation = await open_file.execute(open_file.parse(read.arguments), cast("ToolContext", None))
     assert observation.to_data() == {"value": {"opened": "a.py"}}
+    numbers = raw_tool("add", "Add.", {"type": "object", "properties": {"n": {"type": "integer"}}}, execute)
+    assert read_call("Add", '{"N": "3"}', [numbers]).action == RawAction(arguments={"n": 3})
 
 
 def test_what_does_not_fit_is_an_answer_that_a_model_can_act_on() -> None:
@@ -61,18 +63,10 @@ def test_what_does_not_fit_is_an_answer_that_a_model_can_act_on() -> None:
     assert 'Wanted: path (string, required); mode (one of "r", "w")' in read.problem
 
 
-def test_arguments_are_mended_as_those_of_any_tool() -> None:
-    numbers = raw_tool("add", "Add.", {"type": "object", "properties": {"n": {"type": "integer"}}}, execute)
-    assert read_call("Add", '{"N": "3"}', [numbers]).action == RawAction(arguments={"n": 3})
-
-
 def test_a_schema_that_can_not_be_checked_is_an_answer_too() -> None:
     broken = raw_tool("a", "d", {"type": "object", "properties": {"n": {"type": "nonsense"}}}, execute)
     with pytest.raises(ToolArgumentsError, match="not a valid JSON Schema"):
         broken.parse({"n": 1})
-
-
-def test_a_schema_of_something_else_than_an_object_is_refused() -> None:
     with pytest.raises(SchemaError, match="of type 'array', and arguments are an object"):
         raw_tool("a", "d", {"type": "array"}, execute)
 
@@ -87,10 +81,6 @@ def test_a_digest_is_of_what_the_model_is_told() -> None:
         ToolSchema(name="a", description="d", parameters={**one.parameters, "required": ["x"]}),
     ):
         assert changed.digest != one.digest
-
-
-def test_a_digest_is_recorded_and_outlives_masking() -> None:
-    schema = ToolSchema(name="a", description="the key is hunter2", parameters={})
-    masked = schema.model_copy(update={"description": "the key is <secret:KEY>"})
-    again = ToolSchema.model_validate_json(masked.model_dump_json())
-    assert again.digest == schema.digest
+    # It is recorded, and outlives masking.
+    masked = one.model_copy(update={"description": "<secret:KEY>"})
+    assert ToolSchema.model_validate_json(masked.model_dump_json()).digest == one.digest

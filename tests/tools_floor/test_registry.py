@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel
 
 from agentcore.errors import ToolNotFound
 from agentcore.tools import (
@@ -76,14 +75,6 @@ def test_a_registered_tool_comes_back_with_its_parameters(registry: ToolRegistry
     assert again.spec == spec
 
 
-def test_a_tool_without_parameters_can_be_registered_itself(registry: ToolRegistry) -> None:
-    made = greet_tool()
-    registry.register("greet", made)
-    assert registry.resolve(ToolSpec(name="greet")) is made
-    with pytest.raises(ToolNotFound, match="no parameters"):
-        registry.resolve(ToolSpec(name="greet", params={"greeting": "x"}))
-
-
 def test_a_name_has_one_factory(registry: ToolRegistry) -> None:
     registry.register("greet", greet_tool)
     registry.register("greet", greet_tool)
@@ -93,22 +84,30 @@ def test_a_name_has_one_factory(registry: ToolRegistry) -> None:
         registry.register("finish", greet_tool)
 
 
-def test_an_unknown_name_says_what_to_do(registry: ToolRegistry) -> None:
-    with pytest.raises(ToolNotFound, match=r"'paint'.*register_tool"):
-        registry.resolve(ToolSpec(name="paint"))
-
-
-@pytest.mark.parametrize("params", [{"salutation": "x"}, {"greeting": "x", "greeting2": 1}])
-def test_parameters_that_the_factory_refuses_are_told(registry: ToolRegistry, params: dict[str, JsonValue]) -> None:
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (ToolSpec(name="paint"), r"'paint'.*register_tool"),
+        (ToolSpec(name="greet", params={"salutation": "x"}), "refused its parameters"),
+        (ToolSpec(name="greet", params={"greeting": "x", "greeting2": 1}), "refused its parameters"),
+        (ToolSpec(name="itself", params={"greeting": "x"}), "no parameters"),
+        (ToolSpec(name="none"), "not a tool: "),
+        (ToolSpec(name="finish", params={"output": f"{__name__}:Report"}), "refused its parameters"),
+        (
+            ToolSpec(name="finish", params={"output": {"name": "x", "schema": {"type": "text"}}}),
+            "refused its parameters",
+        ),
+        (ToolSpec(name="finish", params={"output": {"name": "x"}}), "refused its parameters"),
+    ],
+)
+def test_what_can_not_be_made_again_says_why(registry: ToolRegistry, spec: ToolSpec, words: str) -> None:
     registry.register("greet", greet_tool)
-    with pytest.raises(ToolNotFound, match="refused its parameters"):
-        registry.resolve(ToolSpec(name="greet", params=params))
-
-
-def test_what_is_made_has_to_be_a_tool(registry: ToolRegistry) -> None:
-    registry.register("greet", lambda: "no tool")  # type: ignore[arg-type, return-value]
-    with pytest.raises(ToolNotFound, match="not a tool: "):
-        registry.resolve(ToolSpec(name="greet"))
+    made = greet_tool()
+    registry.register("itself", made)
+    assert registry.resolve(ToolSpec(name="itself")) is made
+    registry.register("none", lambda: "no tool")  # type: ignore[arg-type, return-value]
+    with pytest.raises(ToolNotFound, match=words):
+        registry.resolve(spec)
 
 
 @pytest.mark.parametrize("made", [finish_tool(), finish_tool(Report), think_tool(), double], ids=repr)
@@ -127,27 +126,13 @@ def test_one_registry_serves_the_process() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        f"{__name__}:not_a_tool",
-        f"{__name__}:Report",
-        f"{__name__}:nothing",
-        f"{__name__}:double.function",
-        f"{__name__}",
-        "os:system",
-        "builtins:eval",
-        "",
-        ":",
-        "..:x",
+        *(f"{__name__}{rest}" for rest in (":not_a_tool", ":Report", ":nothing", ":double.function", "")),
+        *("os:system", "builtins:eval", "", ":", "..:x"),
     ],
 )
 def test_a_log_can_name_nothing_but_tools(registry: ToolRegistry, path: str) -> None:
     with pytest.raises(ToolNotFound):
         registry.resolve(function_spec(path))
-
-
-@pytest.mark.parametrize("output", [f"{__name__}:Report", {"name": "x", "schema": {"type": "text"}}, {"name": "x"}])
-def test_an_output_that_is_no_schema_is_refused(registry: ToolRegistry, output: Any) -> None:
-    with pytest.raises(ToolNotFound, match="refused its parameters"):
-        registry.resolve(ToolSpec(name="finish", params={"output": output}))
 
 
 @pytest.fixture

@@ -67,20 +67,9 @@ TOOLS = (TERMINAL, EDITOR)
 @pytest.mark.parametrize(
     "name",
     [
-        "terminal",
-        "bash",
-        "execute_bash",
-        "Terminal",
-        "TERMINAL",
-        "execute-bash",
-        "terminal </parameter",
-        "terminal</function>",
-        " terminal\n",
-        "functions.terminal",
-        "default_api:terminal",
-        "<function=terminal>",
-        'terminal"}',
-        "bash</parameter",
+        *("terminal", "bash", "execute_bash", "Terminal", "TERMINAL", "execute-bash", "terminal </parameter"),
+        *("terminal</function>", " terminal\n", "functions.terminal", "default_api:terminal", "<function=terminal>"),
+        *('terminal"}', "bash</parameter"),
     ],
 )
 def test_a_name_is_understood_as_it_was_meant(name: str) -> None:
@@ -88,49 +77,49 @@ def test_a_name_is_understood_as_it_was_meant(name: str) -> None:
     assert (read.name, read.tool, read.action, read.problem) == ("terminal", TERMINAL, Run(command="ls"), None)
 
 
-def test_an_alias_of_a_malformed_name_leads_to_the_tool_and_the_tool_infers_what_is_missing() -> None:
-    read = read_call("str_replace </parameter", {"path": "/a", "old_str": "x", "new_str": "y"}, TOOLS)
-    assert read.tool is EDITOR
-    assert read.action == Edit(command="str_replace", path="/a", old_str="x", new_str="y")
-    assert read.arguments == {"command": "str_replace", "path": "/a", "old_str": "x", "new_str": "y"}
+VIEWED = Edit(command="view", path="/a", view_range=[1, 5])
 
 
-def test_an_alias_may_come_with_arguments_of_its_own() -> None:
-    assert read_call("git", {"command": "status"}, TOOLS).action == Run(command="git status")
-    assert read_call("grep", {"pattern": "x", "path": "."}, TOOLS).action == Run(command="grep -rn x")
-
-
-def test_an_alias_that_was_not_meant_leaves_the_tool_unknown() -> None:
-    assert read_call("grep", {"path": "."}, TOOLS).code == "unknown_tool"
+@pytest.mark.parametrize(
+    ("name", "arguments", "action"),
+    [
+        ("file_editor", {"command": "view", "path": "/a", "view_range": "[1, 5]"}, VIEWED),
+        ("file_editor", {"command": "view", "path": "/a", "view_range": ["1", "5"]}, VIEWED),
+        (
+            "file_editor",
+            {"Command": "VIEW", "filePath": None, "path": ["/", "a"], "viewRange": [1, 5], "old_str": None},
+            VIEWED,
+        ),
+        ("file_editor", '{"command": "view", "path": "/a", "view_range": [1, 5]}</parameter>', VIEWED),
+        ("file_editor", '"{\\"command\\": \\"view\\", \\"path\\": \\"/a\\", \\"view_range\\": \\"[1, 5]\\"}"', VIEWED),
+        ("file_editor", '{"path": "/a", "view_range": \\n[1, 5]\\n}', VIEWED),
+        # An alias of a malformed name leads to the tool, and the tool infers what is missing.
+        (
+            "str_replace </parameter",
+            {"path": "/a", "old_str": "x"},
+            Edit(command="str_replace", path="/a", old_str="x"),
+        ),
+        # An alias may come with arguments of its own.
+        ("git", {"command": "status"}, Run(command="git status")),
+        ("grep", {"pattern": "x", "path": "."}, Run(command="grep -rn x")),
+        ("terminal", {"command": "ls", "timeout": "2.5"}, Run(command="ls", timeout=2.5)),
+        # Half a character does not reach the log.
+        ("terminal", {"command": "echo \ud83d\ude00 \ud83d"}, Run(command="echo \U0001f600 \ufffd")),
+    ],
+)
+def test_arguments_are_understood_as_they_were_meant(
+    name: str, arguments: dict[str, JsonValue] | str, action: Action
+) -> None:
+    read = read_call(name, arguments, TOOLS)
+    assert (read.problem, read.malformed, read.action) == (None, None, action)
+    # Those that are told are those that are used.
+    used = {key: value for key, value in read.arguments.items() if value is not None}
+    assert used == {key: value for key, value in action.model_dump().items() if value is not None}
 
 
 def test_a_tools_own_name_goes_before_the_alias_of_another() -> None:
     own: AnyTool = Tool(name="bash", description="Another.", action=Run, execute=done)
     assert read_call("bash", {"command": "ls"}, [TERMINAL, own]).tool is own
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"command": "view", "path": "/a", "view_range": "[1, 5]"},
-        {"command": "view", "path": "/a", "view_range": ["1", "5"]},
-        {"Command": "VIEW", "filePath": None, "path": ["/", "a"], "viewRange": [1, 5], "old_str": None},
-        '{"command": "view", "path": "/a", "view_range": [1, 5]}</parameter>',
-        '"{\\"command\\": \\"view\\", \\"path\\": \\"/a\\", \\"view_range\\": \\"[1, 5]\\"}"',
-        '{"path": "/a", "view_range": \\n[1, 5]\\n}',
-    ],
-)
-def test_arguments_are_understood_as_they_were_meant(arguments: dict[str, JsonValue] | str) -> None:
-    read = read_call("file_editor", arguments, TOOLS)
-    assert read.problem is None
-    assert read.action == Edit(command="view", path="/a", view_range=[1, 5])
-    assert read.malformed is None
-
-
-def test_the_arguments_that_are_told_are_those_that_are_used() -> None:
-    read = read_call("terminal", {"command": "ls", "timeout": "2.5"}, TOOLS)
-    assert read.arguments == {"command": "ls", "timeout": 2.5}
-    assert read.action == Run(command="ls", timeout=2.5)
 
 
 def test_an_unknown_tool_is_answered_with_the_tools_there_are() -> None:
@@ -141,9 +130,9 @@ def test_an_unknown_tool_is_answered_with_the_tools_there_are() -> None:
     assert "terminal, file_editor" in read.problem
     assert read.arguments == {"colour": "red"}
     assert read.name == "paint_the_wall"  # a provider takes it back in the history
-
-
-def test_without_tools_every_call_is_unknown() -> None:
+    assert read_call("grep", {"path": "."}, TOOLS).code == "unknown_tool", "an alias that was not meant"
+    read = read_call("paint", "{", TOOLS)
+    assert (read.code, read.malformed, read.arguments) == ("unknown_tool", "{", {})
     read = read_call("", "{}", ())
     assert (read.name, read.code) == ("unknown", "unknown_tool")
     assert "none" in str(read.problem)
@@ -172,11 +161,6 @@ def test_what_broke_off_is_not_done_but_kept_as_it_came() -> None:
     assert "rm -rf build" in str(read.problem)
 
 
-def test_an_unknown_tool_with_arguments_that_can_not_be_read_is_an_unknown_tool() -> None:
-    read = read_call("paint", "{", TOOLS)
-    assert (read.code, read.malformed, read.arguments) == ("unknown_tool", "{", {})
-
-
 def test_a_tool_whose_repair_fails_says_what_is_wrong_with_the_arguments() -> None:
     def fails(arguments: Arguments) -> Arguments:
         raise KeyError("command")
@@ -187,11 +171,6 @@ def test_a_tool_whose_repair_fails_says_what_is_wrong_with_the_arguments() -> No
     for name in ("breaking", "other"):
         assert "`command` is missing" in str(read_call(name, {}, [breaking]).problem)
         assert read_call(name, {"command": "ls"}, [breaking]).action == Run(command="ls")
-
-
-def test_half_a_character_does_not_reach_the_log() -> None:
-    read = read_call("terminal", {"command": "echo \ud83d\ude00 \ud83d"}, TOOLS)
-    assert read.action == Run(command="echo \U0001f600 \ufffd")
 
 
 json_values = st.recursive(

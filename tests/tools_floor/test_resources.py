@@ -15,29 +15,32 @@ def file(path: str, mode: str = "write") -> Resource:
     return Resource.file(path, "write" if mode == "write" else "read", root=ROOT)
 
 
-def test_two_that_read_the_same_run_at_once() -> None:
-    assert not conflicts([file("a.py", "read")], [file("a.py", "read")])
+BROWSER, PRINTER = Resource.named("browser", "write"), Resource.named("printer", "write")
 
 
-def test_one_that_writes_what_the_other_reads_waits() -> None:
-    assert conflicts([file("a.py", "write")], [file("a.py", "read")])
-    assert conflicts([file("a.py", "read")], [file("a.py", "write")])
-
-
-def test_different_files_do_not_meet_even_where_one_name_begins_with_the_other() -> None:
-    assert not conflicts([file("src/a")], [file("src/ab")])
-    assert not conflicts([file("src/a.py")], [file("src/b.py")])
-
-
-def test_a_folder_has_its_files_and_the_workspace_has_all_of_them() -> None:
-    assert conflicts([file("src")], [file("src/deep/a.py", "read")])
-    assert conflicts([Resource.workspace("write")], [file("src/a.py", "read")])
-    assert conflicts([Resource.workspace("read")], [file("src/a.py", "write")])
-    assert not conflicts([Resource.workspace("read")], [file("src/a.py", "read")])
-
-
-def test_a_command_can_reach_files_outside_of_the_projects_folder_too() -> None:
-    assert conflicts([Resource.workspace("write")], [file("/etc/hosts", "read")])
+@pytest.mark.parametrize(
+    ("one", "other", "meet"),
+    [
+        (file("a.py", "read"), file("a.py", "read"), False),
+        (file("a.py", "write"), file("a.py", "read"), True),
+        # Names of which one begins with the other are different files.
+        (file("src/a"), file("src/ab"), False),
+        (file("src/a.py"), file("src/b.py"), False),
+        # A folder has its files, and the workspace all of them, those outside of the project's folder too.
+        (file("src"), file("src/deep/a.py", "read"), True),
+        (Resource.workspace("write"), file("src/a.py", "read"), True),
+        (Resource.workspace("read"), file("src/a.py", "write"), True),
+        (Resource.workspace("read"), file("src/a.py", "read"), False),
+        (Resource.workspace("write"), file("/etc/hosts", "read"), True),
+        # What is named is apart from the workspace and from other names.
+        (BROWSER, BROWSER, True),
+        (BROWSER, PRINTER, False),
+        (BROWSER, Resource.workspace("write"), False),
+    ],
+)
+def test_what_touches_the_same_meets_where_one_of_them_writes(one: Resource, other: Resource, meet: bool) -> None:
+    assert conflicts([one], [other]) == conflicts([other], [one]) == meet
+    assert not conflicts([], [one])
 
 
 @pytest.mark.parametrize(
@@ -47,25 +50,10 @@ def test_one_file_written_in_two_ways_is_one_resource(other: str) -> None:
     assert file(other) == file("a.py")
 
 
-def test_a_path_can_not_climb_above_the_top() -> None:
+def test_a_path_can_not_climb_above_the_top_and_its_root_is_absolute() -> None:
     assert file("../../../../../etc").path == ("workspace", "etc")
-
-
-def test_a_root_that_is_not_absolute_is_refused() -> None:
     with pytest.raises(ValueError, match="absolute"):
         Resource.file("a", "read", root="project")
-
-
-def test_what_is_named_is_apart_from_the_workspace_and_from_other_names() -> None:
-    browser = Resource.named("browser", "write")
-    assert conflicts([browser], [browser])
-    assert not conflicts([browser], [Resource.named("printer", "write")])
-    assert not conflicts([browser], [Resource.workspace("write")])
-
-
-def test_what_touches_nothing_conflicts_with_nothing() -> None:
-    assert not conflicts([], [Resource.workspace("write")])
-    assert not conflicts([], [])
 
 
 resources = st.lists(

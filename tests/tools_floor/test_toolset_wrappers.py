@@ -37,26 +37,24 @@ async def names_of(toolset: Toolset) -> list[str]:
         return [tool.name for tool in live.tools()]
 
 
-async def test_a_prefix_stands_before_every_name() -> None:
-    assert await names_of(prefixed(Service("s", raw("a"), raw("b")), "x_")) == ["x_a", "x_b"]
+SERVICE = Service("s", raw("a"), raw("b"), raw("c"))
 
 
-async def test_only_what_is_asked_for_is_kept() -> None:
-    service = Service("s", raw("a"), raw("b"), raw("c"))
-    assert await names_of(filtered(service, ["b", "not there"])) == ["b"]
-    assert await names_of(filtered(service, "b")) == ["b"]
-    assert await names_of(filtered(service, lambda tool: tool.name > "a")) == ["b", "c"]
-
-
-async def test_tools_are_renamed_and_the_rest_keep_their_names() -> None:
-    assert await names_of(renamed(Service("s", raw("a"), raw("b")), {"a": "z", "not there": "y"})) == ["z", "b"]
-
-
-async def test_wrappers_hold_each_other() -> None:
-    service = Service("s", raw("a"), raw("b"), raw("c"))
-    assert await names_of(prefixed(renamed(filtered(service, ["a", "b"]), {"a": "z"}), "x_")) == ["x_z", "x_b"]
-    assert await names_of(filtered(prefixed(service, "x_"), ["x_c"])) == ["x_c"]
-    assert await names_of(prefixed(prefixed(service, "x_"), "y_")) == ["y_x_a", "y_x_b", "y_x_c"]
+@pytest.mark.parametrize(
+    ("toolset", "names"),
+    [
+        (prefixed(SERVICE, "x_"), "x_a x_b x_c"),
+        (filtered(SERVICE, ["b", "not there"]), "b"),
+        (filtered(SERVICE, "b"), "b"),
+        (filtered(SERVICE, lambda tool: tool.name > "a"), "b c"),
+        (renamed(SERVICE, {"a": "z", "not there": "y"}), "z b c"),
+        (prefixed(renamed(filtered(SERVICE, ["a", "b"]), {"a": "z"}), "x_"), "x_z x_b"),
+        (filtered(prefixed(SERVICE, "x_"), ["x_c"]), "x_c"),
+        (prefixed(prefixed(SERVICE, "x_"), "y_"), "y_x_a y_x_b y_x_c"),
+    ],
+)
+async def test_wrappers_change_names_and_leave_tools_out_and_hold_each_other(toolset: Toolset, names: str) -> None:
+    assert await names_of(toolset) == names.split()
 
 
 async def test_a_tool_with_another_name_is_the_same_tool_otherwise() -> None:
@@ -127,15 +125,11 @@ def test_equal_wrappers_of_equal_keys_have_equal_keys() -> None:
     assert filtered(one, lambda tool: True).session_key is None
 
 
-def test_a_toolset_that_is_not_registered_is_said_so_and_nothing_is_imported() -> None:
+def test_what_can_not_be_made_again_says_why_and_nothing_is_imported() -> None:
     registry = ToolsetRegistry()
     for name in ("nowhere", "live_toolset:Service", "os:system"):
         with pytest.raises(ToolNotFound, match=r"recorded toolset .* no factory has this name"):
             registry.resolve(ToolsetSpec(name=name))
-
-
-def test_parameters_that_are_refused_are_said() -> None:
-    registry = ToolsetRegistry()
     registry.register("service", Service)
     inner: Any = {"name": "service", "params": {}}
     wrong: list[Any] = [

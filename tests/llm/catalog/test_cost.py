@@ -31,57 +31,39 @@ async def cost(model: str, usage: Usage) -> Decimal | None:
     return priced(await model_info(llm), llm, usage).cost
 
 
-async def test_each_token_is_paid_once_for_what_it_was() -> None:
-    # 1000 fresh at 3, 6000 kept at 0.30, 3000 to be kept at 3.75, 500 written at 15 dollars a million.
-    usage = used(10_000, 500, kept=6000, keeping=3000)
-    assert await cost("anthropic/claude-sonnet-4-5", usage) == Decimal("0.02355")
-
-
 @pytest.mark.parametrize(
-    ("read", "dollars"),
+    ("model", "usage", "dollars"),
     [
-        # 100 000 fresh at 1.25, 100 000 kept at 0.125, 10 written at 10 dollars a million.
-        (200_000, "0.1376"),
-        # 100 001 fresh at 2.50, 100 000 kept at 0.25, 10 written at 15.
-        (200_001, "0.2751525"),
+        # 1000 fresh at 3, 6000 kept at 0.30, 3000 to be kept at 3.75, 500 written at 15 dollars a million.
+        ("anthropic/claude-sonnet-4-5", used(10_000, 500, kept=6000, keeping=3000), "0.02355"),
+        # Above a threshold all tokens cost more: 100 000 at 1.25, 100 000 kept at 0.125, 10 written at 10 ...
+        ("gemini/gemini-2.5-pro", used(200_000, 10, kept=100_000), "0.1376"),
+        # ... and 100 001 at 2.50, 100 000 kept at 0.25, 10 written at 15.
+        ("gemini/gemini-2.5-pro", used(200_001, 10, kept=100_000), "0.2751525"),
+        ("dashscope/qwen3-max", used(32_000), "0.0384"),
+        ("dashscope/qwen3-max", used(32_001), "0.0768024"),
+        ("dashscope/qwen3-max", used(128_000), "0.3072"),
+        ("dashscope/qwen3-max", used(128_001), "0.384003"),
+        # Where above means from, the price changes one token earlier.
+        ("xai/grok-4.20", used(199_999), "0.24999875"),
+        ("xai/grok-4.20", used(200_000), "0.5"),
+        # Thinking has a price of its own: 100 read at 2, 30 written at 8, 70 thought at 3.
+        ("perplexity/sonar-deep-research", used(100, 100, thought=70), "0.00065"),
+        # What was kept costs as much as the rest where no price says otherwise.
+        ("openai/o3-pro", used(1000, 10), "0.0208"),
+        ("openai/o3-pro", used(1000, 10, kept=500, keeping=500), "0.0208"),
+        ("ollama/llama3", used(10, 1), "0"),
     ],
 )
-async def test_above_a_threshold_all_tokens_cost_more(read: int, dollars: str) -> None:
-    assert await cost("gemini/gemini-2.5-pro", used(read, 10, kept=100_000)) == Decimal(dollars)
-
-
-async def test_several_thresholds_are_each_kept() -> None:
-    found = [await cost("dashscope/qwen3-max", used(read)) for read in (32_000, 32_001, 128_000, 128_001)]
-    assert found == [Decimal(text) for text in ("0.0384", "0.0768024", "0.3072", "0.384003")]
-
-
-async def test_where_above_means_from_the_price_changes_one_token_earlier() -> None:
-    found = [await cost("xai/grok-4.20", used(read)) for read in (199_999, 200_000)]
-    assert found == [Decimal("0.24999875"), Decimal("0.5")]
-
-
-async def test_thinking_has_its_own_price_where_the_table_has_one() -> None:
-    # 100 read at 2, 30 written at 8, 70 thought at 3 dollars a million.
-    assert await cost("perplexity/sonar-deep-research", used(100, 100, thought=70)) == Decimal("0.00065")
-
-
-async def test_what_was_kept_costs_as_much_as_the_rest_where_no_price_says_otherwise() -> None:
-    plain = await cost("openai/o3-pro", used(1000, 10))
-    assert plain == await cost("openai/o3-pro", used(1000, 10, kept=500, keeping=500)) == Decimal("0.0208")
-
-
-async def test_an_unknown_price_is_never_zero() -> None:
-    found = priced(UNKNOWN, UNPRICED, used(10, 1))
-    assert (found.cost, found.unpriced_requests, found.known_cost) == (None, 1, 0)
-
-
-async def test_a_known_price_of_nothing_is_zero() -> None:
-    assert await cost("ollama/llama3", used(10, 1)) == 0
+async def test_each_token_is_paid_once_for_what_it_was(model: str, usage: Usage, dollars: str) -> None:
+    assert await cost(model, usage) == Decimal(dollars)
 
 
 async def test_a_reply_that_counted_nothing_has_no_known_price() -> None:
     assert await cost("openai/gpt-4o", used()) is None
     assert priced(UNKNOWN, OWN, used()).cost is None
+    unknown = priced(UNKNOWN, UNPRICED, used(10, 1))
+    assert (unknown.cost, unknown.unpriced_requests, unknown.known_cost) == (None, 1, 0)
 
 
 async def test_the_providers_word_goes_before_the_table_and_the_users_before_both() -> None:

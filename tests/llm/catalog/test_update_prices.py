@@ -59,31 +59,26 @@ def test_what_nobody_can_ask_for_text_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "entry",
+    ("entry", "dollars"),
     [
-        {"input_cost_per_token": None},
-        {"output_cost_per_token": None},
-        {"input_cost_per_request": 0.005},
-        {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0, "input_cost_per_second": 0.001},
+        # A price that is not the whole price is none, and one of nothing is a price.
+        ({"input_cost_per_token": None}, None),
+        ({"output_cost_per_token": None}, None),
+        ({"input_cost_per_request": 0.005}, None),
+        ({"input_cost_per_token": 0.0, "output_cost_per_token": 0.0, "input_cost_per_second": 0.001}, None),
+        ({"input_cost_per_token": 0.0, "output_cost_per_token": 0}, {"input": 0, "output": 0}),
+        # The dust of floats is no part of it.
+        ({"input_cost_per_token": 2.4997000000000006e-07}, {"input": 0.24997, "output": 2}),
+        # A price of writing below that of reading is left out.
+        ({"cache_creation_input_token_cost": 0.0}, {"input": 1, "output": 2}),
+        ({"cache_creation_input_token_cost_above_200k_tokens": 1e-7}, {"input": 1, "output": 2}),
+        ({"cache_creation_input_token_cost": 1.25e-6}, {"input": 1, "output": 2, "cache_write": 1.25}),
     ],
 )
-def test_a_price_that_is_not_the_whole_price_is_none(entry: dict[str, Any]) -> None:
-    assert "dollars" not in row(**entry)
-
-
-def test_a_price_of_nothing_is_a_price() -> None:
-    assert row(input_cost_per_token=0.0, output_cost_per_token=0)["dollars"] == {"input": 0, "output": 0}
-
-
-def test_the_dust_of_floats_is_no_part_of_a_price() -> None:
-    assert row(input_cost_per_token=2.4997000000000006e-07)["dollars"]["input"] == 0.24997
-
-
-def test_a_price_of_writing_below_that_of_reading_is_left_out() -> None:
-    cheap = row(cache_creation_input_token_cost=0.0, cache_creation_input_token_cost_above_200k_tokens=1e-7)
-    assert cheap["dollars"] == {"input": 1, "output": 2}
-    assert "above" not in cheap
-    assert row(cache_creation_input_token_cost=1.25e-6)["dollars"]["cache_write"] == 1.25
+def test_a_price_is_the_whole_price_in_dollars_a_million(entry: dict[str, Any], dollars: Any) -> None:
+    made = row(**entry)
+    assert made.get("dollars") == dollars
+    assert "above" not in made
 
 
 def test_thresholds_build_on_each_other() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from typing import Any
 
 import anyio
@@ -84,11 +82,6 @@ def test_what_a_provider_says_becomes_one_of_ours(error: Exception, kind: type[M
     assert failure.status == getattr(error, "status_code", None)
 
 
-def test_an_error_of_ours_is_given_back() -> None:
-    error = ModelTimeout("late")
-    assert as_model_error(error, CLAUDE) is error
-
-
 def test_a_broken_connection_is_told_wherever_it_is_wrapped() -> None:
     wrapped = Refused("litellm.InternalServerError: Connection error.", 500)
     wrapped.__cause__ = ConnectError("[Errno 111] Connection refused")
@@ -115,6 +108,11 @@ def test_without_a_key_the_variable_to_set_is_named(monkeypatch: pytest.MonkeyPa
     assert "Set NEBIUS_API_KEY" in str(as_model_error(Refused("no", 401), other))
 
 
+def test_an_error_of_ours_is_given_back() -> None:
+    error = ModelTimeout("late")
+    assert as_model_error(error, CLAUDE) is error
+
+
 def test_a_key_that_a_provider_repeats_is_not_passed_on() -> None:
     llm = CLAUDE.model_copy(update={"api_key": "sk-very-secret"})
     failure = as_model_error(Refused("invalid key sk-very-secret", 401), llm)
@@ -134,36 +132,9 @@ def test_what_litellm_says_around_it_is_left_out() -> None:
     assert len(str(as_model_error(Refused("x" * 100_000, 500), CLAUDE))) < 3_000
 
 
-def test_an_account_without_credit_is_not_asked_again() -> None:
-    spent = as_model_error(Refused("You exceeded your current quota, please check your plan", 429), CLAUDE)
-    unpaid = as_model_error(Refused("Insufficient credits", 402), CLAUDE)
-    assert isinstance(spent, RateLimited)
-    assert isinstance(unpaid, RateLimited)
-    assert not spent.retryable
-    assert not unpaid.retryable
-    assert as_model_error(Refused("slow down", 429), CLAUDE).retryable
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "3"}, 3),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "1"}, 0.25),
-        ({"retry-after": "-5"}, 0),
-        ({"retry-after": "soon"}, None),
-        ({}, None),
-    ],
-)
-def test_the_time_that_a_provider_names_is_read(headers: dict[str, str], seconds: float | None) -> None:
-    assert as_model_error(Refused("slow down", 429, headers), CLAUDE).retry_after == seconds
-
-
-def test_the_time_may_be_a_date() -> None:
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
-    retry_after = as_model_error(Refused("slow down", 429, {"retry-after": later}), CLAUDE).retry_after
-    assert retry_after is not None
-    assert 0 < retry_after <= 101
+def test_the_time_that_a_provider_names_is_read() -> None:
+    assert as_model_error(Refused("slow down", 429, {"retry-after": "0.5"}), CLAUDE).retry_after == 0.5
+    assert as_model_error(Refused("slow down", 429, {}), CLAUDE).retry_after is None
 
 
 @pytest.mark.parametrize(("provider", "words"), [("opnai", "Did you mean 'openai'?"), ("our-own", "LLM(base_url=...)")])

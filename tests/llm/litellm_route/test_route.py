@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 
 import anyio
@@ -13,10 +14,12 @@ import pytest
 from blockbuster import BlockBuster
 
 from agentcore.errors import ModelError
-from agentcore.llm import LLM
+from agentcore.llm import LLM, CallContext, Features
+from agentcore.llm.formats.responses import encode_function_tools
 from agentcore.llm.litellm_route.library import litellm
+from agentcore.llm.litellm_route.wires import ResponsesWire, common_options
 from agentcore.llm.providers import PROVIDERS
-from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock
+from agentcore.messages import DocumentBlock, ImageBlock, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema
 from media_route import MediaContract
 from model_route import ASK, KEY, RouteContract, canned
 
@@ -58,21 +61,19 @@ def test_on_trio_the_error_says_what_to_do() -> None:
     anyio.run(ask, backend="trio")
 
 
+async def test_what_openrouter_says_it_charged_is_what_it_cost() -> None:
+    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Hi."}}
+    used = {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12, "cost": 0.00123}
+    said = {"id": "gen-1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": used}
+    async with canned(json.dumps(said).encode()) as server:
+        model = LLM(model="openrouter/some/model", base_url=f"{server.url}/v1", api_key=KEY, route="litellm")
+        assert (await model.complete(ASK)).usage.cost == Decimal("0.00123")
+
+
 async def test_marks_for_the_cache_go_to_those_who_want_them() -> None:
-    said = {
-        "id": "msg_1",
-        "type": "message",
-        "role": "assistant",
-        "model": "claude-sonnet-4-5",
-        "content": [{"type": "text", "text": "Hi."}],
-        "stop_reason": "end_turn",
-        "usage": {
-            "input_tokens": 3,
-            "cache_read_input_tokens": 90,
-            "cache_creation_input_tokens": 7,
-            "output_tokens": 5,
-        },
-    }
+    used = {"input_tokens": 3, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 5}
+    said = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5", "usage": used}
+    said |= {"content": [{"type": "text", "text": "Hi."}], "stop_reason": "end_turn"}
     async with canned(*[json.dumps(said).encode()] * 2) as server:
         model = LLM(model="anthropic/claude-sonnet-4-5", base_url=server.url, api_key=KEY, route="litellm")
         reply = await model.complete([Message.system("Be brief."), *ASK])
@@ -139,7 +140,7 @@ def test_importing_is_light_and_the_first_use_reads_no_env_file_and_keeps_quiet(
     program = """
 import logging, os, sys
 import anyio
-from agentcore.llm import LLM
+from agentcore.llm import LLM, CallContext, Features
 from agentcore.testing import serve_provider
 assert not {"litellm", "openai", "aiohttp", "httpx"} & set(sys.modules)
 
@@ -161,7 +162,7 @@ def test_without_litellm_the_extra_to_install_is_named(tmp_path: Path) -> None:
 import sys
 import anyio
 from agentcore.errors import MissingExtra
-from agentcore.llm import LLM
+from agentcore.llm import LLM, CallContext, Features
 sys.modules["litellm"] = None
 
 async def main():
@@ -173,3 +174,28 @@ async def main():
 anyio.run(main)
 """
     assert "pip install 'agentcore-runtime[litellm]'" in run(program, tmp_path)
+
+
+def test_an_empty_key_keeps_litellm_from_looking_for_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-user")
+    own = LLM(model="mine", base_url="http://127.0.0.1:1", api_key="")
+    assert common_options(own)["api_key"] == "none"
+    assert "api_key" not in common_options(LLM(model="openai/gpt-5"))
+
+
+def test_nothing_is_left_at_the_provider_and_reasoning_comes_encrypted_from_models_that_reason() -> None:
+    settings = LLM(model="openai/gpt-5")
+    wire, messages = ResponsesWire(), [Message.user("Hi.")]
+    tools = [ToolSchema(name="read", description="Reads.", parameters={"type": "object"})]
+    context = CallContext(prompt_cache_key="key")
+    options = wire.options(settings, messages, tools, context, Features(reasoning=True))
+    assert options["store"] is False
+    assert options["include"] == ["reasoning.encrypted_content"]
+    assert options["prompt_cache_key"] == "key"
+    assert options["tools"] == encode_function_tools(tools)
+    plain = wire.options(settings, messages, [], None, Features())
+    assert not {"include", "reasoning", "prompt_cache_key", "tools", "instructions"} & set(plain)
+    thinking = settings.model_copy(update={"reasoning_effort": "low", "max_output_tokens": 9})
+    asked = wire.options(thinking, messages, [], None, Features())
+    assert asked["reasoning"] == {"effort": "low", "summary": "auto"}
+    assert asked["max_output_tokens"] == 9

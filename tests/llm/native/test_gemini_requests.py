@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentcore.errors import (
-    AuthenticationError,
-    BadRequest,
-)
+from agentcore.errors import AuthenticationError, BadRequest
 from agentcore.llm import LLM, CallContext, ResponseSchema
 from agentcore.messages import (
     DocumentBlock,
@@ -123,8 +120,7 @@ async def test_answers_of_tools_stand_together_in_the_order_of_the_calls() -> No
     def answered(call_id: str, *, is_error: bool = False) -> Message:
         content = (TextBlock(text=f"of {call_id}"),)
         return Message(
-            role="tool",
-            content=(ToolResultBlock(call_id=call_id, name="look", content=content, is_error=is_error),),
+            role="tool", content=(ToolResultBlock(call_id=call_id, name="look", content=content, is_error=is_error),)
         )
 
     calls = [ToolCallBlock(id=name, name="look", arguments={}) for name in ("a", "b")]

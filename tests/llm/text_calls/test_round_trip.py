@@ -16,44 +16,10 @@ from agentcore.llm.text_calls.values import read_value, schema_types, write_valu
 from agentcore.messages import ToolSchema
 
 _PIECES = [
-    "</parameter>",
-    "</function>",
-    "<parameter=",
-    "<parameter=path>",
-    "<parameter=path=",
-    "<function=",
-    "<function=write>",
-    "<tool_call>",
-    "</tool_call>",
-    "<think>",
-    "</think>",
-    "</func",
-    "<",
-    ">",
-    "=",
-    "&",
-    "&lt;",
-    "&amp;",
-    "&lt;/parameter>",
-    "&amp;lt;/function>",
-    "&gt;",
-    "\n",
-    "\r\n",
-    "    ",
-    "\t",
-    '"',
-    "\\",
-    "{",
-    "}",
-    "[1]",
-    "null",
-    "True",
-    "12",
-    "1e5",
-    "NaN",
-    "\ufffd",
-    "\u2028",
-    "🐢",
+    *("</parameter>", "</function>", "<parameter=", "<parameter=path>", "<parameter=path=", "<function=", "</func"),
+    *("<function=write>", "<tool_call>", "</tool_call>", "<think>", "</think>", "<", ">", "=", "&", "&lt;", "&amp;"),
+    *("&lt;/parameter>", "&amp;lt;/function>", "&gt;", "\n", "\r\n", "    ", "\t", '"', "\\", "{", "}", "[1]"),
+    *("null", "True", "12", "1e5", "NaN", "\ufffd", "\u2028", "🐢"),
 ]
 texts = st.lists(st.sampled_from(_PIECES) | st.text(max_size=4), max_size=8).map("".join)
 numbers = st.integers(-(2**80), 2**80) | st.floats(allow_nan=False, allow_infinity=False)
@@ -162,14 +128,6 @@ def test_where_a_reply_is_cut_into_pieces_changes_nothing(parts: list[str], plac
     whole = read(tool, [text], cut_off=cut_off)
     assert read(tool, cut(text, places), cut_off=cut_off) == whole
     assert read(tool, list(text), cut_off=cut_off) == whole
-
-
-@given(st.text() | texts)
-def test_a_reply_without_a_tag_is_shown_as_it_is(text: str) -> None:
-    if any(tag in text for tag in ("<function=", "<think>", "</think>", "<tool_call>")) or "<" in text[-11:]:
-        return
-    tool = ToolSchema(name="write", description="", parameters={})
-    assert "".join(piece.text for piece in read(tool, list(text)) if isinstance(piece, Words)) == text
 
 
 @given(schemas_and_values)

@@ -13,12 +13,12 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import SocketStream
 
 from agentcore.errors import BadRequest, ModelConnectionError, ModelError, ModelTimeout, ModelUnavailable, RateLimited
-from agentcore.llm import LLM, CallContext, Reply, RetryReport
-from agentcore.llm.model import Model
+from agentcore.llm import LLM, Reply
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
-from model_route import ASK, KEY
+from model_route import ASK, KEY, read
 from raw_server import Act, RawServer, drip, hang, just, keep, reset, serve_raw
 
 WHOLE: dict[str, Any] = {
@@ -59,18 +59,15 @@ def model_at(url: str, **settings: Any) -> LLM:
     return LLM.model_validate(given | {"retry_min_wait": 0, "retry_max_wait": 0} | settings)
 
 
-async def complete(model: Model) -> Reply:
+async def complete(model: LLM) -> Reply:
     return await model.complete(ASK)
 
 
-async def stream(model: Model) -> Reply:
-    async with model.stream(ASK) as deltas:
-        async for _ in deltas:
-            pass
-    return deltas.reply
+async def stream(model: LLM) -> Reply:
+    return (await read(model))[1]
 
 
-Way = Callable[[Model], Awaitable[Reply]]
+Way = Callable[[LLM], Awaitable[Reply]]
 WAYS = [complete, stream]
 
 
@@ -130,20 +127,6 @@ async def test_how_long_to_wait_is_read_from_what_the_provider_says(
         assert least <= raised.value.retry_after <= most
 
 
-async def test_a_date_that_has_passed_is_no_wait() -> None:
-    refusal = http(b"slow", "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT", status="429 Too Many Requests")
-    reports: list[RetryReport] = []
-
-    async def report(retry: RetryReport) -> None:
-        await anyio.lowlevel.checkpoint()
-        reports.append(retry)
-
-    async with served(just(refusal), just(http(JSON))) as server:
-        model = model_at(server.url, num_retries=1, retry_min_wait=60)
-        await model.complete(ASK, context=CallContext(on_retry=report))
-    assert [retry.delay for retry in reports] == [0]
-
-
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Ty", http(b"", length=10)])
 async def test_a_server_that_stalls_before_anything_is_said_is_given_up(way: Way, said: bytes) -> None:
@@ -152,30 +135,35 @@ async def test_a_server_that_stalls_before_anything_is_said_is_given_up(way: Way
             await way(model_at(server.url, timeout=0.1))
 
 
-@pytest.mark.parametrize("said", [sse(b""), sse(b": a comment\n\n"), sse(b"data: {"), sse(BEGIN[:-1])])
-async def test_a_stream_that_stalls_before_its_first_event_is_given_up(said: bytes) -> None:
-    async with served(hang(said)) as server:
-        with pytest.raises(ModelTimeout, match="no reply began"):
-            await stream(model_at(server.url, timeout=0.1))
+def repeat(begin: bytes, sign: bytes) -> Act:
+    """Say something again and again, for ever."""
 
-
-async def test_a_stream_that_stalls_in_the_middle_is_given_up() -> None:
-    async with served(hang(sse(BEGIN))) as server:
-        with pytest.raises(ModelTimeout, match="nothing more came"):
-            await stream(model_at(server.url, stream_idle_timeout=0.1))
-
-
-@pytest.mark.parametrize("sign", [b": k\n\n", b"data:\n\n", b'event: ping\ndata: {"type": "ping"}\n\n', b"\n"])
-async def test_signs_of_life_alone_do_not_keep_a_stream_open(sign: bytes) -> None:
-    async def act(connection: Any) -> bool:
-        await connection.send(sse(BEGIN))
+    async def act(connection: SocketStream) -> bool:
+        await connection.send(begin)
         while True:
             await anyio.sleep(0.02)
             await connection.send(sign)
 
+    return act
+
+
+@pytest.mark.parametrize(
+    ("way", "act", "words"),
+    [
+        *((stream, hang(sse(said)), "no reply began") for said in (b"", b": a comment\n\n", b"data: {", BEGIN[:-1])),
+        (stream, repeat(sse(b""), b": still here\n\n"), "no reply began"),
+        (complete, repeat(http(b"", length=1_000_000), b" "), "no reply within"),
+        (stream, hang(sse(BEGIN)), r"nothing more came within 0\.2 s"),
+        *(
+            (stream, repeat(sse(BEGIN), sign), r"nothing more came within 0\.2 s")
+            for sign in (b": k\n\n", b"data:\n\n", b'event: ping\ndata: {"type": "ping"}\n\n', b"\n")
+        ),
+    ],
+)
+async def test_signs_of_life_alone_keep_no_reply_alive(way: Way, act: Act, words: str) -> None:
     async with served(act) as server:
-        with pytest.raises(ModelTimeout, match=r"nothing more came within 0\.2 s"):
-            await stream(model_at(server.url, stream_idle_timeout=0.2))
+        with pytest.raises(ModelTimeout, match=words):
+            await way(model_at(server.url, timeout=0.2, stream_idle_timeout=0.2))
 
 
 async def test_a_reader_who_takes_long_is_no_silence() -> None:
@@ -184,18 +172,6 @@ async def test_a_reader_who_takes_long_is_no_silence() -> None:
             async for _ in deltas:
                 await anyio.sleep(0.1)
     assert deltas.reply.message.text == "Hi there."
-
-
-async def test_comments_alone_do_not_make_a_stream_begin() -> None:
-    async def act(connection: Any) -> bool:
-        await connection.send(sse(b""))
-        while True:
-            await connection.send(b": still here\n\n")
-            await anyio.sleep(0.01)
-
-    async with served(act) as server:
-        with pytest.raises(ModelTimeout, match="no reply began"):
-            await stream(model_at(server.url, timeout=0.2))
 
 
 @pytest.mark.parametrize(
@@ -247,16 +223,12 @@ async def test_a_stream_is_read_whatever_it_is_said_to_be(kind: str) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("status", ["200 OK", "502 Bad Gateway"])
-async def test_a_page_is_shown_in_part(way: Way, status: str) -> None:
+async def test_a_page_is_shown_in_part_and_bytes_that_are_no_text_can_not_be_read(way: Way, status: str) -> None:
     page = b"<!DOCTYPE html><html><head><style>b{}</style></head><body><h1>Bad gateway</h1></body></html>"
     async with served(just(http(page, "Content-Type: text/html", status=status))) as server:
         with pytest.raises(ModelUnavailable, match="Bad gateway") as raised:
             await way(model_at(server.url))
     assert raised.value.retryable
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_bytes_that_are_no_text_are_an_error_that_may_pass(way: Way) -> None:
     for body in (http(JSON.replace(b"Hi", b"\xff\xfe")), sse(BEGIN.replace(b"Hi", b"\xff\xfe"))):
         async with served(just(body)) as server:
             with pytest.raises(ModelUnavailable, match="can't be read"):
@@ -284,28 +256,13 @@ async def test_a_squeezed_answer_is_read(way: Way, name: str, squeeze: Callable[
             await way(model_at(server.url))
 
 
-async def test_a_line_of_ten_megabytes_is_read() -> None:
+@pytest.mark.parametrize("way", WAYS)
+async def test_an_answer_that_drips_byte_by_byte_is_read_and_a_line_of_ten_megabytes(way: Way) -> None:
+    async with served(drip(http(JSON) if way is complete else sse(BEGIN + END))) as server:
+        assert (await way(model_at(server.url))).message.text == "Hi there."
     long = "x" * 10_000_000
     async with served(just(sse(piece(long) + END))) as server:
         assert (await stream(model_at(server.url))).message.text == f"{long}there."
-
-
-@pytest.mark.parametrize("way", WAYS)
-async def test_an_answer_that_drips_byte_by_byte_is_read(way: Way) -> None:
-    async with served(drip(http(JSON) if way is complete else sse(BEGIN + END))) as server:
-        assert (await way(model_at(server.url))).message.text == "Hi there."
-
-
-async def test_an_answer_that_drips_for_too_long_is_given_up() -> None:
-    async def act(connection: Any) -> bool:
-        await connection.send(http(b"", length=1_000_000))
-        while True:
-            await connection.send(b" ")
-            await anyio.sleep(0.01)
-
-    async with served(act) as server:
-        with pytest.raises(ModelTimeout, match="no reply within"):
-            await complete(model_at(server.url, timeout=0.2))
 
 
 @pytest.mark.parametrize("way", WAYS)

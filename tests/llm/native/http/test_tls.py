@@ -19,7 +19,7 @@ from anyio.streams.tls import TLSListener
 from agentcore.errors import ModelConnectionError
 from agentcore.llm import LLM
 from agentcore.llm.native import clients
-from model_route import ASK, KEY
+from model_route import ASK, KEY, read
 from raw_server import hang, serve_raw
 
 BODY = b'{"choices": [{"message": {"content": "Hi."}}]}'
@@ -87,12 +87,6 @@ def model_at(url: str) -> LLM:
     return LLM(model="openai/m", base_url=url, api_key=KEY, num_retries=3, retry_min_wait=60)
 
 
-async def read(model: LLM) -> None:
-    async with model.stream(ASK) as deltas:
-        async for _ in deltas:
-            pass
-
-
 def test_the_authority_that_the_environment_names_is_trusted(
     anyio_backend: str, authority: Path, trusting_anew: pytest.MonkeyPatch
 ) -> None:
@@ -144,13 +138,13 @@ def test_a_stream_that_is_left_closes_its_connection_without_waiting_for_the_oth
     gc.collect()
 
 
-async def complete(model: LLM) -> None:
-    await model.complete(ASK)
+async def complete(model: LLM) -> object:
+    return await model.complete(ASK)
 
 
 @pytest.mark.parametrize("way", [complete, read])
 async def test_a_connection_that_is_given_up_while_it_is_secured_is_closed(
-    way: Callable[[LLM], Coroutine[Any, Any, None]],
+    way: Callable[[LLM], Coroutine[Any, Any, object]],
 ) -> None:
     with anyio.fail_after(30):
         async with serve_raw(hang()) as server:

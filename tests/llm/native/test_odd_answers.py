@@ -1,4 +1,4 @@
-"""Streams that are not quite what the interface says: read as they are meant, or told as what they say."""
+"""Answers that are not quite what the interface says: read as they are meant, or errors with their words."""
 
 from __future__ import annotations
 
@@ -8,15 +8,27 @@ from typing import Any
 import anyio
 import pytest
 
-from agentcore.errors import ModelError, ModelUnavailable, RateLimited
+from agentcore.errors import (
+    AuthenticationError,
+    BadRequest,
+    ContextWindowExceeded,
+    ModelError,
+    ModelUnavailable,
+    RateLimited,
+)
 from agentcore.llm import LLM, Delta, Reply, TextDelta, ToolCallDelta
-from model_route import ASK, KEY
+from model_route import ASK, KEY, REPLIES, canned
+from model_route import read as read_all
 from raw_server import just, serve_raw
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
-CHAT = {"model": "openai/m"}
-RESPONSES = {"model": "openai/m", "api_mode": "responses"}
-ANTHROPIC = {"model": "anthropic/claude-sonnet-4-5"}
+CHAT: dict[str, Any] = {"model": "openai/m"}
+RESPONSES: dict[str, Any] = {"model": "openai/m", "api_mode": "responses"}
+ANTHROPIC: dict[str, Any] = {"model": "anthropic/claude-sonnet-4-5"}
+WIRES = {"chat": CHAT, "responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": {"model": "gemini/gemini-2.5-flash"}}
+
+
+SAID = {"type": "message", "content": [{"type": "output_text", "text": "Hi."}]}
 
 
 def events(*data: dict[str, Any]) -> bytes:
@@ -46,6 +58,13 @@ def message(*blocks: dict[str, Any], delta: dict[str, Any] | None = None) -> byt
 
 def response(**said: Any) -> bytes:
     return events({"type": "response.completed", "response": {"status": "completed", **said}})
+
+
+TOO_LONG = ContextWindowExceeded
+
+
+def refusal(kind: str, words: str = "Why?") -> bytes:
+    return events({"type": "error", "error": {"type": kind, "message": words}, "request_id": "req_1"})
 
 
 async def asked(body: bytes, **settings: Any) -> tuple[list[Delta], Reply] | ModelError:
@@ -99,6 +118,11 @@ MADE: list[tuple[bytes, list[tuple[str, Any]]]] = [
     # No JSON, though Python would read it: sent back, nobody else could.
     (calls(call('{"a": NaN}', id="x")), [("x", '{"a": NaN}')]),
     (calls(call('{"a": 1e999}', id="x")), [("x", '{"a": 1e999}')]),
+    (calls(call("  ", id="x")), [("x", {})]),
+    (calls(call("[1]", id="x")), [("x", "[1]")]),
+    (calls(call('"x"', id="x")), [("x", '"x"')]),
+    (calls(call("[" * 100_000, id="x")), [("x", "[" * 100_000)]),
+    (calls(call('{"a": "\\ud83d\\ude00 \\ud83d"}', id="x")), [("x", {"a": "\U0001f600 \ufffd"})]),
 ]
 
 
@@ -137,11 +161,7 @@ async def test_arguments_that_came_as_the_object_they_are_are_read_as_others_are
     ("body", "settings"),
     [
         (message({"type": "text", "text": "Hi."}, delta={"type": "text_delta", "text": None}), ANTHROPIC),
-        (
-            events({"type": "response.output_text.delta", "delta": None})
-            + response(output=[{"type": "message", "content": [{"type": "output_text", "text": "Hi."}]}]),
-            RESPONSES,
-        ),
+        (events({"type": "response.output_text.delta", "delta": None}) + response(output=[SAID]), RESPONSES),
     ],
 )
 async def test_a_piece_without_words_is_no_reason_to_lose_the_others(body: bytes, settings: dict[str, Any]) -> None:
@@ -149,19 +169,28 @@ async def test_a_piece_without_words_is_no_reason_to_lose_the_others(body: bytes
     assert reply.message.text == "Hi."
 
 
-async def test_words_of_a_block_that_nobody_began_are_not_lost() -> None:
-    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}}
-    body = events({"type": "message_start", "message": {}}, delta, {"type": "message_stop"})
-    told, reply = await read(body, **ANTHROPIC)
-    assert told == [TextDelta(text="Hi.")]
-    assert reply.message.text == "Hi."
-
-
-async def test_a_reply_that_is_said_to_be_incomplete_was_cut_off() -> None:
-    said = {"type": "message", "content": [{"type": "output_text", "text": "Hi"}]}
-    body = events({"type": "response.incomplete", "response": {"status": "incomplete", "output": [said]}})
-    _, reply = await read(body, **RESPONSES)
-    assert reply.stop_reason == "length"
+@pytest.mark.parametrize(
+    ("body", "settings", "stop"),
+    [
+        (
+            events(
+                {"type": "message_start", "message": {}},
+                {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi."}},
+                {"type": "message_stop"},
+            ),
+            ANTHROPIC,
+            "end",
+        ),
+        (
+            events({"type": "response.incomplete", "response": {"status": "incomplete", "output": [SAID]}}),
+            RESPONSES,
+            "length",
+        ),
+    ],
+)
+async def test_words_that_nobody_began_or_ended_are_not_lost(body: bytes, settings: dict[str, Any], stop: str) -> None:
+    _, reply = await read(body, **settings)
+    assert (reply.message.text, reply.stop_reason) == ("Hi.", stop)
 
 
 @pytest.mark.parametrize("reason", ["error", "abort", "network_error", "insufficient_system_resource"])
@@ -178,22 +207,22 @@ async def test_a_reply_that_its_provider_gave_up_is_an_error_that_may_pass_and_n
         (events({"message": "slow down", "code": 429}), CHAT, RateLimited, "slow down"),
         (events({"detail": "try later"}), CHAT, ModelUnavailable, "try later"),
         (events({"error": {"message": "slow down", "code": 429}}), RESPONSES, RateLimited, "slow down"),
-        (
-            events({"error": {"message": "slow down", "type": "rate_limit_error"}}),
-            ANTHROPIC,
-            RateLimited,
-            "slow down",
-        ),
+        (refusal("rate_limit_error"), ANTHROPIC, RateLimited, "Why?"),
+        (refusal("overloaded_error"), ANTHROPIC, ModelUnavailable, "Why?"),
+        (refusal("api_error"), ANTHROPIC, ModelUnavailable, "Why?"),
+        (refusal("invalid_request_error"), ANTHROPIC, BadRequest, "Why?"),
+        (refusal("invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"), ANTHROPIC, TOO_LONG, "9 tokens"),
+        (refusal("request_too_large"), ANTHROPIC, TOO_LONG, "Why?"),
+        (refusal("authentication_error"), ANTHROPIC, AuthenticationError, "Why?"),
+        (events({"type": "error", "message": "It burns."}), RESPONSES, ModelUnavailable, "It burns."),
         (events({"type": "error", "message": "try later"}), ANTHROPIC, ModelUnavailable, "try later"),
         (events({"type": "response.failed", "response": {"error": None}}), RESPONSES, ModelError, "without a reason"),
         (events({"message": "try later"}), RESPONSES, ModelUnavailable, "try later"),
         (events({"message": "try later"}), ANTHROPIC, ModelUnavailable, "try later"),
-        (
-            events({"type": "response.completed", "response": {"status": "completed"}}),
-            RESPONSES,
-            ModelUnavailable,
-            "no",
-        ),
+        (response(), RESPONSES, ModelUnavailable, "no"),
+        (response(status="cancelled", output=[]), RESPONSES, ModelUnavailable, "the reply was cancelled"),
+        (response(status="queued", output=[]), RESPONSES, BadRequest, "in the background"),
+        (response(status="failed", error={"message": "It burns."}), RESPONSES, ModelUnavailable, "It burns."),
         (b"upstream connect error: no healthy upstream", CHAT, ModelUnavailable, "no healthy upstream"),
         (b": alive\n\nplain words\n", ANTHROPIC, ModelUnavailable, "'plain words'"),
     ],
@@ -210,3 +239,50 @@ async def test_json_that_never_ends_does_not_fill_the_memory(monkeypatch: pytest
     monkeypatch.setattr("agentcore.llm.native.model.LONGEST_ANSWER", 1000)
     error = await refused(b'{"a": "' + b"x" * 100_000, **CHAT)
     assert "more bytes than any reply has" in str(error)
+
+
+ODD: list[tuple[Any, str]] = [
+    ({}, "nothing"),
+    ({"message": "upstream failure"}, "upstream failure"),
+    ({"detail": "upstream failure"}, "upstream failure"),
+    ({"object": "error", "message": "upstream failure"}, "upstream failure"),
+    ({"success": False, "reason": "upstream failure"}, "upstream failure"),
+    ({"error": {"message": "upstream failure"}}, "upstream failure"),
+    ({"error": "upstream failure"}, "upstream failure"),
+]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_json_that_is_no_reply_is_an_error_with_its_words_streamed_or_not(wire: str) -> None:
+    others = [(reply, "Check base_url") for name, reply in REPLIES.items() if name != wire]
+    for body, words in [*ODD, *others]:
+        data = json.dumps(body).encode()
+        async with canned(data, data) as server:
+            llm = LLM.model_validate({"base_url": server.url, "api_key": KEY, "num_retries": 0} | WIRES[wire])
+            with pytest.raises(ModelError) as whole:
+                await llm.complete(ASK)
+            with pytest.raises(ModelError) as streamed:
+                await read_all(llm)
+        assert words in str(whole.value)
+        assert str(streamed.value) == str(whole.value)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": -4, "completion_tokens": "many"},
+        {"prompt_tokens": 1e400, "completion_tokens": True},
+        [1],
+        7,
+        {"prompt_tokens_details": [1], "prompt_tokens": None},
+    ],
+)
+async def test_a_bill_that_cannot_be_read_costs_no_reply(usage: Any) -> None:
+    choice = {"index": 0, "finish_reason": 5, "message": {"role": "assistant", "content": "Hi."}}
+    whole = json.dumps({"id": 1, "model": 2, "choices": [choice], "usage": usage}).encode()
+    async with canned(whole) as server:
+        reply = await LLM(model="some-model", base_url=server.url, num_retries=0).complete(ASK)
+    delta = {"choices": [{"index": 0, "finish_reason": 5, "delta": {"content": "Hi."}}]}
+    _, streamed = await read(events(delta, {"choices": [], "usage": usage}) + b"data: [DONE]\n\n", **CHAT)
+    for each in (reply, streamed):
+        assert (each.message.text, each.stop_reason, each.usage.unpriced_requests) == ("Hi.", "5", 1)
