@@ -15,7 +15,7 @@ from anyio.lowlevel import checkpoint
 from agentcore.logs import bind_conversation, get_logger
 
 
-class Kept(logging.Handler):
+class Records(logging.Handler):
     """Keeps the records that reach it."""
 
     def __init__(self) -> None:
@@ -31,9 +31,9 @@ class Kept(logging.Handler):
 
 
 @pytest.fixture
-def heard() -> Iterator[Kept]:
+def heard() -> Iterator[Records]:
     """Listen to agentcore as a program does that knows the standard library alone."""
-    logger, handler = logging.getLogger("agentcore"), Kept()
+    logger, handler = logging.getLogger("agentcore"), Records()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
@@ -49,7 +49,7 @@ def run(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_standard_library_sees_text_and_the_logger_s_name(heard: Kept) -> None:
+def test_the_standard_library_sees_text_and_the_logger_s_name(heard: Records) -> None:
     log = get_logger("agentcore.conversation.run")
 
     log.info("run started", steps=3, model="x y")
@@ -64,7 +64,7 @@ def test_the_standard_library_sees_text_and_the_logger_s_name(heard: Kept) -> No
     assert heard.records[0].funcName == "test_the_standard_library_sees_text_and_the_logger_s_name"
 
 
-def test_an_exception_is_logged_with_its_trace(heard: Kept) -> None:
+def test_an_exception_is_logged_with_its_trace(heard: Records) -> None:
     try:
         int("seven")
     except ValueError:
@@ -73,7 +73,7 @@ def test_an_exception_is_logged_with_its_trace(heard: Kept) -> None:
     assert heard.lines == ["ERROR agentcore.x no such thing code=7"]
 
 
-async def test_the_conversation_is_told_to_each_task_of_its_own(heard: Kept) -> None:
+async def test_the_conversation_is_told_to_each_task_of_its_own(heard: Records) -> None:
     log = get_logger("agentcore.x")
 
     async def work(conversation_id: str) -> None:
@@ -100,7 +100,7 @@ async def test_the_conversation_is_told_to_each_task_of_its_own(heard: Kept) -> 
     ]
 
 
-def test_what_nobody_listens_to_is_not_even_looked_at(heard: Kept) -> None:
+def test_what_nobody_listens_to_is_not_even_looked_at(heard: Records) -> None:
     class Costly:
         def __repr__(self) -> str:
             raise AssertionError("it was rendered")

@@ -1,23 +1,14 @@
-"""The names and the first words of docstrings that are not to come back to `src`.
-
-`words_left.json` beside this file lists, folder by folder, what is still there. It may only shrink: an entry that is no
-longer needed fails the test, and so does anything that is not in it. `python tests/test_words.py` writes the list anew from
-the tree; use it after replacing words, never to let new ones in.
-"""
+"""The names that were replaced, and the first words of docstrings, that are not to come back to `src`."""
 
 from __future__ import annotations
 
 import ast
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-LEFT = Path(__file__).with_name("words_left.json")
 
 REPLACED = {
     "normalize, alias": "mend MEND _do_mend Alias",
@@ -105,63 +96,28 @@ def docstrings_in(tree: ast.AST) -> Iterator[str]:
                         pass
 
 
-def found() -> dict[str, dict[str, Any]]:
-    """Return, for each folder, the replaced names and how many docstrings begin badly."""
-    names: dict[str, set[str]] = {}
-    docstrings: Counter[str] = Counter()
+def trees() -> Iterator[tuple[str, ast.AST]]:
+    """Return each module of `src` by its path."""
     for path in sorted(SOURCE.rglob("*.py")):
-        folder = path.parent.relative_to(SOURCE).as_posix()
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        there = {path.stem, path.parent.name, *names_in(tree)} - KEPT.get(folder, set())
-        names.setdefault(folder, set()).update(INSTEAD.keys() & there)
-        docstrings[folder] += sum(OPENING.match(text.lstrip()) is not None for text in docstrings_in(tree))
-    return {
-        folder: {"names": sorted(names[folder]), "docstrings": docstrings[folder]}
-        for folder in sorted(names)
-        if names[folder] or docstrings[folder]
-    }
-
-
-def left() -> dict[str, dict[str, Any]]:
-    """Return what may still be there."""
-    listed: dict[str, dict[str, Any]] = json.loads(LEFT.read_text(encoding="utf-8"))
-    return listed
-
-
-NOTHING: dict[str, Any] = {"names": [], "docstrings": 0}
+        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
 def test_no_replaced_name_comes_back() -> None:
-    there, listed = found(), left()
     back = {
-        folder: {name: f"write {INSTEAD[name]}" for name in new}
-        for folder, entry in there.items()
-        if (new := set(entry["names"]) - set(listed.get(folder, NOTHING)["names"]))
+        path: {name: f"write {INSTEAD[name]}" for name in used}
+        for path, tree in trees()
+        if (
+            used := INSTEAD.keys()
+            & {*path.removesuffix(".py").split("/"), *names_in(tree)} - KEPT.get(path.rpartition("/")[0], set())
+        )
     }
     assert back == {}
 
 
-def test_no_docstring_more_begins_with_what_give_say_tell_or_whether() -> None:
-    there, listed = found(), left()
-    more = {
-        folder: f"{entry['docstrings']}, of which {known} are known"
-        for folder, entry in there.items()
-        if entry["docstrings"] > (known := listed.get(folder, NOTHING)["docstrings"])
-    }
-    assert more == {}
-
-
-def test_the_list_of_what_is_left_shrinks_with_it() -> None:
-    there = found()
-    needless: dict[str, list[str]] = {}
-    for folder, entry in left().items():
-        now = there.get(folder, NOTHING)
-        gone = sorted(set(entry["names"]) - set(now["names"]))
-        if entry["docstrings"] > now["docstrings"]:
-            gone.append(f"{entry['docstrings'] - now['docstrings']} docstrings")
-        if gone:
-            needless[folder] = gone
-    assert needless == {}, "Shorten the list: python tests/test_words.py"
+def test_no_docstring_begins_with_what_give_say_tell_or_whether() -> None:
+    assert [
+        (path, text) for path, tree in trees() for text in docstrings_in(tree) if OPENING.match(text.lstrip())
+    ] == []
 
 
 def test_names_are_found_wherever_they_can_stand() -> None:
@@ -180,8 +136,3 @@ def test_docstrings_are_found_and_a_field_may_say_whether() -> None:
     program = '"""What."""\nclass A:\n    """Tell."""\n    a: int\n    """Whether."""\n    b: int\n    """Give."""\n'
     begin = [text for text in docstrings_in(ast.parse(program)) if OPENING.match(text)]
     assert begin == ["What.", "Tell.", "Give."]
-
-
-if __name__ == "__main__":
-    LEFT.write_text(json.dumps(found(), indent=1) + "\n", encoding="utf-8")
-    print(f"{LEFT} is written.")

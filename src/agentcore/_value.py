@@ -14,7 +14,7 @@ DEEPEST: Final = 100
 
 
 def is_too_deep(value: object) -> bool:
-    """Say whether lists and objects of a JSON value are nested more deeply than `DEEPEST`."""
+    """Return whether lists and objects of a JSON value are nested more deeply than `DEEPEST`."""
     level: list[Any] = [value] if isinstance(value, list | dict) else []
     for _ in range(DEEPEST):
         level = [

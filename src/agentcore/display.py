@@ -39,7 +39,7 @@ class CommandBlock(BlockBase):
     command: str
     """As one would type it, in one line or several."""
     exit_code: int | None = None
-    """None: it has not ended, or nobody knows how."""
+    """None: it has not ended, or how is unknown."""
     output: str | None = None
     """The output. None: the event's own text."""
     text: str | None = None

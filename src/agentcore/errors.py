@@ -8,7 +8,7 @@ AgentcoreError
 │   ├── LogDamaged                 damage in the middle of a log; `agentcore log repair` salvages
 │   ├── BlobLost                   a large piece of a log is missing, or not what was written
 │   ├── LogReadOnly                written by a newer version, in a way this one must not continue
-│   └── SeqConflict                an append came after somebody else's
+│   └── SeqConflict                an append came after another writer's
 ├── ConversationError
 │   ├── ConversationClosed
 │   ├── RunError                   a step raised; `.result` says how far the run came
@@ -22,7 +22,7 @@ AgentcoreError
 │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
 │   ├── StructuredOutputError      what the model answered does not fit the type that was asked for
 │   └── ScriptExhausted            a scripted model was asked more often than it has replies
-├── AddressNotAllowed              a log names an address that nobody here named: no key is sent there
+├── AddressNotAllowed              a log names an address that was not named here: no key is sent there
 ├── MediaError                     (also a ValueError) a file is nothing that models are shown, or too large
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
@@ -113,7 +113,7 @@ class SeqConflict(StoreError):
     def __init__(self, conversation_id: str, expected: int, found: int) -> None:
         super().__init__(
             f"Conversation {conversation_id!r} was to be continued at event {expected}, but its log goes on at "
-            f"{found}: somebody else wrote to it. Open it again."
+            f"{found}: another writer wrote to it. Open it again."
         )
         self.expected = expected
         self.found = found
@@ -181,7 +181,7 @@ class ModelError(AgentcoreError):
     """A model call ended without a reply."""
 
     retryable = False
-    """Whether the same request may go through later."""
+    """True if the same request may go through later."""
 
     def __init__(
         self,
@@ -242,12 +242,12 @@ class ModelConnectionError(ModelError):
 
     @property
     def refused(self) -> bool:
-        """Whether the connection was refused: the machine is there, and nobody listens at that port."""
+        """True if the connection was refused: the machine is there, and nothing listens at that port."""
         return _is_about(self, ConnectionRefusedError, set())
 
 
 def _is_about(error: BaseException | None, kind: type[BaseException], seen: set[int]) -> bool:
-    """Say whether it is of this kind, or came of one that is."""
+    """Return whether it is of this kind, or was caused by one that is."""
     if error is None or id(error) in seen:
         return False
     seen.add(id(error))
@@ -274,7 +274,7 @@ class StructuredOutputError(ModelError):
             model=model,
         )
         self.problems = problems
-        """What is wrong, a line for each field."""
+        """The problems, a line for each field."""
         self.text = text
         """The whole of what the model wrote."""
         self.usage: Any = usage
@@ -289,7 +289,7 @@ class AddressNotAllowed(AgentcoreError):
 
     def __init__(self, model: str, address: str, variable: str) -> None:
         super().__init__(
-            f"{model}: the log says that it is at {address}, which nobody here has named, so nothing is sent there. If the "
+            f"{model}: the log says that it is at {address}, which was not named here, so nothing is sent there. If the "
             f"address is right, allow it with agentcore.llm.allow_base_url({address!r}), set {variable}, or pass the agent."
         )
         self.model = model

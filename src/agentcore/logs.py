@@ -1,6 +1,6 @@
 """Logging: an event's name and what belongs to it as key-value pairs, over the standard library.
 
-Silent until somebody listens. A program listens through the standard library (a handler on the logger "agentcore" or
+Silent until a program listens. A program listens through the standard library (a handler on the logger "agentcore" or
 on the root), through a structlog that it has configured itself, or by calling `configure_logging`.
 """
 
@@ -46,7 +46,7 @@ def bind_conversation(conversation_id: str) -> Generator[None]:
 
 @final
 class Logger:
-    """Logs events with key-value pairs; one that nobody listens to costs a comparison."""
+    """Logs events with key-value pairs; without a listener each costs a comparison."""
 
     __slots__ = ("_logger",)
 

@@ -145,7 +145,7 @@ class OutputFile:
         if self._total > self._beyond and (self._held >= _PIECE or (self._ended and not self._finished)):
             await self.written()
 
-    async def settle(self) -> None:
+    async def finish(self) -> None:
         """Write all that has come, if there is a file for it, so that it holds all that is reported."""
         if self._total > self._beyond:
             await self.written()

@@ -12,7 +12,7 @@ from agentcore.errors import ToolError
 from agentcore.tools import Action, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer, file_diff, heading, others, replaced
 from agentcore_tools.files.change import replacing_all, unified_diff
-from agentcore_tools.files.files import Files, file_tool, text_of, worked
+from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.view import shown_change
 
 
@@ -95,7 +95,7 @@ async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObse
     before = await files.to_change(path)
 
     def edited() -> tuple[bytes, str, str, int]:
-        old = text_of(before, path)
+        old = decode_text(before, path)
         changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
         new = old.replaced(changes)
         diff = unified_diff(old.normal, changes, path)

@@ -12,7 +12,7 @@ from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
 from agentcore.tools import Action, Aliases, Arguments, Resource, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, heading, others, rename, replaced
 from agentcore_tools.files.change import between, inserting, replacing, unified_diff
-from agentcore_tools.files.files import Files, file_tool, text_of, worked
+from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.text import Change, Text
 from agentcore_tools.files.view import medium_of, shown_change, shown_folder, shown_medium, view
 
@@ -86,7 +86,7 @@ async def _view(files: Files, path: str, action: FileEditorAction, ctx: ToolCont
     if (media_type := medium_of(data)) is not None:
         text, medium = await shown_medium(data, media_type, path, ctx)
         return FileEditorObservation(text=text, medium=medium, command="view", path=path, outcome="viewed")
-    shown = await worked(data, lambda: view(text_of(data, path).lines, action.view_range, path))
+    shown = await worked(data, lambda: view(decode_text(data, path).lines, action.view_range, path))
     return FileEditorObservation(text=shown, command="view", path=path, outcome="viewed")
 
 
@@ -107,7 +107,7 @@ async def _edit(
     before = await files.to_change(path)
 
     def edited() -> tuple[bytes, str, str]:
-        old = text_of(before, path)
+        old = decode_text(before, path)
         change = find(old)
         new = old.replaced([change])
         return new.encode(), unified_diff(old.normal, [change], path), shown_change(new, change)
@@ -133,7 +133,7 @@ async def _undo(files: Files, path: str) -> FileEditorObservation:
     then = last.data
 
     def undone() -> tuple[str, str]:
-        old, new = text_of(now, path), text_of(then, path)
+        old, new = decode_text(now, path), decode_text(then, path)
         change = between(old.normal, new.normal)
         return unified_diff(old.normal, [change], path), shown_change(new, change)
 
@@ -148,7 +148,7 @@ async def _undo(files: Files, path: str) -> FileEditorObservation:
 async def _remove(files: Files, path: str, now: bytes) -> FileEditorObservation:
     await files.remove(path)
     files.memory.history.forget_last(path)
-    normal = text_of(now, path).normal
+    normal = decode_text(now, path).normal
     change = Change(0, len(normal), "")
     diff = await worked(now, lambda: unified_diff(normal, [change], path, removed=True))
     text = f"Undid the creation of {path}: it is removed."

@@ -12,7 +12,7 @@ from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
 from agentcore.tools import OUTPUT_LIMIT, Action, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer
-from agentcore_tools.files.files import Files, file_tool, text_of, worked
+from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.view import fitting, medium_of, shown_medium
 
 
@@ -82,7 +82,7 @@ async def _read(files: Files, action: ReadFileAction, ctx: ToolContext) -> ReadF
     if (media_type := medium_of(data)) is not None:
         text, medium = await shown_medium(data, media_type, path, ctx)
         return ReadFileObservation(text=text, path=path, medium=medium)
-    lines = await worked(data, lambda: text_of(data, path).lines)
+    lines = await worked(data, lambda: decode_text(data, path).lines)
     if not lines:
         return ReadFileObservation(text=f"[{path} is empty.]", path=path)
     if action.offset >= len(lines):

@@ -13,7 +13,7 @@ from agentcore.display import code_span
 from agentcore.errors import PathError, ToolError
 from agentcore.tools import OUTPUT_LIMIT, Action, Resource, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer, heading, others
-from agentcore_tools.files.files import Files, file_tool, text_of, worked
+from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.view import fitting, medium_of
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import find_place, shown_path, walk
@@ -140,7 +140,7 @@ async def _read(files: Files, name: str) -> list[str] | str:
         data = await files.look(path)
         if medium_of(data) is not None:
             return "It is a picture or a PDF. View it by itself."
-        return await worked(data, lambda: text_of(data, path).lines)
+        return await worked(data, lambda: decode_text(data, path).lines)
     except (ToolError, PathError) as error:
         return shown_path(str(error))
 

@@ -9,7 +9,7 @@ from agentcore.display import DiffBlock, DisplayBlock, code_span
 from agentcore.tools import Action, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, heading
 from agentcore_tools.files.change import between, unified_diff
-from agentcore_tools.files.files import Files, file_tool, text_of, worked
+from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.text import Change, with_line_feeds
 
 
@@ -80,7 +80,7 @@ async def _write(files: Files, action: WriteFileAction, _ctx: ToolContext) -> Wr
     before = await files.to_change(path)
 
     def written() -> tuple[bytes, str]:
-        old = text_of(before, path)
+        old = decode_text(before, path)
         new = old.replaced([Change(0, len(old.normal), with_line_feeds(action.content))])
         return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path)
 

@@ -27,7 +27,7 @@ from agentcore import (
 from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.record import read_log
 from agentcore.security import CheckContext
-from agentcore.testing import Kept, ScriptLine, call, calls, cancel_everywhere, crash_everywhere, say
+from agentcore.testing import ScriptLine, Survival, call, calls, cancel_everywhere, crash_everywhere, say
 from agentcore.tools import tool
 from talks import BOUND, FINISHED, RUNNING, answers_of, events_of, scripted, talk
 
@@ -160,7 +160,9 @@ async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_pa
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("kept", ["least", "most"])
-async def test_a_conversation_that_loses_power_anywhere_has_what_its_watchers_saw(tmp_path: Path, kept: Kept) -> None:
+async def test_a_conversation_that_loses_power_anywhere_has_what_its_watchers_saw(
+    tmp_path: Path, kept: Survival
+) -> None:
     (tmp_path / "work").mkdir()
     async with LocalWorkspace(tmp_path / "work") as workspace:
         for attempt in crash_everywhere(tmp_path, kept=kept):

@@ -201,7 +201,7 @@ async def test_what_a_toolset_tells_people_is_recorded_without_secrets_and_not_s
     llm = ScriptedLLM([say("done")])
     async with talk(llm, Telling("telling"), secrets={"TOKEN": "hunter2hunter2"}) as conversation:
         await conversation.run("go")
-    assert notices_of(conversation) == [("said", "signed in with <secret:TOKEN>")]
+    assert notices_of(conversation) == [("message", "signed in with <secret:TOKEN>")]
     assert "signed in" not in str(llm.requests[0].messages)
 
 

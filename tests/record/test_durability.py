@@ -21,8 +21,8 @@ from agentcore.testing import (
     DiskOperation,
     DiskOperationName,
     FaultyDisk,
-    Kept,
     RecordingDisk,
+    Survival,
     crash_everywhere,
 )
 from logged import LARGE, said
@@ -186,7 +186,7 @@ async def check(found: Crash, acknowledged: list[Event]) -> None:
         assert (await found.store.verify(conversation_id))[1] is None or conversation_id == "other"
 
 
-async def crash_all(folder: Path, kept: Kept) -> int:
+async def crash_all(folder: Path, kept: Survival) -> int:
     attempts = 0
     for attempt in crash_everywhere(folder, kept=kept):
         acknowledged: list[Event] = []
@@ -198,7 +198,7 @@ async def crash_all(folder: Path, kept: Kept) -> int:
 
 
 @pytest.mark.parametrize("kept", ["least", "most", Random(1)], ids=["least", "most", "some"])
-def test_power_lost_at_any_operation_loses_nothing_that_was_acknowledged(tmp_path: Path, kept: Kept) -> None:
+def test_power_lost_at_any_operation_loses_nothing_that_was_acknowledged(tmp_path: Path, kept: Survival) -> None:
     # On one event loop: it is about the disk.
     assert anyio.run(crash_all, tmp_path, kept) > 50
 

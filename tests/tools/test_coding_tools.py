@@ -36,7 +36,7 @@ def observations(conversation: Conversation) -> list[ObservationEvent]:
     return [event for event in conversation.state.events if isinstance(event, ObservationEvent)]
 
 
-def text_of(event: ObservationEvent) -> str:
+def answer_text(event: ObservationEvent) -> str:
     return "\n".join(block.text for block in event.content if isinstance(block, TextBlock))
 
 
@@ -56,10 +56,10 @@ async def test_an_agent_writes_a_program_and_runs_it(tmp_path: Path) -> None:
             assert (result.status, result.text) == (ConversationStatus.FINISHED, "Done.")
             created, ran, viewed, changed, again = observations(conversation)
     assert "+print(1 + 1)\n" in str(created.data["diff"])
-    assert text_of(ran).startswith("2\n[exit code 0;")
-    assert text_of(viewed) == "     1\tprint(1 + 1)"
+    assert answer_text(ran).startswith("2\n[exit code 0;")
+    assert answer_text(viewed) == "     1\tprint(1 + 1)"
     assert "-print(1 + 1)\n+print(6 * 7)\n" in str(changed.data["diff"])
-    assert (text_of(again).split("\n")[0], again.is_error, again.data["exit_code"]) == ("42", True, 1)
+    assert (answer_text(again).split("\n")[0], again.is_error, again.data["exit_code"]) == ("42", True, 1)
     assert again.tool_name == "terminal"
     assert not again.data["running"]
 
@@ -91,7 +91,7 @@ async def test_an_interrupt_ends_a_command_that_does_not_want_to_end(tmp_path: P
             assert error.outcome == "interrupted"
             assert (await conversation.run()).text == "ok"
             (told,) = observations(conversation)
-            assert "kept\n[exit code 0;" in text_of(told)
+            assert "kept\n[exit code 0;" in answer_text(told)
 
 
 async def test_a_secret_is_used_and_shown_to_nobody(tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ async def test_a_secret_is_used_and_shown_to_nobody(tmp_path: Path) -> None:
                     await anyio.sleep(0.005)
                 tasks.cancel_scope.cancel()
             used, gone = observations(conversation)
-    assert text_of(used).startswith("<<secret:API_TOKEN>>\n<secret:API_TOKEN>\n")
-    assert text_of(gone).startswith("0\n")
+    assert answer_text(used).startswith("<<secret:API_TOKEN>>\n<secret:API_TOKEN>\n")
+    assert answer_text(gone).startswith("0\n")
     assert "horse" not in "".join(pieces)
     for file in (tmp_path / "store").rglob("*"):
         assert not file.is_file() or b"correct-horse" not in file.read_bytes()
@@ -200,7 +200,7 @@ async def test_the_first_answer_after_a_resume_tells_of_the_new_shell_and_only_t
         for text in ("Set it.", "Use it."):
             async with Conversation(agent, tmp_path, store=store, id="a") as conversation:
                 await conversation.run(text)
-                told = [text_of(event) for event in observations(conversation)]
+                told = [answer_text(event) for event in observations(conversation)]
     assert ["new shell" in text for text in told] == [False, True, False]
     assert "[]" in told[2]
 
@@ -219,6 +219,6 @@ async def test_a_long_output_is_masked_while_it_is_kept_and_removed_with_the_con
             (told,) = observations(conversation)
             kept = Path(str(told.data["full_output_path"]))
             assert kept.read_text() == "".join(f"<secret:API_TOKEN> number {number}\n" for number in range(1, 1501))
-            assert "horse" not in text_of(told)
+            assert "horse" not in answer_text(told)
             await conversation.delete()
         assert not kept.exists()

@@ -33,7 +33,7 @@ class StepOutcome(NamedTuple):
 
     shape: Shape
     reply: Reply
-    said: tuple[MessageEvent | ActionEvent, ...]
+    reply_events: tuple[MessageEvent | ActionEvent, ...]
     """The reply's message, or its actions."""
     answers: tuple[AgentErrorEvent, ...]
     """Answers to the actions that can't run: unknown tools, bad arguments, calls after `finish`."""
@@ -87,8 +87,8 @@ async def take_step(
         seconds=round(clock() - began, 6),
     )
     if reply.message.tool_calls:
-        said, answers, calls = _read_calls(tools, reply, reply_id, mask)
-        return StepOutcome("calls", reply, said, answers, calls, usage)
+        reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask)
+        return StepOutcome("calls", reply, reply_events, answers, calls, usage)
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
 

@@ -164,7 +164,7 @@ def run_command(
     verbose: Verbose = False,
     debug: Debug = False,
 ) -> None:
-    """Give an agent a task and watch it work.
+    """Run an agent on a task and watch it work.
 
     The key comes from the provider's variable, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or from AGENTCORE_API_KEY.
 

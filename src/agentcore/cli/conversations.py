@@ -123,7 +123,7 @@ class _Row:
     """None if the log cannot be read."""
     problem: str | None = None
     at_work: bool = False
-    """Whether a process is writing the log."""
+    """Return whether a process is writing the log."""
 
     @property
     def status(self) -> str:
@@ -135,7 +135,7 @@ class _Row:
 
     @property
     def cut_off(self) -> bool:
-        """Whether its process died during a run."""
+        """True if its process died during a run."""
         return self.state is not None and self.state.status is ConversationStatus.RUNNING and not self.at_work
 
     @property

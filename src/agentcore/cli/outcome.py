@@ -67,7 +67,7 @@ def print_outcome(
 
 def _describe(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
     resume = settings.command(f"resume {conversation_id}")
-    go_on = [("continue", resume)]
+    hints = [("continue", resume)]
     code, detail = ("", "") if result.error is None else (result.error.code, f": {printable(result.error.detail)}")
     match result.status:
         case ConversationStatus.FINISHED:
@@ -80,11 +80,11 @@ def _describe(conversation_id: str, result: RunResult, settings: Settings) -> tu
             return styled(f"stuck{detail}", f"{STRONG} {BAD}"), [("continue with a hint", f"{resume} 'your message'")]
         case ConversationStatus.ERROR if code in _LIMITS:
             if (flag := _LIMITS[code]) is not None:
-                go_on = [("continue without the limit", f"{resume} {flag} none")]
+                hints = [("continue without the limit", f"{resume} {flag} none")]
                 if code != "cost_unknown":
-                    go_on.insert(0, ("continue with a new limit", f"{resume} {flag} ..."))
-            return styled(f"stopped{detail}", f"{STRONG} {WARN}"), go_on
+                    hints.insert(0, ("continue with a new limit", f"{resume} {flag} ..."))
+            return styled(f"stopped{detail}", f"{STRONG} {WARN}"), hints
         case ConversationStatus.ERROR:
-            return styled("failed", f"{STRONG} {BAD}"), go_on
+            return styled("failed", f"{STRONG} {BAD}"), hints
         case _:
-            return styled("interrupted; progress is saved", f"{STRONG} {WARN}"), go_on
+            return styled("interrupted; progress is saved", f"{STRONG} {WARN}"), hints

@@ -32,11 +32,11 @@ class Output:
         self.lines = 0
         """The number of lines so far."""
         self.redrawn = False
-        """Whether the output moves the cursor about, so that its lines make no sense in sequence."""
+        """True if the output moves the cursor about, so that its lines make no sense in sequence."""
         self._lines_shown: list[str] = []
         self._end = ""
         self.lost = False
-        """Whether pieces are missing because they arrived faster than they were printed."""
+        """True if pieces are missing because they arrived faster than they were printed."""
         self._newest = ""
         self._begun = False
         self._blank = 0

@@ -18,7 +18,7 @@ class ReplyPrinter:
         self._line = ""
         """The beginning of the line that comes next."""
         self._open = False
-        """Whether a paragraph is being printed."""
+        """True if a paragraph is being printed."""
         self._reply_id: str | None = None
         self._printed = ""
         """The part of the reply that was printed."""

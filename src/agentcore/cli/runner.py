@@ -71,15 +71,15 @@ async def run_request(request: RunRequest) -> int:
             request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
         )
         async with conversation:
-            go_on = request.settings.command(f"resume {conversation.id}")
-            interrupts.last_words = f"Stopped. Log saved. Continue: {go_on}"
+            hints = request.settings.command(f"resume {conversation.id}")
+            interrupts.last_words = f"Stopped. Log saved. Continue: {hints}"
             try:
                 code = await Runner(request, conversation, interrupts).do()
             except Exception as error:
                 if (refused := output_error(error)) is None:
                     raise
                 task = "" if conversation.state.last_user_seq else " 'your task'"
-                kept = f" Conversation {conversation.id} is saved. Continue: {go_on}{task}"
+                kept = f" Conversation {conversation.id} is saved. Continue: {hints}{task}"
                 raise OutputRefused(refused, kept) from error
     caught = interrupts.caught
     if caught is not None and code == _NOT_BEGUN:
@@ -146,7 +146,7 @@ class Runner:
             self._view.expect(action.event)
 
     def _show_waiting(self, pending: Sequence[ActionEvent]) -> None:
-        """Print the waiting calls where nobody can be asked."""
+        """Print the waiting calls where there is no terminal to ask at."""
         root = self._conversation.workspace.root
         for number, event in enumerate(pending, 1):
             which = f"{number} of {len(pending)}" if len(pending) > 1 else ""

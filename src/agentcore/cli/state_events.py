@@ -127,7 +127,7 @@ def _render_fact(fact: Fact) -> Text:
         case SecretsRegistered():
             rendered = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
         case ToolsetNotice():
-            rendered = Text(one_line(fact.detail), "" if fact.code in {"open", "said"} else WARN)
+            rendered = Text(one_line(fact.detail), "" if fact.code in {"open", "message"} else WARN)
         case Forked():
             rendered = Text(one_line(f"forked from {fact.conversation_id} at event {fact.at}"))
         case _:

@@ -25,7 +25,7 @@ from agentcore.conversation.exceptions import (
 )
 from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.pending import approved_calls, ask_for_approval
-from agentcore.conversation.stepping import Stepper, settle, status_event
+from agentcore.conversation.stepping import Stepper, end_turn_with, status_event
 from agentcore.conversation.turn import RunTimer, Turn, exceeded
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ConversationErrorEvent, ConversationStatus, Event, InterruptEvent
@@ -88,14 +88,14 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
             continue
         # Before anybody is asked: while a person decides nothing runs.
         if state.pause_requested and (core.confirm is not None or not state.pending):
-            await settle(core, status_event(ConversationStatus.PAUSED, "pause"))
+            await end_turn_with(core, status_event(ConversationStatus.PAUSED, "pause"))
         elif pending := state.pending:
             if await ask_for_approval(core, turn):
                 continue
             waiting = status_event(ConversationStatus.WAITING_FOR_CONFIRMATION)
-            await settle(core, waiting, lambda now, waited=pending: now.pending == waited)
+            await end_turn_with(core, waiting, lambda now, waited=pending: now.pending == waited)
         elif (over := exceeded(state, state.limits)) is not None:
-            await settle(core, ConversationErrorEvent(code=over[0], detail=over[1]))
+            await end_turn_with(core, ConversationErrorEvent(code=over[0], detail=over[1]))
         else:
             await stepper.step()
 

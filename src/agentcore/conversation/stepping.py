@@ -92,7 +92,7 @@ class Stepper:
         # From the log, not from this turn: the call may have waited for a person, or through a crash.
         seen = self._core.state.seen_by_finish
         if seen is not None:
-            await settle(
+            await end_turn_with(
                 self._core, status_event(ConversationStatus.FINISHED), lambda state: state.last_user_seq <= seen
             )
         if not self._turn.settled:
@@ -147,7 +147,7 @@ class Stepper:
             return outcome
         streamer.reset()
         detail = f"A step took longer than its limit of {limits.step_seconds:g} s."
-        await settle(core, ConversationErrorEvent(code="step_seconds", detail=detail))
+        await end_turn_with(core, ConversationErrorEvent(code="step_seconds", detail=detail))
         return None
 
     def _mask(self, block: DisplayBlock) -> DisplayBlock:
@@ -187,7 +187,7 @@ class Stepper:
         anything starts.
         """
         core = self._core
-        reply: list[Event] = [*outcome.said, outcome.usage, *outcome.answers]
+        reply: list[Event] = [*outcome.reply_events, outcome.usage, *outcome.answers]
 
         async def keep_reply() -> None:
             await core.journal.write_shielded(*reply)
@@ -227,7 +227,7 @@ class Stepper:
             view_seq = self._view_seq
             # Refused where a person said something after what the request had seen.
             await core.journal.write_with_tail(
-                (*outcome.said, outcome.usage),
+                (*outcome.reply_events, outcome.usage),
                 status_event(ConversationStatus.FINISHED),
                 lambda state: state.last_user_seq <= view_seq and not state.has_approved,
             )
@@ -235,7 +235,7 @@ class Stepper:
             if not self._turn.settled:
                 await self._check_stuck()
             return
-        await core.journal.write_shielded(*outcome.said, outcome.usage)
+        await core.journal.write_shielded(*outcome.reply_events, outcome.usage)
         self._streamer = None
         if outcome.shape != "content":
             code = "empty_reply" if outcome.shape == "empty" else "reasoning_only"
@@ -247,7 +247,7 @@ class Stepper:
             await self._check_stuck()
         elif not await self._nudge("output_missing"):
             detail = "The agent ended with words, and its output type asks for a value."
-            await settle(core, ConversationErrorEvent(code="output_missing", detail=detail))
+            await end_turn_with(core, ConversationErrorEvent(code="output_missing", detail=detail))
 
     async def _nudge(self, code: str) -> bool:
         """Send the model a nudge, once in a row; return True if it was sent."""
@@ -271,10 +271,10 @@ class Stepper:
             await self._end_stuck(verdict.code, verdict.detail)
 
     async def _end_stuck(self, code: str, detail: str) -> None:
-        await settle(self._core, status_event(ConversationStatus.STUCK, code, detail))
+        await end_turn_with(self._core, status_event(ConversationStatus.STUCK, code, detail))
 
 
-async def settle(core: Core, event: Event, condition: Condition = lambda _: True) -> None:
+async def end_turn_with(core: Core, event: Event, condition: Condition = lambda _: True) -> None:
     """Write what ends the turn, unless its condition does not hold, or what was approved meanwhile has still to run."""
     await core.journal.write(event, condition=lambda state: not state.has_approved and condition(state))
 

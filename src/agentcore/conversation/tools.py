@@ -206,7 +206,7 @@ class ToolSessions:
             workspace=self._workspace,
             conversation_id=self._id,
             secrets=self._secrets,
-            notice=lambda text: notify("said", text),
+            notice=lambda text: notify("message", text),
             open_seconds=_OPEN_SECONDS,
         )
         session = ToolsetSession(toolset, context, self._secrets, notify)

@@ -59,7 +59,7 @@ class ActionAssessed(EventBase):
     verdict: Verdict
     """The strictest verdict of the parts: "deny" (answered in the same group), "ask" (waits for a person), "allow"."""
     risk: SecurityRisk | None = None
-    """The highest risk of the parts, or None where nobody knows."""
+    """The highest risk of the parts, or None where that is unknown."""
     parts: tuple[Assessment, ...] = ()
     """The opinion of each check that had one, and of the tool."""
     arguments: dict[str, JsonValue] | None = None

@@ -111,7 +111,7 @@ class ToolsetNotice(Recorded):
     name: str
     """The toolset's name."""
     code: Verbatim
-    """The kind of notice, for programs: "missing", "closed", "tool_left_out", "tools_unreadable", or "said" (by the toolset)."""
+    """The kind of notice, for programs: "missing", "closed", "tool_left_out", "tools_unreadable", or "message" (from the toolset itself)."""
     detail: str
     """The same, for people."""
 

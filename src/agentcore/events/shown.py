@@ -127,7 +127,7 @@ class UserRejectObservation(CommandedEvent):
 
 
 class AgentErrorEvent(EventBase):
-    """The action came to nothing, or nobody knows to what.
+    """The action came to nothing, or it is unknown to what.
 
     Outcomes: "failed" (unknown tool, bad arguments, the tool raised), "interrupted" (stopped before its end),
     "not_run" (never started), "unknown" (it had started when the process died, and may have happened).

@@ -26,9 +26,9 @@ _IMAGE_TOKENS: Final = 1_500
 """About what a picture of a screen costs; its bytes say nothing of it."""
 _PAGE_TOKENS: Final = 2_000
 _PAGE_CHARACTERS: Final = 80_000
-"""Of base64 text, where nobody has counted the pages of a document: words take less, and scans more."""
+"""Of base64 text, where the pages are not counted of a document: words take less, and scans more."""
 _MOST_PAGES: Final = 100
-"""Scans are large; a request that seems larger than any model reads helps nobody."""
+"""Scans are large; a request that seems larger than any model reads is of no use."""
 _UNSEEN_PAGES: Final = 10
 """Of a document that only the provider has seen."""
 _MESSAGE_TOKENS: Final = 4

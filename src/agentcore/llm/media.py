@@ -53,7 +53,7 @@ _PDF = "application/pdf"
 
 
 def check_media(messages: Sequence[Message], settings: LLMSettings, features: Features) -> None:
-    """Refuse pictures and documents that the model can't take. What nobody knows of a model passes.
+    """Refuse pictures and documents that the model can't take. What is unknown of a model passes.
 
     It looks at no word and decodes nothing, so that it may be asked before each request of a long history.
 
@@ -127,7 +127,7 @@ def _document_problem(
 
 
 def without_unseen(messages: Sequence[Message], features: Features) -> Sequence[Message]:
-    """Put words in the place of media that the model is known not to take, where nobody sends them now.
+    """Put words in the place of media that the model is known not to take, where they are not sent now.
 
     They may be of a time when another model listened, or a tool's: a conversation has to go on with them. What the last
     message brings is left for `check_media`, which tells its sender.

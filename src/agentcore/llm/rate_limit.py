@@ -105,7 +105,7 @@ class RateLimitedModel(WrapperModel):
     tokens: TokenBucket | None = None
     """Tokens read and written, per minute."""
     estimate: Callable[[Sequence[Message], Sequence[ToolSchema]], float] = estimate_tokens
-    """Says about how many tokens a call will use."""
+    """Estimates the tokens of a call."""
 
     async def _complete(self, request: ModelRequest) -> Reply:
         estimated = self._estimated(request)

@@ -4,8 +4,8 @@ A log may come from anywhere, so nothing in it decides what is imported: it name
 others are registered by this program (`register_model`) or by an installed distribution (an entry point in the group
 "agentcore.models", as in `echo = "my_package.echo:EchoModel.from_record"`).
 
-A log may come from somebody else, and the key in the environment goes to wherever a model is. So a recorded address has to
-be one that somebody here named too: the provider's own, one in an environment variable, or one that the program allowed.
+A log may come from another person, and the key in the environment goes to wherever a model is. So a recorded address has to
+be one that was named here too: the provider's own, one in an environment variable, or one that the program allowed.
 At an address of this machine, where servers of one's own are, a model is reached as well, but without a key.
 """
 
@@ -78,7 +78,7 @@ def restore_model(recorded: Mapping[str, Any]) -> Model:
     It may import what an installed distribution declares: call it in a worker thread where that must not block.
 
     Raises:
-        AddressNotAllowed: It is at an address that nobody here named, which would be sent a key.
+        AddressNotAllowed: It is at an address that was not named here, which would be sent a key.
         ValueError: It describes no model.
     """
     kind = recorded.get("kind", _LLM)

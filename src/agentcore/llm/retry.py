@@ -36,7 +36,7 @@ class RetryPolicy(Value):
     max_retry_after: _Seconds = 300.0
     """A provider that asks for a longer wait than this is not waited for: its error is raised at once."""
     refused_retries: Annotated[int, Field(ge=0)] = 2
-    """Attempts after the first one where nobody listens at the address and nobody did since the start: most likely it is wrong."""
+    """Attempts after the first one where nothing listens at the address and nothing did since the start: most likely it is wrong."""
     refused_wait: _Seconds = 1.0
     """Seconds before each of these."""
 

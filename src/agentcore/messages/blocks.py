@@ -70,7 +70,7 @@ class ThinkingBlock(Recorded):
     text: str
     signature: Verbatim | None = None
     provider: Verbatim | None = None
-    """Whose model thought it, as in "anthropic": nobody else can read the signature. None where nobody wrote it down."""
+    """Whose model thought it, as in "anthropic": no other model can read the signature. None where that is not recorded."""
 
 
 class RedactedThinkingBlock(Recorded):
@@ -79,7 +79,7 @@ class RedactedThinkingBlock(Recorded):
     type: Literal["redacted_thinking"] = "redacted_thinking"
     data: Verbatim
     provider: Verbatim | None = None
-    """Whose model thought it. None where nobody wrote it down."""
+    """Whose model thought it. None where that is not recorded."""
 
 
 class ReasoningBlock(Recorded):
@@ -93,7 +93,7 @@ class ReasoningBlock(Recorded):
     """True if the text is the reasoning itself, as of open models, and not a summary."""
     encrypted_content: Verbatim | None = None
     provider: Verbatim | None = None
-    """Whose it is: nobody else can read it. None is of a log from before that was noted."""
+    """Whose it is: no other model can read it. None is of a log from before that was noted."""
 
     @property
     def words(self) -> str:

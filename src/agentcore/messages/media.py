@@ -16,7 +16,7 @@ from agentcore.errors import MediaError
 from agentcore.messages.blocks import DocumentBlock, ImageBlock
 
 _LARGEST: Final = 50 * 1024 * 1024
-"""Bytes; nobody takes more in one request."""
+"""Bytes; no provider takes more in one request."""
 _THREADS: Final = Threads("media", 4)
 """A file may be large, and a disk slow; nothing else waits for these."""
 

@@ -145,8 +145,8 @@ def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
 
 
 def _digest(fields: dict[str, Any]) -> str:
-    told = [fields.get("name"), fields.get("description"), fields.get("parameters")]
-    return hashlib.sha256(json.dumps(told, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    described = [fields.get("name"), fields.get("description"), fields.get("parameters")]
+    return hashlib.sha256(json.dumps(described, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 class ToolSchema(Recorded):

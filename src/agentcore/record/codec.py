@@ -96,8 +96,8 @@ def _say(event: Event) -> tuple[Event, bytes]:
     else:
         if not any(map(body.__contains__, _ODD)):
             return event, body
-    said = parse_event(json.dumps(_sayable(event.model_dump(mode="json"))))
-    return said, said.model_dump_json().encode()
+    parsed = parse_event(json.dumps(_sayable(event.model_dump(mode="json"))))
+    return parsed, parsed.model_dump_json().encode()
 
 
 def _sayable(value: Any) -> Any:

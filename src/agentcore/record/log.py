@@ -80,7 +80,7 @@ class EventLog:
         """Keep groups of events, each whole or not at all, in one write; give them back with their seqs.
 
         Raises:
-            StoreError: they were not kept, or nobody knows; the state is as before and the log takes no more.
+            StoreError: they were not kept, or that is unknown; the state is as before and the log takes no more.
         """
         seq = self.state.head
         records: list[Record] = []

@@ -244,9 +244,9 @@ class Store(Protocol):
         ...
 
     async def holder(self, conversation_id: str) -> str | None:
-        """Return who writes a log now, as `ConversationLocked` names him, or None where nobody does.
+        """Return who writes a log now, as `ConversationLocked` names him, or None.
 
-        Looking keeps nobody from opening it.
+        Looking keeps no one from opening it.
 
         Raises:
             ConversationNotFound: there is none of that id.

@@ -76,7 +76,7 @@ class ConfirmationPolicy(Protocol):
     """Decides which actions wait for a person: the simplest check. A class of your own meets it by having the one method."""
 
     def needs_confirmation(self, action: RatedAction) -> bool:
-        """Return whether the action waits until somebody approves or rejects it. Anything but False makes it wait."""
+        """Return whether the action waits until a person approves or rejects it. Anything but False makes it wait."""
         ...
 
 
@@ -160,7 +160,7 @@ class ConfirmRisky(_Policy):
     threshold: SecurityRisk = SecurityRisk.HIGH
     """The lowest risk that waits: low, medium or high."""
     confirm_unknown: bool = True
-    """True if an action waits whose risk nobody has told."""
+    """True if an action waits of unknown risk."""
 
     @field_validator("threshold")
     @classmethod

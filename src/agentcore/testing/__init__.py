@@ -8,8 +8,8 @@ from agentcore.testing.crashing import CrashAttempt as CrashAttempt
 from agentcore.testing.crashing import crash_at as crash_at
 from agentcore.testing.crashing import crash_everywhere as crash_everywhere
 from agentcore.testing.crashing_disk import CrashingDisk as CrashingDisk
-from agentcore.testing.crashing_disk import Kept as Kept
 from agentcore.testing.crashing_disk import PowerLost as PowerLost
+from agentcore.testing.crashing_disk import Survival as Survival
 from agentcore.testing.disks import DiskOperation as DiskOperation
 from agentcore.testing.disks import DiskOperationName as DiskOperationName
 from agentcore.testing.disks import DiskWrapper as DiskWrapper

@@ -17,7 +17,7 @@ from typing import Concatenate, ParamSpec
 import anyio.to_thread
 
 from agentcore.record import Durability, FileStore
-from agentcore.testing.crashing_disk import CrashingDisk, Kept
+from agentcore.testing.crashing_disk import CrashingDisk, Survival
 
 P = ParamSpec("P")
 
@@ -46,7 +46,7 @@ async def crash_at(
     function: Callable[[FileStore], Awaitable[object]],
     folder: str | os.PathLike[str],
     *,
-    kept: Kept = "least",
+    kept: Survival = "least",
     durability: Durability = "sync",
 ) -> Crash:
     """Run an async function with a file store, lose the power during its n-th disk operation, and give what is found.
@@ -87,13 +87,13 @@ def _make_disk(folder: str, n: int) -> CrashingDisk:
 class CrashAttempt:
     """One attempt of `crash_everywhere`: call it with the function, and what follows the store in its arguments."""
 
-    def __init__(self, n: int, folder: str, kept: Kept, durability: Durability) -> None:
+    def __init__(self, n: int, folder: str, kept: Survival, durability: Durability) -> None:
         self.n = n
         """The operation at which the power is lost."""
         self.found: Crash | None = None
         """The state found; None before the attempt was made."""
         self._folder = folder
-        self._kept: Kept = kept
+        self._kept: Survival = kept
         self._durability: Durability = durability
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class CrashAttempt:
 
 
 def crash_everywhere(
-    folder: str | os.PathLike[str], *, kept: Kept = "least", durability: Durability = "sync", most: int = 10_000
+    folder: str | os.PathLike[str], *, kept: Survival = "least", durability: Durability = "sync", most: int = 10_000
 ) -> Iterator[CrashAttempt]:
     """Go through attempts that lose the power at operation 1, 2, 3, ..., up to the first that is done before.
 

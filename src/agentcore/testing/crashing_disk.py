@@ -21,7 +21,7 @@ from agentcore.testing.disks import DiskOperation, DiskWrapper
 
 T = TypeVar("T")
 
-Kept: TypeAlias = Literal["least", "most"] | Random
+Survival: TypeAlias = Literal["least", "most"] | Random
 """The part of the unsynced data that is left: nothing ("least"), all ("most"), or a beginning, chosen by a `Random`."""
 
 
@@ -43,7 +43,7 @@ class _File:
             _change(self.synced, change)
         self.changes.clear()
 
-    def left(self, kept: Kept) -> bytes:
+    def left(self, kept: Survival) -> bytes:
         content = bytearray(self.synced)
         changes = _beginning(self.changes, kept)
         for change in changes:
@@ -68,7 +68,7 @@ class _Folder:
     def now(self) -> dict[str, _Node]:
         return _renamed(self.synced, self.changes)
 
-    def left(self, kept: Kept) -> dict[str, _Node]:
+    def left(self, kept: Survival) -> dict[str, _Node]:
         return _renamed(self.synced, _beginning(self.changes, kept))
 
 
@@ -89,7 +89,7 @@ def _renamed(names: dict[str, _Node], changes: list[dict[str, _Node | None]]) ->
     return {name: node for name, node in result.items() if node is not None}
 
 
-def _beginning(changes: list[T], kept: Kept) -> list[T]:
+def _beginning(changes: list[T], kept: Survival) -> list[T]:
     match kept:
         case "least":
             return []
@@ -144,7 +144,7 @@ class CrashingDisk(DiskWrapper):
         with self._lock:
             self._power = False
 
-    def restore(self, folder: str | os.PathLike[str], *, kept: Kept = "least") -> None:
+    def restore(self, folder: str | os.PathLike[str], *, kept: Survival = "least") -> None:
         """Write what would be found after the power came back into a folder, which is made. Blocks.
 
         Call it as often as you like, with different folders, to look at different outcomes.
@@ -252,7 +252,7 @@ def _entries(path: str) -> Iterator[os.DirEntry[str]]:
             yield from entries
 
 
-def _write_tree(folder: _Folder, path: str, kept: Kept) -> None:
+def _write_tree(folder: _Folder, path: str, kept: Survival) -> None:
     for name, node in folder.left(kept).items():
         place = os.path.join(path, name)
         if isinstance(node, _File):

@@ -107,7 +107,7 @@ class HTTPServer:
     async def serve(
         self, listener: Listener[SocketStream], *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
-        """Answer whoever connects, until it is cancelled."""
+        """Answer every connection, until it is cancelled."""
         task_status.started()
         await listener.serve(self._serve_connection)
 

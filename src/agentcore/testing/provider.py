@@ -138,15 +138,15 @@ def write_usage(usage: Usage, asked: int) -> dict[str, JsonValue]:
 
 def write_reply(reply: Reply, usage: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """Write a reply, whole."""
-    said = reply.message
-    thinking = "".join(block.text for block in said.content if isinstance(block, ThinkingBlock))
-    message: dict[str, JsonValue] = {"role": "assistant", "content": said.text or None}
+    scripted = reply.message
+    thinking = "".join(block.text for block in scripted.content if isinstance(block, ThinkingBlock))
+    message: dict[str, JsonValue] = {"role": "assistant", "content": scripted.text or None}
     if thinking:
         message["reasoning_content"] = thinking
-    if said.tool_calls:
+    if scripted.tool_calls:
         message["tool_calls"] = [
             {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_text(call)}}
-            for call in said.tool_calls
+            for call in scripted.tool_calls
         ]
     choice: JsonValue = {"index": 0, "message": message, "finish_reason": _finish_reason(reply)}
     return {**_envelope(reply, "chat.completion"), "choices": [choice], "usage": usage}
@@ -281,7 +281,7 @@ async def _answer(script: Script, request: HTTPRequest, responder: Responder) ->
                 pass
             await responder.send_json(200, write_reply(performance.reply, usage))
     except ModelConnectionError:
-        if performance is not None and performance.said.just_ends and responder.started:
+        if performance is not None and performance.scripted.just_ends and responder.started:
             await responder.end()
         else:
             await responder.abort()

@@ -116,14 +116,14 @@ def calls(
 
 def truncated(line: str | ScriptedReply, *, after: int = 1, error: BaseException | None = None) -> ScriptedReply:
     """Break a reply off after so many deltas: with this error, or (by default) just ending, as if it were whole."""
-    said = _scripted_reply(line)
+    scripted = _scripted_reply(line)
     raised = error or ModelConnectionError("The stream ended before the reply was complete.")
 
     async def fail() -> None:
         await anyio.lowlevel.checkpoint()
         raise raised
 
-    return replace(said, interludes=(*said.interludes, _Interlude(after, fail)), just_ends=error is None)
+    return replace(scripted, interludes=(*scripted.interludes, _Interlude(after, fail)), just_ends=error is None)
 
 
 async def hang(request: Request) -> ScriptLine:
@@ -153,8 +153,8 @@ class Gate:
         if after:
             if not isinstance(line, str | ScriptedReply):
                 raise TypeError(f"Only words and calls can be held in their middle, not {line!r}.")
-            said = _scripted_reply(line)
-            return replace(said, interludes=(*said.interludes, _Interlude(after, self._pass)))
+            scripted = _scripted_reply(line)
+            return replace(scripted, interludes=(*scripted.interludes, _Interlude(after, self._pass)))
 
         async def held(request: Request) -> ScriptLine:
             del request
@@ -182,20 +182,20 @@ class Gate:
             await self._moved.wait()
 
     async def left(self) -> None:
-        """Wait until nobody stands at the gate any more."""
+        """Wait until no reply waits at the gate."""
         while self._waiting:
             await self._moved.wait()
 
     def open(self) -> None:
-        """Let everybody pass, now and later."""
+        """Let all pass, now and later."""
         self._opened.set()
 
 
 class Playback:
     """One reply being said, delta by delta, with what happens in between."""
 
-    def __init__(self, said: ScriptedReply, reply: Reply) -> None:
-        self.said = said
+    def __init__(self, scripted: ScriptedReply, reply: Reply) -> None:
+        self.scripted = scripted
         self.reply = reply
         self._deltas = _deltas(reply.message)
         self._index = 0
@@ -215,7 +215,7 @@ class Playback:
         return delta
 
     async def _interludes(self, index: int, *, last: bool = False) -> None:
-        for interlude in self.said.interludes:
+        for interlude in self.scripted.interludes:
             if interlude.index == index or (last and interlude.index > index):
                 await interlude.act()
 
@@ -254,8 +254,8 @@ class Script:
             line = await answer if inspect.isawaitable(answer) else answer
         if isinstance(line, BaseException):
             raise line
-        said = _scripted_reply(line)
-        return Playback(said, said.reply(self._name, number))
+        scripted = _scripted_reply(line)
+        return Playback(scripted, scripted.reply(self._name, number))
 
 
 def _refuse_other_than_line(line: object) -> None:

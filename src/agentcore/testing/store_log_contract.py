@@ -24,8 +24,8 @@ _BODIES = (
 )
 
 
-def make_record(seq: int, group: int | None = None, said: str = '"words"') -> Record:
-    return Record(seq, group or seq, f'{{"seq":{seq},"said":{said}}}'.encode())
+def make_record(seq: int, group: int | None = None, text: str = '"words"') -> Record:
+    return Record(seq, group or seq, f'{{"seq":{seq},"said":{text}}}'.encode())
 
 
 async def refused(expected: type[E], answer: Awaitable[object]) -> E:

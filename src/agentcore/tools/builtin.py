@@ -158,8 +158,8 @@ def _action_with(output: type[BaseModel] | OutputSchema) -> type[FinishAction]:
 
     result: Any = output
     if isinstance(output, OutputSchema):
-        told = WithJsonSchema(plain_schema(output.schema))
-        result = Annotated[JsonValue, AfterValidator(partial(_checked, output)), told]
+        annotation = WithJsonSchema(plain_schema(output.schema))
+        result = Annotated[JsonValue, AfterValidator(partial(_checked, output)), annotation]
     fields: dict[str, Any] = {"result": (result, Field(description="The result of the work."))}
     return create_model("FinishAction", __base__=FinishWith, __module__=__name__, **fields)
 

@@ -94,7 +94,7 @@ class ToolHost(Protocol):
         ...
 
     async def model_accepts(self, medium: Medium) -> bool | None:
-        """Return whether the model can look at it; None where nobody knows."""
+        """Return whether the model can look at it; None where that is unknown."""
         ...
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
@@ -156,7 +156,7 @@ class ToolContext:
         return await self.host.open_spool(name, limit)
 
     async def model_accepts(self, medium: Medium) -> bool | None:
-        """Return whether the model can look at a picture or a PDF; None where nobody knows."""
+        """Return whether the model can look at a picture or a PDF; None where that is unknown."""
         return await self.host.model_accepts(medium)
 
     @property

@@ -114,7 +114,7 @@ class Tool(Generic[ActionT, ObservationT]):
     None is the whole workspace, written, or read where the tool is read-only. An empty sequence is nothing at all.
     """
     reconcile: Callable[[ActionT, ToolContext], Awaitable[ObservationT | None]] | None = None
-    """Asked after a crash what became of an action that had started: its observation, or None where nobody can know."""
+    """Asked after a crash what became of an action that had started: its observation, or None where that cannot be known."""
     aliases: Aliases = ()
     """Other names that models call it by."""
     normalize: Callable[[Arguments], Arguments] | None = None

@@ -94,7 +94,7 @@ Change = Callable[[AnyTool], AnyTool | None]
 
 
 def prefixed(toolset: Toolset, prefix: str) -> Toolset:
-    """Put a prefix before the names of all tools, so that they are nobody else's: `prefixed(server, "github_")`.
+    """Put a prefix before the names of all tools, so that no other tool has them: `prefixed(server, "github_")`.
 
     A name that would be longer than the 64 characters that providers take is cut, and ends in a hash of the whole.
 

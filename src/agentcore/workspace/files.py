@@ -294,4 +294,4 @@ def _read_piece(source: str, file: io.FileIO) -> bytes | None:
 
 
 class _Stopped(Exception):
-    """Ends a thread that nobody waits for any more."""
+    """Ends a thread whose caller has left."""

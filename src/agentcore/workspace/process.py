@@ -151,7 +151,7 @@ def _descriptor(stream: io.FileIO) -> int:
 
 def _close(stream: io.FileIO) -> None:
     if not stream.closed:
-        # Wakes whoever waits for it.
+        # Wakes all who wait for it.
         anyio.notify_closing(stream.fileno())
         stream.close()
 

@@ -164,7 +164,7 @@ _without: dict[int, int] = {}
 
 
 def _marks(pid: int, fields: list[bytes]) -> tuple[bytes, ...] | None:
-    """Read them; None where that takes too long, so that nobody can know."""
+    """Read them; None where that takes too long, so that it stays unknown."""
     start = int(fields[_START])
     if _without.get(pid) == start or int(fields[_FLAGS]) & _KERNEL_THREAD:
         return ()

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 class ProcessTree:
     """A process that leads a session, all that descends from it, and its terminal if it has one.
 
-    Until the process is collected (its parent's `wait`) its number, and that of its group and session, are nobody else's.
+    Until the process is collected (its parent's `wait`) its number, and that of its group and session, stay its own.
     So it is collected last, and said so here: then a signal can't hit a stranger.
     """
 
@@ -62,12 +62,12 @@ class ProcessTree:
                 # An interactive shell takes no notice of SIGTERM. This is what it gets when its window is closed.
                 _signal_group(group, signal.SIGHUP)
             _signal_group(group, signal.SIGCONT)
-        told: set[int] = set()
+        signalled: set[int] = set()
 
         def tell(pid: int, each: ProcessInfo) -> bool:
-            if pid in told or each.group in groups:
+            if pid in signalled or each.group in groups:
                 return True
-            told.add(pid)
+            signalled.add(pid)
             return _signal(pid, signal.SIGTERM)
 
         left = await _until_gone(self._members, tell, GRACE_SECONDS)

@@ -44,7 +44,7 @@ class Process(Protocol):
         bytes and drops the rest.
 
         Raises:
-            anyio.BrokenResourceError: nobody reads there any more.
+            anyio.BrokenResourceError: nothing reads there any more.
             anyio.ClosedResourceError: its input or its context was closed.
         """
         ...
@@ -57,7 +57,7 @@ class Process(Protocol):
         """Read what it wrote: its standard output, or all that is shown on its terminal.
 
         Raises:
-            anyio.EndOfStream: everybody who could write there has closed it. A process that is left in the background
+            anyio.EndOfStream: every writer has closed it. A process that is left in the background
                 keeps it open, so wait for the process too where its end is what matters.
             anyio.ClosedResourceError: the context of the process was left.
         """

@@ -25,15 +25,15 @@ def end_all(variable: str, mark: str) -> None:
     SIGTERM, after 0.3 s SIGKILL, until two looks find none.
     """
     began = time.monotonic()
-    told: set[int] = set()
+    signalled: set[int] = set()
     empty = 0
     while empty < 2 and time.monotonic() < began + _LIMIT_SECONDS:
         found = _marked(variable, mark) - {0, 1, os.getpid()}
         empty = 0 if found else empty + 1
         late = time.monotonic() > began + _GRACE_SECONDS
         for pid in found:
-            if late or pid not in told:
-                told.add(pid)
+            if late or pid not in signalled:
+                signalled.add(pid)
                 with suppress(OSError):
                     os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
                     os.kill(pid, signal.SIGCONT)

@@ -16,7 +16,7 @@ from agentcore.errors import PathError, ToolError, WorkspaceError
 from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile, paths_of
 from agentcore_tools.apply_patch.matching import Misfit, changes_of
 from agentcore_tools.files.change import unified_diff
-from agentcore_tools.files.files import Files, text_of, worked
+from agentcore_tools.files.files import Files, decode_text, worked
 from agentcore_tools.files.text import Change, NotText, Text, encoded
 
 _RESTORE_SECONDS: Final = 30
@@ -103,7 +103,7 @@ async def _plan_update(files: Files, patch: UpdateFile, path: str) -> Planned:
     else:
 
         def changed() -> tuple[bytes, str]:
-            old = text_of(before, path)
+            old = decode_text(before, path)
             changes = changes_of(old, patch.hunks)
             return old.replaced(changes).encode(), unified_diff(old.normal, changes, path, to=move_to)
 

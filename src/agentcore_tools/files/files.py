@@ -29,7 +29,7 @@ from agentcore.workspace import Workspace
 from agentcore_tools._calls import heading, others, rename
 from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
-from agentcore_tools.files.memory import Memory, Seen, memory_of
+from agentcore_tools.files.memory import LastSeen, Memory, memory_of
 from agentcore_tools.files.text import Change, NotText, Text, encoded
 
 _LARGEST: Final = 10 * 1024 * 1024
@@ -110,7 +110,7 @@ class Files:
             raise ToolError(f"{path!r} can't be removed: {result.stderr.strip()}")
         self.memory.forget(path)
 
-    async def _news(self, path: str, seen: Seen, data: bytes) -> str:
+    async def _news(self, path: str, seen: LastSeen, data: bytes) -> str:
         message = f"{path!r} is not as you saw it last: a command or another program or person changed it. Nothing was written."
         then = seen.data
         diff = None if then is None else await worked(data, lambda: _diff(then, data, path))
@@ -130,7 +130,7 @@ class Files:
         return f" There is {', '.join(map(repr, found))} in that folder." if found else ""
 
 
-def text_of(data: bytes, path: str) -> Text:
+def decode_text(data: bytes, path: str) -> Text:
     """Make text of a file's bytes."""
     try:
         return Text.read(data)

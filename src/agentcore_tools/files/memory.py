@@ -65,7 +65,7 @@ _MOST_BYTES: Final = 16 * 1024 * 1024
 _LARGEST_KEPT: Final = 1024 * 1024
 
 
-class Seen(NamedTuple):
+class LastSeen(NamedTuple):
     """A file as it was when it was last shown or written."""
 
     digest: bytes
@@ -80,7 +80,7 @@ class Memory:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.history = History()
-        self._seen: OrderedDict[str, Seen] = OrderedDict()
+        self._seen: OrderedDict[str, LastSeen] = OrderedDict()
         self._bytes = 0
         self.missing_programs: set[str] = set()
         """Those that a tool has looked for in the workspace, and not found."""
@@ -89,7 +89,7 @@ class Memory:
         """Remember how a file is."""
         self.forget(path)
         kept = data if len(data) <= _LARGEST_KEPT else None
-        self._seen[path] = Seen(_digest(data), kept)
+        self._seen[path] = LastSeen(_digest(data), kept)
         self._bytes += len(kept or b"")
         while len(self._seen) > _MOST_FILES:
             self.forget(next(iter(self._seen)))
@@ -101,7 +101,7 @@ class Memory:
         if (seen := self._seen.pop(path, None)) is not None:
             self._bytes -= len(seen.data or b"")
 
-    def changed_since(self, path: str, data: bytes) -> Seen | None:
+    def changed_since(self, path: str, data: bytes) -> LastSeen | None:
         """Return the last sight of a file if the file has changed since; None also for a file that was never seen."""
         seen = self._seen.get(path)
         return None if seen is None or seen.digest == _digest(data) else seen
@@ -110,7 +110,7 @@ class Memory:
         for path, seen in self._seen.items():
             if seen.data is not None:
                 self._bytes -= len(seen.data)
-                self._seen[path] = Seen(seen.digest, None)
+                self._seen[path] = LastSeen(seen.digest, None)
                 if self._bytes <= _MOST_BYTES:
                     return
 

@@ -44,7 +44,7 @@ def read_files(asked: "dict[str, Any]") -> "Iterator[tuple[bytes, bytes]]":
         yield os.fsencode(name), sys.stdin.buffer.read(size)
 
 
-def text_of(data: bytes) -> "str | None":
+def decode_text(data: bytes) -> "str | None":
     """Return a file's text, or None if it is not text."""
     for mark, encoding in MARKS:
         if data.startswith(mark):
@@ -66,7 +66,7 @@ def search(
     asked: "dict[str, Any]", pattern: "re.Pattern[str]", data: bytes
 ) -> "tuple[int, list[tuple[int, str, bool]]]":
     """Return the number of lines of a file that match, and the lines."""
-    text = text_of(data)
+    text = decode_text(data)
     if not text:
         return 0, []
     lines = text.split("\n")

@@ -84,7 +84,7 @@ class Session:
             try:
                 observation, whole, earlier = await self._do(action, ctx)
                 if whole is not None:
-                    await whole.settle()
+                    await whole.finish()
                 changes: dict[str, object] = {"session": self._name}
                 if ctx.resumed and not self._resume_reported:
                     self._resume_reported = True

@@ -80,14 +80,14 @@ def read_reply(settings: LLMSettings, response: dict[str, Any]) -> DecodedReply:
         raise no_reply(settings, response)
     reason = str(candidate.get("finishReason") or "STOP")
     words = clean(candidate.get("finishMessage") or "")
-    said = f"{reason}: {words}" if words else reason
+    text = f"{reason}: {words}" if words else reason
     if reason in _FAILED and not message.text:
         raise ModelUnavailable(
-            f"{settings.model}: the provider gave the reply up, and says why: {said}.", model=settings.model
+            f"{settings.model}: the provider gave the reply up, and says why: {text}.", model=settings.model
         )
     if reason in _BLOCKED:
         if not message.content:
-            raise _blocked(settings, said)
+            raise _blocked(settings, text)
         # What was said until then is worth something; who reads it has to know that it is not all.
         refused = RefusalBlock(text=words) if words else None
         message = message.model_copy(update={"content": (*message.content, *filter(None, [refused]))})
@@ -114,8 +114,8 @@ def _no_candidate(settings: LLMSettings, response: dict[str, Any]) -> ModelError
     return no_reply(settings, response)
 
 
-def _blocked(settings: LLMSettings, said: str) -> ContentPolicy:
-    return ContentPolicy(f"{settings.model}: the provider refused the content ({said})", model=settings.model)
+def _blocked(settings: LLMSettings, text: str) -> ContentPolicy:
+    return ContentPolicy(f"{settings.model}: the provider refused the content ({text})", model=settings.model)
 
 
 def _with_sources(message: Message, candidate: dict[str, Any], provider: str) -> Message:

@@ -34,7 +34,7 @@ def read_response(settings: LLMSettings, response: dict[str, Any]) -> DecodedRep
         raise refused_in_stream(settings, response.get("error") or {"message": f"the reply was {response['status']}"})
     if response.get("status") in _NOT_YET:
         raise BadRequest(
-            f"{settings.model}: the provider answers in the background, where nobody looks for it. Leave 'background' "
+            f"{settings.model}: the provider answers in the background, where it is not looked for. Leave 'background' "
             "out of LLM(extra_body=...).",
             model=settings.model,
         )

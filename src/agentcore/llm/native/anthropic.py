@@ -39,9 +39,9 @@ _tools = tool_cache(encode_tool)
 
 def _encode_message(message: Message, provider: str) -> Written[bytes]:
     written = encode_message(message, provider)
-    said = b",".join(map(to_json, written.blocks))
+    text = b",".join(map(to_json, written.blocks))
     results = tuple((call_id, to_json(result)) for call_id, result in written.results)
-    return Written(written.role, (said,) if said else (), results, written.calls)
+    return Written(written.role, (text,) if text else (), results, written.calls)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,9 +73,9 @@ _BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16_384, "xhigh
 _SMALLEST_BUDGET = 1024
 
 _REPLY = 8192
-"""The longest reply where nobody says how long it may be."""
+"""The longest reply where no limit is given."""
 _REPLY_AT_ONCE = 21_000
-"""The longest that is asked for without a stream: above, it may take ten minutes, after which nobody waits."""
+"""The longest that is asked for without a stream: above, it may take ten minutes, after which callers have left."""
 
 
 @lru_cache(maxsize=256)

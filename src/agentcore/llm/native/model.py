@@ -107,8 +107,8 @@ class NativeStream(BufferedStream):
                 self._began = anyio.current_time()
         if self._events.pending > _LONGEST_PING:
             self._note_progress()
-        if chunk is None and not self._any_event and (said := _no_comment(self._beginning)):
-            raise self._unreadable(said)
+        if chunk is None and not self._any_event and (text := _no_comment(self._beginning)):
+            raise self._unreadable(text)
         if chunk is None or self._last:
             self._reply = self._exchange.reply(self._answer(), began=self._began)
             if chunk is not None:

@@ -208,7 +208,7 @@ def unlock(descriptor: int) -> None:
 
 
 def find_holder(path: str) -> str | None:
-    """Return the name of who has the lock, or None where nobody has.
+    """Return the name of who has the lock, or None.
 
     It is looked at by sharing it for a moment; `lock_file` does not take that for a writer.
     """
@@ -231,7 +231,7 @@ def _take(descriptor: int, conversation_id: str) -> None:
             raise ConversationLocked(conversation_id, _name(descriptor))
         fcntl.flock(descriptor, fcntl.LOCK_UN)
         time.sleep(_PAUSE)
-    raise ConversationLocked(conversation_id, "nobody, but a process that looks at its lock does not go on")
+    raise ConversationLocked(conversation_id, "no writer, but a process that looks at its lock does not go on")
 
 
 def _try(descriptor: int, kind: int) -> bool:

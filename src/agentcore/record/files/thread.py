@@ -44,7 +44,7 @@ class ThreadWork(Generic[T]):
 
     Args:
         function: The work.
-        discard: Undoes a result that nobody gets. Called in a thread.
+        discard: Undoes a result whose caller has left. Called in a thread.
         begin_always: Begin even if asyncio's cancellation comes before the thread has begun.
     """
 
@@ -195,9 +195,9 @@ class ThreadWork(Generic[T]):
     def _explain(self, seconds: float, what: str, *, in_time: bool) -> BaseException:
         error, self._error = self._error, None  # its traceback leads back here
         if isinstance(error, OSError):
-            told = StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _FIX)}")
-            told.__cause__ = error
-            return told
+            failure = StoreError(f"{what} failed: {error}. {_ADVICE.get(error.errno, _FIX)}")
+            failure.__cause__ = error
+            return failure
         if error is not None:
             return error
         if in_time:
