@@ -163,7 +163,7 @@ def looked_at_every_place(values: list[str], text: str) -> str:
 @given(values=close_values, text=close_texts)
 def test_the_number_of_other_values_makes_no_difference(values: list[str], text: str) -> None:
     few = [(f"S{number}", value) for number, value in enumerate(values)]
-    many = [*few, *((f"OTHER{number}", f"other value {number}") for number in range(60))]
+    many = [*few, *((f"OTHER{number}", f"other value {number}") for number in range(20))]
     assert Masker(few).mask_text(text) == Masker(many).mask_text(text)
 
 

@@ -288,7 +288,7 @@ def _is_right(answer: Reply | ModelError, whole: Reply, outcome: Outcome) -> boo
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_changed_answer_is_the_same_reply_or_an_error(wire: str) -> None:
-    await try_all(wire, range(50))
+    await try_all(wire, range(25))
 
 
 @pytest.mark.slow  # thousands of answers
