@@ -165,7 +165,7 @@ class ProcessContract:
             async with workspace.open_process("setsid bash polite & sleep 1000") as process:
                 await wait_for_lines(workspace, "pids", 1)
                 await process.terminate()
-        assert await workspace.read("scripted") == b"bye\n"
+        assert await workspace.read("said") == b"bye\n"
 
     async def test_without_a_terminal_there_is_none(self, workspace: Workspace) -> None:
         assert (await workspace.run("test -t 0 || test -t 1 || test -t 2; echo $?")).stdout == "1\n"
