@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from agentcore._text import Mask
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
@@ -54,6 +55,7 @@ async def take_step(
     context: CallContext,
     on_delta: Callable[[Delta], Awaitable[None]],
     mask: MaskBlock,
+    mask_text: Mask,
 ) -> StepOutcome:
     """Ask the model once and read its reply.
 
@@ -68,6 +70,7 @@ async def take_step(
         context: Goes to the model as it is.
         on_delta: Told every piece of the reply as it comes.
         mask: Takes the secrets out of what the tools show of their calls.
+        mask_text: Replaces secrets in the answers to calls that can't run.
 
     Raises:
         ModelError: There is no reply.
@@ -87,7 +90,7 @@ async def take_step(
         seconds=round(clock() - began, 6),
     )
     if reply.message.tool_calls:
-        reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask)
+        reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
         return StepOutcome("calls", reply, reply_events, answers, calls, usage)
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
@@ -111,7 +114,7 @@ def _shape(reply: Reply) -> Shape:
 
 
 def _read_calls(
-    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock
+    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock, mask_text: Mask
 ) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[Call, ...]]:
     events: list[ActionEvent] = []
     answers: list[AgentErrorEvent] = []
@@ -119,7 +122,7 @@ def _read_calls(
     finish: str | None = None
     used: set[str] = set()
     for number, (before, block, after) in enumerate(_split(reply.message.content), 1):
-        read = read_call(block.name, block.arguments, tools)
+        read = read_call(block.name, block.arguments, tools, mask=mask_text)
         event = ActionEvent(
             reply_id=reply_id,
             tool_name=read.name,

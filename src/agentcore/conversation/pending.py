@@ -122,7 +122,7 @@ async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, Json
             return
         tool = raw_tool(schema.name, schema.description, schema.parameters, _never)
     await core.tool_sessions.prepare_checks((tool,))
-    tool.parse(arguments)
+    tool.parse(arguments, mask=core.secrets.mask)
 
 
 async def _never(arguments: dict[str, JsonValue], ctx: ToolContext) -> None:  # noqa: ARG001 every executor is given them
