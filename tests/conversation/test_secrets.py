@@ -11,12 +11,13 @@ from pydantic import JsonValue
 
 from agentcore import ActionEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent, ToolContext
 from agentcore.errors import BadRequest, RunError, SecretError
-from agentcore.events import ConversationErrorEvent
-from agentcore.messages import DocumentBlock, ImageBlock
+from agentcore.events import ConversationErrorEvent, UsageEvent
+from agentcore.messages import DocumentBlock, ImageBlock, ToolCallBlock
 from agentcore.record import read_log
 from agentcore.security import Approve
-from agentcore.testing import ScriptedLLM, call, say
+from agentcore.testing import ScriptedLLM, ScriptedReply, call, calls, say
 from agentcore.tools import ContentObservation, tool
+from agentcore_tools import terminal_tool
 from talks import change, error_of, events_of, ran, scripted, talk
 
 TOKEN = "tok-93f1-ab/é+x"
@@ -234,3 +235,32 @@ async def test_changed_arguments_are_run_as_they_were_when_they_were_approved() 
         tags.append("too late")
         await conversation.run()
     assert got == [["a"]]
+
+
+@tool
+async def report(ctx: ToolContext) -> str:
+    """Report what it uses."""
+    value = await ctx.secrets.get("TOKEN")
+    await ctx.progress(f"using {value[:8]}")
+    await ctx.progress(f"{value[8:]} now\n")
+    return "ok"
+
+
+@pytest.mark.parametrize("used", [call("report"), call("terminal", command="echo using $TOKEN now; sleep 0.3")])
+async def test_progress_is_masked_in_the_call_that_first_asks_for_the_value_of_a_function(used: ScriptedReply) -> None:
+    agent = scripted([used, say("done")], report, terminal_tool())
+    async with talk(agent, secrets={"TOKEN": lambda: TOKEN}) as conversation:
+        deltas = conversation.deltas()
+        await conversation.run("go")
+    shown = "".join([delta.text async for delta in deltas if delta.type == "progress"])
+    assert "using <secret:TOKEN> now\n" in shown
+
+
+async def test_the_model_s_own_words_for_a_tool_and_for_why_it_stopped_are_masked() -> None:
+    reply = calls(ToolCallBlock(id="c", name=TOKEN, arguments={}), stop_reason=f"like {TOKEN}")
+    async with talk([reply, say("done")], secrets=SECRETS) as conversation:
+        deltas = conversation.deltas()
+        await conversation.run("go")
+        usages = events_of(conversation, UsageEvent)
+    assert [delta.tool_name async for delta in deltas if delta.tool_name] == ["<secret:TOKEN>"]
+    assert usages[0].stop_reason == "like <secret:TOKEN>"

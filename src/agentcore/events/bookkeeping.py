@@ -163,7 +163,7 @@ class UsageEvent(EventBase):
     usage: Usage
     view_seq: int | None = None
     """The head that the request of a step saw: the request can be rebuilt from the log up to there."""
-    stop_reason: Verbatim | None = None
+    stop_reason: str | None = None
     seconds: FiniteFloat | None = None
 
 
