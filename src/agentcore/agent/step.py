@@ -13,6 +13,7 @@ from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
+from agentcore.secrets import find_masks
 from agentcore.tools import AnyTool, MaskBlock, describe_call, read_call
 
 _Given = TypeVar("_Given")
@@ -127,6 +128,7 @@ def _read_calls(
             reply_id=reply_id,
             tool_name=read.name,
             arguments=read.arguments,
+            typed_masks=find_masks(read.arguments),
             malformed=read.malformed,
             call_id=block.id,
             before=before,

@@ -22,6 +22,7 @@ from agentcore.conversation.exceptions import is_cancelled, masked_repr, open_gr
 from agentcore.conversation.guards import mark_running_in
 from agentcore.events import ActionAssessed, AgentErrorEvent
 from agentcore.logs import get_logger
+from agentcore.secrets import find_masks
 from agentcore.security import Check, CheckContext, NeverConfirm, combine, highest_risk
 from agentcore.tools import FinishAction, ThinkAction
 
@@ -148,7 +149,12 @@ class _Case:
         if not self._has_opinion:
             return Assessed(self.call, None)
         event = ActionAssessed(
-            cause=self.call.event.id, verdict=verdict, risk=risk, parts=tuple(self.parts), arguments=self.arguments
+            cause=self.call.event.id,
+            verdict=verdict,
+            risk=risk,
+            parts=tuple(self.parts),
+            arguments=self.arguments,
+            typed_masks=find_masks(self.arguments),
         )
         return Assessed(self.call, event)
 

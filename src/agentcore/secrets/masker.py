@@ -29,7 +29,7 @@ class Masker:
     It knows the values of one moment. What holds none of them comes back as the same object.
     """
 
-    __slots__ = ("_byte_scanner", "_knows_nothing", "_names", "_restorable", "_scanner", "_shown")
+    __slots__ = ("_byte_scanner", "_knows_nothing", "_names", "_scanner", "_shown")
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
         """Build a masker of these pairs of name and value; where several have one value, the first names its mask.
@@ -45,7 +45,6 @@ class Masker:
         self._knows_nothing = not pairs
         self._byte_scanner: Scanner | None = None
         self._shown = LeafMap(self._scanner.replace, self.mask_model, _is_signed)
-        self._restorable = LeafMap(self._scanner.replace_restorably, self.mask_model, _is_signed)
 
     def __repr__(self) -> str:
         return f"Masker(names={self._names!r})"
@@ -111,7 +110,11 @@ class Masker:
             if isinstance(model, (ActionEvent, ActionAssessed, ActionApproved)) and name == "arguments":
                 # An action that waits through a restart gets its values back by name, so that here a name has to
                 # stand for exactly what it replaced.
-                masked = self._restorable(value)
+                typed = model.typed_masks
+                mask = LeafMap(
+                    lambda text, typed=typed: self._scanner.replace_restorably(text, typed), self.mask_model, _is_signed
+                )
+                masked = mask(value)
             elif isinstance(model, _Media) and name == "url" and value and _EMBEDDED_MEDIA.fullmatch(value):
                 continue
             else:
