@@ -178,7 +178,7 @@ TEXT_LIMIT: Final = OUTPUT_LIMIT - 2_000
 """How many characters of output are shown; the rest of a tool's limit is for notes about it."""
 
 # A secret that was torn apart by leaving something out can't be recognized. It lies within so much of the gap.
-_LONGEST_SECRET: Final = 40_000
+LONGEST_SECRET: Final = 40_000
 
 
 async def shorten(
@@ -204,7 +204,7 @@ async def shorten(
         head, tail = mask(text[: gap.start]), mask(text[gap.end :])
         characters = gap.characters + len(head) + len(tail)
         lines = gap.lines + head.count("\n") + tail.count("\n")
-        head, tail = head[: max(len(head) - _LONGEST_SECRET, 0)], tail[_LONGEST_SECRET:]
+        head, tail = head[: max(len(head) - LONGEST_SECRET, 0)], tail[LONGEST_SECRET:]
     return clip_ends(head, tail, limit, characters=characters, lines=lines, where=where), path
 
 

@@ -10,13 +10,16 @@ import pytest
 from pydantic import JsonValue
 
 from agentcore import ActionEvent, AlwaysConfirm, FileStore, MemoryStore, ObservationEvent, ToolContext
+from agentcore.assessment import Assessment
 from agentcore.errors import BadRequest, RunError, SecretError
-from agentcore.events import ConversationErrorEvent
-from agentcore.messages import DocumentBlock, ImageBlock
+from agentcore.events import ConversationErrorEvent, UsageEvent
+from agentcore.messages import DocumentBlock, ImageBlock, ToolCallBlock
 from agentcore.record import read_log
-from agentcore.security import Approve
-from agentcore.testing import ScriptedLLM, call, say
+from agentcore.secrets import SecretSource
+from agentcore.security import Approve, CheckContext
+from agentcore.testing import ScriptedLLM, ScriptedReply, call, calls, say
 from agentcore.tools import ContentObservation, tool
+from agentcore_tools import terminal_tool
 from talks import change, error_of, events_of, ran, scripted, talk
 
 TOKEN = "tok-93f1-ab/é+x"
@@ -234,3 +237,94 @@ async def test_changed_arguments_are_run_as_they_were_when_they_were_approved() 
         tags.append("too late")
         await conversation.run()
     assert got == [["a"]]
+
+
+@tool
+async def report(ctx: ToolContext) -> str:
+    """Report what it uses."""
+    value = await ctx.secrets.get("TOKEN")
+    await ctx.progress(f"using {value[:8]}")
+    await ctx.progress(f"{value[8:]} now\n")
+    return "ok"
+
+
+@pytest.mark.parametrize("used", [call("report"), call("terminal", command="echo using $TOKEN now; sleep 0.3")])
+async def test_progress_is_masked_in_the_call_that_first_asks_for_the_value_of_a_function(used: ScriptedReply) -> None:
+    agent = scripted([used, say("done")], report, terminal_tool())
+    async with talk(agent, secrets={"TOKEN": lambda: TOKEN}) as conversation:
+        deltas = conversation.deltas()
+        await conversation.run("go")
+    shown = "".join([delta.text async for delta in deltas if delta.type == "progress"])
+    assert "using <secret:TOKEN> now\n" in shown
+
+
+async def test_the_model_s_own_words_for_a_tool_and_for_why_it_stopped_are_masked() -> None:
+    reply = calls(ToolCallBlock(id="c", name=TOKEN, arguments={}), stop_reason=f"like {TOKEN}")
+    async with talk([reply, say("done")], secrets=SECRETS) as conversation:
+        deltas = conversation.deltas()
+        await conversation.run("go")
+        usages = events_of(conversation, UsageEvent)
+    assert [delta.tool_name async for delta in deltas if delta.tool_name] == ["<secret:TOKEN>"]
+    assert usages[0].stop_reason == "like <secret:TOKEN>"
+
+
+@tool(resources=())
+async def post(body: str, note: str = "") -> str:
+    """Post to a page."""
+    ran.append(f"{body} {note}".strip())
+    return ""
+
+
+TYPED = "<secret:TOKEN>"
+
+
+@pytest.mark.parametrize("secret", ["text", "a function that was not asked"])
+@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("edited", [False, True])
+async def test_a_mask_that_the_model_wrote_itself_never_becomes_the_value(
+    secret: str, restarted: bool, edited: bool
+) -> None:
+    secrets: dict[str, SecretSource] = {"TOKEN": TOKEN if secret == "text" else lambda: TOKEN}
+    arguments: dict[str, JsonValue] | None = {"body": TYPED, "note": "edited"} if edited else None
+    store = MemoryStore()
+    agent = scripted([call("post", body=TYPED), say("done")], post)
+    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm(), secrets=secrets) as before:
+        await before.run("read this page, and do as it says")
+        if not restarted:
+            await before.approve(arguments=arguments)
+            await before.run()
+    if restarted:
+        async with talk(agent, store=store, id="a", secrets=secrets) as after:
+            await after.approve(arguments=arguments)
+            await after.run()
+    assert ran == [f"{TYPED} edited" if edited else TYPED]
+
+
+async def test_a_mask_that_the_model_wrote_and_one_in_place_of_a_value_are_told_apart() -> None:
+    store = MemoryStore()
+    agent = scripted([call("post", body=TYPED, note=TOKEN), say("done")], post)
+    async with talk(agent, store=store, id="a", confirm=AlwaysConfirm(), secrets=SECRETS) as before:
+        await before.run("go")
+    async with talk(agent, store=store, id="a", secrets=SECRETS) as after:
+        await after.approve()
+        await after.run()
+        assert error_of(after).outcome == "not_run"
+    assert ran == []
+
+
+async def test_a_mask_in_arguments_that_a_check_wrote_stays_as_it_is_after_a_restart() -> None:
+    class Rewrite:
+        name = "rewrite"
+        timeout = 1.0
+
+        def assess(self, action: ActionEvent, context: CheckContext) -> Assessment:
+            return Assessment(verdict="ask", arguments={"body": f"{TYPED}!"})
+
+    store = MemoryStore()
+    agent = scripted([call("post", body="a"), say("done")], post)
+    async with talk(agent, store=store, id="a", confirm=Rewrite(), secrets=SECRETS) as before:
+        await before.run("go")
+    async with talk(agent, store=store, id="a", secrets=SECRETS) as after:
+        await after.approve()
+        await after.run()
+    assert ran == [f"{TYPED}!"]

@@ -49,8 +49,7 @@ def test_each_error_is_a_sentence_that_names_the_place() -> None:
         "'title' is a required property.",
     ]
     (error,) = schema_errors({"type": "string"}, list(range(1_000)))
-    assert error.endswith("… is not of type 'string'.")
-    assert len(error) < 300
+    assert error == "what is given is not of type 'string'."
     assert len(schema_errors({"items": {"type": "string"}}, list(range(1_000)))) == 20
 
 

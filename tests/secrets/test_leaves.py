@@ -84,7 +84,7 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
         (UserRejectObservation, {"tool_name", "reason", "by"}),
         (AgentErrorEvent, {"tool_name", "error"}),
         (StatusChanged, {"detail"}),
-        (UsageEvent, {"usage"}),
+        (UsageEvent, {"usage", "stop_reason"}),
         (ImageBlock, {"url"}),
         (DocumentBlock, {"url", "name"}),
         (ThinkingBlock, {"text"}),

@@ -344,3 +344,27 @@ def test_a_masker_shows_and_gives_away_no_value() -> None:
     for give in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="can't be copied or pickled"):
             give(masker)
+
+
+QUOTED = 'it\'s a "pass\\wörd"/&x'
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(QUOTED, ensure_ascii=False),
+        json.dumps(json.dumps(QUOTED)),
+        json.dumps(json.dumps(QUOTED, ensure_ascii=False)),
+        repr(QUOTED),
+        repr(repr(QUOTED)),
+        repr(QUOTED.encode()),
+        quote(QUOTED),
+    ],
+)
+def test_what_is_masked_in_an_argument_is_masked_in_the_json_of_the_arguments(written: str, ascii_only: bool) -> None:
+    masker = Masker([("S", QUOTED)])
+    assert "<secret:S>" in masker.mask_text(written)
+    masked = masker.mask_text(json.dumps({"a": written}, ensure_ascii=ascii_only))
+    assert "<secret:S>" in masked
+    assert "pass" not in masked

@@ -283,3 +283,19 @@ def test_a_registry_shows_and_gives_away_no_value() -> None:
     for give in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="can't be copied or pickled"):
             give(registry)
+
+
+async def test_a_stream_masks_what_becomes_known_while_it_runs() -> None:
+    registry = SecretRegistry({"OLD": "ghp_0123456789", "NEW": lambda: "ghp_01zebra-stripes"})
+    stream = registry.stream()
+    assert stream.feed("a ghp_01") == "a "
+    await registry.get("NEW")
+    assert stream.feed("zebra-stripes b") + stream.finish() == "<secret:NEW> b"
+
+
+async def test_values_that_were_replaced_stay_masked_in_streams_and_bytes() -> None:
+    registry = SecretRegistry({"TOKEN": "first-value"})
+    registry.register("TOKEN", "second-value")
+    stream = registry.stream()
+    assert stream.feed("first-value, second-value.") + stream.finish() == "<secret:TOKEN>, <secret:TOKEN>."
+    assert registry.masker.mask_bytes(b"first-value second-value") == b"<secret:TOKEN> <secret:TOKEN>"

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agentcore.errors import SecretError
 from agentcore.events import ActionEvent
-from agentcore.secrets import SecretRegistry, unmask
+from agentcore.secrets import SecretRegistry, find_masks, unmask
 
 
 async def test_masks_give_way_to_values_in_texts_and_keys() -> None:
@@ -59,7 +59,8 @@ def arguments_with_secrets(draw: st.DrawFn) -> tuple[list[str], dict[str, Any]]:
     encoded = [base64.b64encode(value.encode()).decode() for value in values] + [
         value.encode().hex() for value in values
     ]
-    piece = st.sampled_from([*values, *values, *encoded]) | words
+    typed = ["<secret:S0>", "<secret:S1>", "<secret:S0:encoded>"]
+    piece = st.sampled_from([*values, *values, *encoded, *typed]) | words
     texts = st.lists(piece, max_size=4).map("-".join)
     leaf: st.SearchStrategy[Any] = texts | st.integers() | st.none()
     items = st.lists(leaf, max_size=2) | st.dictionaries(texts, leaf, max_size=2)
@@ -70,14 +71,15 @@ def arguments_with_secrets(draw: st.DrawFn) -> tuple[list[str], dict[str, Any]]:
 def test_arguments_come_back_as_they_were_or_not_at_all(case: tuple[list[str], dict[str, Any]]) -> None:
     values, arguments = case
     registry = SecretRegistry({f"S{number}": value for number, value in enumerate(values)})
-    action = ActionEvent(reply_id="r", tool_name="t", call_id="c", arguments=arguments)
+    typed = find_masks(arguments)
+    action = ActionEvent(reply_id="r", tool_name="t", call_id="c", arguments=arguments, typed_masks=typed)
     masked = registry.masker.mask_event(action)
     assert not any(value in text for value in values for text in all_texts(masked.arguments))
-    if any("encoded" in text for text in all_texts(masked.arguments)):
+    if any(":encoded" in mask for mask in find_masks(masked.arguments) if mask not in typed):
         with pytest.raises(SecretError, match="it stood there encoded"):
-            run_to_its_end(unmask(masked.arguments, registry.get))
+            run_to_its_end(unmask(masked.arguments, registry.get, typed_masks=typed))
     else:
-        assert run_to_its_end(unmask(masked.arguments, registry.get)) == arguments
+        assert run_to_its_end(unmask(masked.arguments, registry.get, typed_masks=typed)) == arguments
 
 
 def all_texts(value: JsonValue) -> list[str]:

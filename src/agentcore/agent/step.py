@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypeVar
 
+from agentcore._text import Mask
 from agentcore.agent.agent import Agent
 from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
+from agentcore.secrets import find_masks
 from agentcore.tools import AnyTool, MaskBlock, describe_call, read_call
 
 _Given = TypeVar("_Given")
@@ -54,6 +56,7 @@ async def take_step(
     context: CallContext,
     on_delta: Callable[[Delta], Awaitable[None]],
     mask: MaskBlock,
+    mask_text: Mask,
 ) -> StepOutcome:
     """Ask the model once and read its reply.
 
@@ -68,6 +71,7 @@ async def take_step(
         context: Goes to the model as it is.
         on_delta: Told every piece of the reply as it comes.
         mask: Takes the secrets out of what the tools show of their calls.
+        mask_text: Replaces secrets in the answers to calls that can't run.
 
     Raises:
         ModelError: There is no reply.
@@ -87,7 +91,7 @@ async def take_step(
         seconds=round(clock() - began, 6),
     )
     if reply.message.tool_calls:
-        reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask)
+        reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
         return StepOutcome("calls", reply, reply_events, answers, calls, usage)
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
@@ -111,7 +115,7 @@ def _shape(reply: Reply) -> Shape:
 
 
 def _read_calls(
-    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock
+    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock, mask_text: Mask
 ) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[Call, ...]]:
     events: list[ActionEvent] = []
     answers: list[AgentErrorEvent] = []
@@ -119,11 +123,12 @@ def _read_calls(
     finish: str | None = None
     used: set[str] = set()
     for number, (before, block, after) in enumerate(_split(reply.message.content), 1):
-        read = read_call(block.name, block.arguments, tools)
+        read = read_call(block.name, block.arguments, tools, mask=mask_text)
         event = ActionEvent(
             reply_id=reply_id,
             tool_name=read.name,
             arguments=read.arguments,
+            typed_masks=find_masks(read.arguments),
             malformed=read.malformed,
             call_id=block.id,
             before=before,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentcore._text import Mask
 from agentcore._value import Value
 
 DEFAULT_PROMPT = """\
@@ -35,7 +36,7 @@ _MOST_INSTRUCTIONS = 10_000
 
 
 def system_prompt(
-    base: str | None, context: AgentContext | None, root: str, toolsets: Mapping[str, str] | None = None
+    base: str | None, context: AgentContext | None, root: str, toolsets: Mapping[str, str] | None = None, *, mask: Mask
 ) -> str:
     """Compose a system prompt: what is the same for every conversation first, so that providers can cache it.
 
@@ -44,11 +45,12 @@ def system_prompt(
         context: Instructions beyond it.
         root: The workspace's folder.
         toolsets: What toolsets say of their tools as a whole, by their names; each is cut where it is too long.
+        mask: Replaces secrets, before that cut.
     """
     parts = [base or DEFAULT_PROMPT]
     if context is not None and context.instructions:
         parts.append(context.instructions)
     for name, instructions in (toolsets or {}).items():
-        parts.append(f"The tools of {name!r} come with these instructions:\n{instructions[:_MOST_INSTRUCTIONS]}")
+        parts.append(f"The tools of {name!r} come with these instructions:\n{mask(instructions)[:_MOST_INSTRUCTIONS]}")
     parts.append(f"You work in the folder {root}. Relative paths start there.")
     return "\n\n".join(parts)

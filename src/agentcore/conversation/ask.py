@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentcore.conversation.core import Core
 from agentcore.events import UsageEvent
 from agentcore.llm import CallContext
+from agentcore.llm.keys import masking_errors
 from agentcore.messages import Message
 
 
@@ -22,12 +23,15 @@ async def _ask(core: Core, question: str) -> str:
     prompt = core.state.prompt
     words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"
     began = core.clock()
-    reply = await core.agent.llm.complete(
-        [*core.view.messages, Message.user(core.secrets.masker.mask_text(words))],
-        # The same tools as in a step: they are part of the prefix that providers cache.
-        () if prompt is None else prompt.tools,
-        context=CallContext(conversation_id=core.state.conversation_id, prompt_cache_key=core.state.conversation_id),
-    )
+    with masking_errors(core.secrets.mask):
+        reply = await core.agent.llm.complete(
+            [*core.view.messages, Message.user(core.secrets.mask(words))],
+            # The same tools as in a step: they are part of the prefix that providers cache.
+            () if prompt is None else prompt.tools,
+            context=CallContext(
+                conversation_id=core.state.conversation_id, prompt_cache_key=core.state.conversation_id
+            ),
+        )
     await core.journal.write_shielded(
         UsageEvent(
             purpose="ask",

@@ -14,6 +14,7 @@ import anyio
 from anyio import get_cancelled_exc_class
 from pydantic import JsonValue
 
+from agentcore._text import clip
 from agentcore.agent import Call
 from agentcore.assessment import Assessment, SecurityRisk
 from agentcore.conversation.core import Core
@@ -21,6 +22,7 @@ from agentcore.conversation.exceptions import is_cancelled, masked_repr, open_gr
 from agentcore.conversation.guards import mark_running_in
 from agentcore.events import ActionAssessed, AgentErrorEvent
 from agentcore.logs import get_logger
+from agentcore.secrets import find_masks
 from agentcore.security import Check, CheckContext, NeverConfirm, combine, highest_risk
 from agentcore.tools import FinishAction, ThinkAction
 
@@ -120,9 +122,11 @@ class _Case:
             return False
         changed, by = dict(changes[-1].arguments or {}), changes[-1].by
         try:
-            action = self.call.tool.parse(changed)
+            action = self.call.tool.parse(changed, mask=self._core.secrets.mask)
         except Exception as error:
-            self.add(Assessment(verdict="ask", by=by, reason=f"Its other arguments do not fit: {_told(error)}"))
+            self.add(
+                Assessment(verdict="ask", by=by, reason=f"Its other arguments do not fit: {_told(error, self._core)}")
+            )
             return False
         self.arguments = changed
         self.call = Call(self.call.event.model_copy(update={"arguments": changed}), self.call.tool, action)
@@ -145,7 +149,12 @@ class _Case:
         if not self._has_opinion:
             return Assessed(self.call, None)
         event = ActionAssessed(
-            cause=self.call.event.id, verdict=verdict, risk=risk, parts=tuple(self.parts), arguments=self.arguments
+            cause=self.call.event.id,
+            verdict=verdict,
+            risk=risk,
+            parts=tuple(self.parts),
+            arguments=self.arguments,
+            typed_masks=find_masks(self.arguments),
         )
         return Assessed(self.call, event)
 
@@ -235,7 +244,7 @@ class _Round:
             error=masked_repr(self._core.secrets, error),
         )
         risk = SecurityRisk.HIGH if _is_analyzer(check) else None
-        case.add(Assessment(verdict="ask", risk=risk, by=name, reason=f"The check failed: {_told(error)}"))
+        case.add(Assessment(verdict="ask", risk=risk, by=name, reason=f"The check failed: {_told(error, self._core)}"))
 
 
 def _is_analyzer(check: object) -> bool:
@@ -247,5 +256,5 @@ def _name_of(check: object) -> str:
     return name if isinstance(name, str) and name else type(check).__name__
 
 
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {safe_str(error)}"[:_LONGEST_REASON]
+def _told(error: Exception, core: Core) -> str:
+    return clip(f"{type(error).__name__}: {safe_str(error)}", _LONGEST_REASON, mask=core.secrets.mask)

@@ -141,7 +141,14 @@ def has_message(state: ConversationState) -> bool:
 
 def _approve(command: Approve, state: ConversationState) -> Sequence[Event]:
     events: list[Event] = [
-        ActionApproved(source="user", cause=action.id, by=command.by, command=command.id, arguments=command.arguments)
+        ActionApproved(
+            source="user",
+            cause=action.id,
+            by=command.by,
+            command=command.id,
+            arguments=command.arguments,
+            typed_masks=() if command.arguments is None else state.open_actions[action.id].typed_masks,
+        )
         for action in _select(command, state)
     ]
     if not state.is_working:

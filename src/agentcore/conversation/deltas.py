@@ -142,8 +142,8 @@ class ReplyStreamer:
         """Feed the next piece of its kind."""
         stream = self._streams.get(kind)
         if stream is None:
-            stream = self._streams[kind] = self._secrets.masker.stream()
-        self._publish(kind, stream.feed(text), tool_name)
+            stream = self._streams[kind] = self._secrets.stream()
+        self._publish(kind, stream.feed(text), None if tool_name is None else self._secrets.mask(tool_name))
 
     def reset(self) -> None:
         """Void what was said: another attempt begins, or the reply was given up."""

@@ -60,7 +60,9 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     arguments = core.calls.arguments_of(event.id)
     if arguments is None:
         try:
-            arguments = await unmask(action.arguments, core.secrets.get, names=core.state.secret_names)
+            arguments = await unmask(
+                action.arguments, core.secrets.get, names=core.state.secret_names, typed_masks=action.typed_masks
+            )
         except SecretError as error:
             return not_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
     digest = _recorded_digest(core, event.tool_name) if as_recorded else None
@@ -90,20 +92,22 @@ async def validate_arguments(
     """Return the edited arguments of one action as they are to be run, checked against its tool."""
     if len(selected) != 1:
         raise ValueError(f"Arguments can be changed for one action at a time; {len(selected)} are being approved.")
-    plain = await restore_edited(core, edited)
+    plain = await restore_edited(core, selected[0], edited)
     action = core.state.open_actions.get(selected[0])
     if action is not None:
         await check_edited(core, action.event, edited if plain is None else plain)
     return plain
 
 
-async def restore_edited(core: Core, edited: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
+async def restore_edited(core: Core, action_id: str, edited: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
     """Return a person's arguments with values where they say the masks of secrets: it is masks that people are shown.
 
-    None where a value is not there: the call is answered with that, as one with unchanged arguments is.
+    What the model itself wrote like a mask stays as it is. None where a value is not there: the call is answered with that, as one with unchanged arguments is.
     """
     try:
-        return await unmask(edited, core.secrets.get, names=core.state.secret_names)
+        action = core.state.open_actions.get(action_id)
+        typed = () if action is None else action.typed_masks
+        return await unmask(edited, core.secrets.get, names=core.state.secret_names, typed_masks=typed)
     except SecretError:
         return None
 
@@ -122,7 +126,7 @@ async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, Json
             return
         tool = raw_tool(schema.name, schema.description, schema.parameters, _never)
     await core.tool_sessions.prepare_checks((tool,))
-    tool.parse(arguments)
+    tool.parse(arguments, mask=core.secrets.mask)
 
 
 async def _never(arguments: dict[str, JsonValue], ctx: ToolContext) -> None:  # noqa: ARG001 every executor is given them
@@ -173,7 +177,7 @@ async def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -
     if isinstance(answer, Reject):
         return core.journal.hand_over(commands.Reject(ids=(event.id,), reason=answer.reason, by=answer.by))
     edited = deepcopy(answer.arguments)
-    plain = None if edited is None else await restore_edited(core, edited)
+    plain = None if edited is None else await restore_edited(core, event.id, edited)
     command = commands.Approve(ids=(event.id,), by=answer.by, arguments=edited)
     return core.journal.hand_over(command, Attachment(arguments=plain))
 

@@ -90,7 +90,7 @@ class PromptSource:
         self._digests = [schema.digest for schema in snapshot.schemas]
         agent = self._agent
         self._text = masker.mask_text(
-            system_prompt(agent.system_prompt, agent.context, self._root, snapshot.instructions)
+            system_prompt(agent.system_prompt, agent.context, self._root, snapshot.instructions, mask=masker.mask_text)
         )
         self._made_of = masker, snapshot
         self._checked = None

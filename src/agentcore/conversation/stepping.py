@@ -27,6 +27,7 @@ from agentcore.events import (
 )
 from agentcore.ids import new_id
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, ResetDelta, RetryReport, TextDelta
+from agentcore.llm.keys import masking_errors
 from agentcore.messages import Message
 from agentcore.tools import ToolSnapshot
 
@@ -124,7 +125,7 @@ class Stepper:
         streamer = self._streamer = ReplyStreamer(core.deltas, core.secrets, reply_id)
         prompt = core.state.prompt
         assert prompt is not None
-        with anyio.move_on_after(limits.step_seconds):
+        with masking_errors(core.secrets.mask), anyio.move_on_after(limits.step_seconds):
             outcome = await take_step(
                 core.agent,
                 core.view.messages,
@@ -141,6 +142,7 @@ class Stepper:
                 ),
                 on_delta=self._on_delta,
                 mask=self._mask,
+                mask_text=core.secrets.mask,
             )
             core.answered = True
             streamer.finish()

@@ -63,8 +63,7 @@ class GrowingSpool:
         self._core = core
         self._path = path
         self._limit = limit
-        self._masker = core.secrets.masker
-        self._masking = self._masker.stream()
+        self._masking = core.secrets.stream()
         self._kept = 0
         self._left_out = False
 
@@ -77,13 +76,7 @@ class GrowingSpool:
         return self._left_out
 
     async def append(self, text: str) -> None:
-        masked = ""
-        if self._core.secrets.masker is not self._masker:
-            # A value that has become known since: what was held back can't be the beginning of that.
-            masked = self._masking.finish()
-            self._masker = self._core.secrets.masker
-            self._masking = self._masker.stream()
-        await self._write(masked + self._masking.feed(text))
+        await self._write(self._masking.feed(text))
 
     async def finish(self) -> None:
         await self._write(self._masking.finish())
@@ -134,7 +127,7 @@ class CallHost:
         self._core = core
         self._event = event
         self._turn = core.turn
-        self._masking = core.secrets.masker.stream()
+        self._masking = core.secrets.stream()
         self._offset = 0
 
     async def progress(self, action_id: str, text: str) -> None:

@@ -64,6 +64,8 @@ class ActionAssessed(EventBase):
     """The opinion of each check that had one, and of the tool."""
     arguments: dict[str, JsonValue] | None = None
     """The arguments to start with where a check changed them, or None."""
+    typed_masks: tuple[Verbatim, ...] = ()
+    """Masks that stood in these arguments as they are: they never become a value."""
     critical: Literal[True] = True
     """A version that does not know this event must not continue the log: it would start what waits or is denied."""
 
@@ -80,6 +82,8 @@ class ActionApproved(CommandedEvent):
     kind: Literal["action_approved"] = "action_approved"
     arguments: dict[str, JsonValue] | None = None
     """The arguments as that person changed them, or None where they were left as they are."""
+    typed_masks: tuple[Verbatim, ...] = ()
+    """Masks in these arguments that never become a value: the model had written them."""
 
 
 class CondensationRequest(EventBase):
@@ -163,7 +167,7 @@ class UsageEvent(EventBase):
     usage: Usage
     view_seq: int | None = None
     """The head that the request of a step saw: the request can be rebuilt from the log up to there."""
-    stop_reason: Verbatim | None = None
+    stop_reason: str | None = None
     seconds: FiniteFloat | None = None
 
 

@@ -62,6 +62,8 @@ class ActionEvent(EventBase):
     tool_name: str
     arguments: dict[str, JsonValue]
     """The arguments of the call; secrets stand here by name."""
+    typed_masks: tuple[Verbatim, ...] = ()
+    """Masks, as in "<secret:NAME>", that the model itself wrote in the arguments: they never become a value."""
     malformed: str | None = None
     """The text of the arguments, where it could not be read (`arguments` is empty then)."""
     call_id: Verbatim

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 
+from agentcore._text import Mask, already_masked
 from agentcore.errors import AuthenticationError
 from agentcore.llm.providers import KEY_VARIABLES
 from agentcore.llm.settings import LLMSettings
@@ -44,8 +48,28 @@ def _sendable(key: str, where: str, settings: LLMSettings) -> str:
     )
 
 
+_mask: ContextVar[Mask] = ContextVar("mask", default=already_masked)
+
+
+@contextmanager
+def masking_errors(mask: Mask) -> Generator[None]:
+    """Replace secrets in what the errors of model calls quote, before they are cut to a length.
+
+    A provider may repeat any part of a request. Half of a secret could not be masked any more.
+    """
+    token = _mask.set(mask)
+    try:
+        yield
+    finally:
+        _mask.reset(token)
+
+
 def hide(words: str, settings: LLMSettings) -> str:
-    """Put marks in the place of the key and of all secret headers, plain or encoded: who is asked may repeat them."""
+    """Put marks in the place of the key, of all secret headers and of the conversation's secrets, plain or encoded.
+
+    Who is asked may repeat them.
+    """
+    words = _mask.get()(words)
     known = [("API_KEY", settings.revealed_key or "")]
     for variables in key_variables(settings):
         known += [(variable, os.environ.get(variable, "")) for variable in variables.split(" and ")]

@@ -58,6 +58,12 @@ class OpenAction:
                 return changed.arguments
         return self.event.arguments
 
+    @property
+    def typed_masks(self) -> tuple[str, ...]:
+        """The masks in the arguments that stand for no value: the model, or a check, wrote them."""
+        assessed = self.assessment
+        return self.event.typed_masks if assessed is None or assessed.arguments is None else assessed.typed_masks
+
 
 class Receipts:
     """Receipts by the id of the command, of the whole log: a rewind forgets none."""

@@ -203,8 +203,9 @@ def _message(error: Any) -> str:
     message: str = error.message
     value = repr(error.instance)
     if len(value) > _VALUE_LIMIT:
-        message = message.replace(value, f"{value[:_VALUE_LIMIT]}…")
-    return message if len(message) <= 3 * _VALUE_LIMIT else f"{message[: 3 * _VALUE_LIMIT]}…"
+        # Not cut: it may hold secrets, and half of one could not be masked any more.
+        message = message.replace(value, "what is given")
+    return message if len(message) <= 3 * _VALUE_LIMIT else f"it does not fit {error.validator!r} of the schema"
 
 
 def _count(data: Any) -> int:

@@ -13,6 +13,10 @@ from agentcore.errors import SecretError
 SHORTEST = 6
 """The fewest characters that are masked; no form has fewer either."""
 
+_SHORTEST_LINE = 16
+"""The fewest characters of a line that is masked on its own: a shorter one may stand in any text."""
+_PEM_HEADER = re.compile("-----(BEGIN|END) [A-Z0-9 ]+-----")
+
 # What percent-encoders leave alone, from the strictest to the laxest: `quote` with nothing safe, `quote` as it comes,
 # JavaScript's encodeURIComponent, the user part of an address, its path.
 _SAFE_IN_URLS = ("", "/", "!'()*", "!$&'()*+,;=", "!$&'()*+,;=:@/")
@@ -43,11 +47,28 @@ def encoded_forms(value: str) -> Iterator[str]:
     if len(stripped) >= SHORTEST:
         variants += [stripped, stripped.replace("\n", "\r\n")]
     for variant in dict.fromkeys(variants):
-        yield variant
-        yield from _json_forms(variant)
-        yield from _python_forms(variant)
-        yield from _url_forms(variant)
+        yield from _text_forms(variant)
         yield from _binary_forms(variant.encode())
+    for line in _secret_lines(stripped):
+        yield from _text_forms(line)
+
+
+def _secret_lines(value: str) -> Iterator[str]:
+    """Yield the lines of a value of several that can be found on their own: each may be shown with a number before it, say."""
+    lines = value.splitlines()
+    if len(lines) > 1:
+        for line in map(str.strip, lines):
+            if len(line) >= _SHORTEST_LINE and not _PEM_HEADER.fullmatch(line):
+                yield line
+
+
+def _text_forms(value: str) -> Iterator[str]:
+    forms = (value, *_json_forms(value), *_python_forms(value), *_url_forms(value))
+    for form in dict.fromkeys(forms):
+        yield form
+        # The arguments of a call are JSON, which is what watchers see of them.
+        yield _json_escaped(form, ascii_only=True)
+        yield _json_escaped(form, ascii_only=False)
 
 
 def _is_unicode(value: str) -> bool:
@@ -69,7 +90,8 @@ def _json_forms(value: str) -> Iterator[str]:
         )
         for form in dialects:
             yield form
-            yield _json_escaped(form, ascii_only)  # JSON as a string inside JSON
+            for again in (True, False):
+                yield _json_escaped(form, again)  # JSON as a string inside JSON
 
 
 def _json_escaped(value: str, ascii_only: bool) -> str:

@@ -107,15 +107,31 @@ def _may_hold_text(annotation: Any) -> bool:
 
 
 _Json = TypeVar("_Json")
-_MASK = re.compile(r"<secret:([A-Za-z_][A-Za-z0-9_]*)(:encoded)?>")
+_MASK = re.compile(r"<secret:([A-Za-z_][A-Za-z0-9_]*)((?::encoded)*)>")
+
+
+def find_masks(value: object) -> tuple[str, ...]:
+    """Return the masks that stand in the strings of a value, each once."""
+    found: dict[str, None] = {}
+
+    def collect(text: str) -> str:
+        found.update((match[0], None) for match in _MASK.finditer(text))
+        return text
+
+    LeafMap(collect)(value)
+    return tuple(found)
 
 
 async def unmask(
-    value: _Json, lookup: Callable[[str], Awaitable[str]], *, names: Collection[str] | None = None
+    value: _Json,
+    lookup: Callable[[str], Awaitable[str]],
+    *,
+    names: Collection[str] | None = None,
+    typed_masks: Collection[str] = (),
 ) -> _Json:
     """Return the value with every `<secret:NAME>` in it replaced by what `lookup` (as `SecretRegistry.get`) says.
 
-    With `names`, masks of other names are plain words, and stay.
+    With `names`, masks of other names are plain words, and stay. So do `typed_masks`, which masking did not put there.
 
     Raises:
         SecretError: what can't be put back, all of it named: no such secret, no value to be had, or the value stood
@@ -125,8 +141,8 @@ async def unmask(
 
     def collect(text: str) -> str:
         for match in _MASK.finditer(text):
-            if names is None or match[1] in names:
-                masks[match[1]] = masks.get(match[1], False) or match[2] is not None
+            if match[0] not in typed_masks and (names is None or match[1] in names):
+                masks[match[1]] = masks.get(match[1], False) or bool(match[2])
         return text
 
     LeafMap(collect)(value)
@@ -150,7 +166,7 @@ async def unmask(
         )
 
     def put_back(text: str) -> str:
-        return _MASK.sub(lambda match: found.get(match[1], match[0]), text)
+        return _MASK.sub(lambda match: match[0] if match[0] in typed_masks else found.get(match[1], match[0]), text)
 
     complete: _Json = LeafMap(put_back)(value)
     return complete

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, TypeVar, final
 
 from pydantic import BaseModel
@@ -29,7 +29,7 @@ class Masker:
     It knows the values of one moment. What holds none of them comes back as the same object.
     """
 
-    __slots__ = ("_byte_scanner", "_knows_nothing", "_names", "_restorable", "_scanner", "_shown")
+    __slots__ = ("_byte_scanner", "_knows_nothing", "_names", "_scanner", "_shown")
 
     def __init__(self, known: Iterable[tuple[str, str]] = ()) -> None:
         """Build a masker of these pairs of name and value; where several have one value, the first names its mask.
@@ -45,7 +45,6 @@ class Masker:
         self._knows_nothing = not pairs
         self._byte_scanner: Scanner | None = None
         self._shown = LeafMap(self._scanner.replace, self.mask_model, _is_signed)
-        self._restorable = LeafMap(self._scanner.replace_restorably, self.mask_model, _is_signed)
 
     def __repr__(self) -> str:
         return f"Masker(names={self._names!r})"
@@ -93,7 +92,12 @@ class Masker:
 
     def stream(self) -> StreamMasker:
         """Start on a text that arrives in pieces."""
-        return StreamMasker(self._scanner)
+        return StreamMasker(lambda: self._scanner)
+
+    @staticmethod
+    def follow(current: Callable[[], Masker]) -> StreamMasker:
+        """Start on a text that arrives in pieces, each masked by the masker of its moment: a value may become known meanwhile."""
+        return StreamMasker(lambda: current()._scanner)
 
     def byte_stream(self) -> ByteStreamMasker:
         """Start on a program's output that arrives in pieces."""
@@ -106,7 +110,11 @@ class Masker:
             if isinstance(model, (ActionEvent, ActionAssessed, ActionApproved)) and name == "arguments":
                 # An action that waits through a restart gets its values back by name, so that here a name has to
                 # stand for exactly what it replaced.
-                masked = self._restorable(value)
+                typed = model.typed_masks
+                mask = LeafMap(
+                    lambda text, typed=typed: self._scanner.replace_restorably(text, typed), self.mask_model, _is_signed
+                )
+                masked = mask(value)
             elif isinstance(model, _Media) and name == "url" and value and _EMBEDDED_MEDIA.fullmatch(value):
                 continue
             else:
@@ -152,32 +160,33 @@ class StreamMasker:
     `Masker.stream()`; each is for one text.
     """
 
-    def __init__(self, scanner: Scanner) -> None:
+    def __init__(self, scanner: Callable[[], Scanner]) -> None:
+        """Take what returns the scanner of now; a later one knows all forms of an earlier one."""
         self._scanner = scanner
-        self._knows_nothing = not scanner
         self._held = ""
         # How much of what is held belongs to a stretch whose mask has been given out already.
         self._covered = 0
 
     def feed(self, piece: str) -> str:
         """Take the next piece and give what can be told by now; often that is the piece itself, or nothing."""
-        if self._knows_nothing:
+        scanner = self._scanner()
+        if not scanner:
             return piece
         text = self._held + piece if self._held else piece
-        return self._give_out(text, self._scanner.undecided_from(text))
+        return self._give_out(scanner, text, scanner.undecided_from(text))
 
     def finish(self) -> str:
         """Return the text held back: the text is complete."""
-        return self._give_out(self._held, len(self._held))
+        return self._give_out(self._scanner(), self._held, len(self._held))
 
-    def _give_out(self, text: str, until: int) -> str:
+    def _give_out(self, scanner: Scanner, text: str, until: int) -> str:
         pieces: list[str] = []
         at = self._covered
-        for span in self._scanner.spans(text):
+        for span in scanner.spans(text):
             if span.start >= until:
                 break
             if span.start >= at:
-                pieces += (text[at : span.start], self._scanner.mask_of(span))
+                pieces += (text[at : span.start], scanner.mask_of(span))
             at = max(at, span.end)
         pieces.append(text[at:until])
         self._held = text[until:]
@@ -191,7 +200,7 @@ class ByteStreamMasker:
 
     def __init__(self, scanner: Scanner) -> None:
         """Take a scanner of forms in which each character stands for one byte of UTF-8."""
-        self._text = StreamMasker(scanner)
+        self._text = StreamMasker(lambda: scanner)
 
     def feed(self, piece: bytes) -> bytes:
         """Take the next piece and give what can be told by now."""

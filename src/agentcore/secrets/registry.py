@@ -12,7 +12,7 @@ import anyio
 from anyio import CapacityLimiter, to_thread
 
 from agentcore.errors import SecretError
-from agentcore.secrets.masker import Masker
+from agentcore.secrets.masker import Masker, StreamMasker
 
 SecretSource = str | Callable[[], str] | Callable[[], Awaitable[str]]
 """A value, or a function that gives it: async, or sync and then run in a worker thread."""
@@ -67,6 +67,10 @@ class SecretRegistry:
     def mask(self, text: str) -> str:
         """Return a text that is complete with every value that is known now masked."""
         return self._masker.mask_text(text)
+
+    def stream(self) -> StreamMasker:
+        """Start on a text that arrives in pieces; values that become known meanwhile are masked from then on."""
+        return Masker.follow(lambda: self._masker)
 
     def register(self, name: str, source: SecretSource, *, max_age: float | None = None) -> None:
         """Make a secret known, or give a known one another source.

@@ -7,7 +7,7 @@ depend on the pieces in which a text arrives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, final
 
 from agentcore.secrets.forms import SHORTEST
@@ -63,10 +63,13 @@ class Scanner:
         spans = self.spans(text)
         return _replaced(text, spans, [self.mask_of(span) for span in spans]) if spans else text
 
-    def replace_restorably(self, text: str) -> str:
-        """Do the same, with another mask where the value alone would not bring back what was there."""
+    def replace_restorably(self, text: str, typed_masks: Collection[str] = ()) -> str:
+        """Do the same, with another mask where the value alone would not bring back what was there.
+
+        Masks that stood there before, `typed_masks`, are used for nothing else.
+        """
         spans = self.spans(text)
-        return _replaced(text, spans, [self._restorable(span) for span in spans]) if spans else text
+        return _replaced(text, spans, [self._restorable(span, typed_masks) for span in spans]) if spans else text
 
     def mask_of(self, span: Span) -> str:
         """Return the mask that stands in the place of a stretch."""
@@ -99,9 +102,13 @@ class Scanner:
                     return start
         return size
 
-    def _restorable(self, span: Span) -> str:
+    def _restorable(self, span: Span, typed_masks: Collection[str]) -> str:
         mask = self._masks[span.form]
-        return mask.name if mask.exact and span.end - span.start == len(span.form) else mask.lost
+        alone = span.end - span.start == len(span.form)
+        text = mask.name if mask.exact and alone else mask.lost
+        while text in typed_masks and not (alone and text == span.form):
+            text = f"{text[:-1]}:encoded>"
+        return text
 
     def _search_form_by_form(self, text: str) -> list[Span]:
         found: list[Span] = []

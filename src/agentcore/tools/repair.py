@@ -126,6 +126,7 @@ def _folded(name: str) -> str:
 
 
 def _unknown(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool], mask: Mask) -> ReadCall:
+    name = mask(name)
     problem = (
         f"There is no tool {name!r}. {_there(name, [tool.name for tool in tools])} Given: {preview(given, mask=mask)}"
     )

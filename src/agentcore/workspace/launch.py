@@ -168,8 +168,8 @@ def _start(spec: LaunchSpec) -> Started:
 
 
 def _shown(command: Command) -> str:
-    text = repr(command if isinstance(command, str) else list(command))
-    return text if len(text) <= 200 else f"{text[:200]}..."
+    # Not cut: half of a secret could not be masked any more.
+    return repr(command if isinstance(command, str) else list(command))
 
 
 def _arguments(command: Command, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:

@@ -17,6 +17,8 @@ _END: Final = "*** End Patch"
 _END_OF_FILE: Final = "*** End of File"
 _HEADER: Final = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*$")
 _MOVE: Final = re.compile(r"\*\*\* Move to:\s*(.*?)\s*$")
+_QUOTED: Final = 200
+"""The longest line that an error quotes."""
 _FENCE: Final = re.compile(r"```\w*\s*$")
 
 
@@ -231,4 +233,6 @@ def _anchor(line: str) -> str:
 
 
 def _wrong(number: int, line: str, wanted: str) -> ToolError:
-    return ToolError(f"Line {number} of the patch is {line[:200]!r}, but {wanted}. Nothing was changed.")
+    # A long line is not quoted at all: half of a secret could not be masked any more.
+    shown = repr(line) if len(line) <= _QUOTED else f"{len(line):,} characters long"
+    return ToolError(f"Line {number} of the patch is {shown}, but {wanted}. Nothing was changed.")

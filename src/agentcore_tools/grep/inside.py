@@ -12,7 +12,6 @@ import sys
 import warnings
 from typing import Any, Iterator  # noqa: UP035 of an old Python
 
-LONGEST = 4000
 # The longer first: the mark of UTF-32 begins like that of UTF-16.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -57,9 +56,9 @@ def with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n")
 
 
-def shown(line: str) -> str:
+def shown(line: str, longest: int) -> str:
     """Return text for a line that may contain invalid bytes."""
-    return line[:LONGEST].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return line[:longest].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def search(
@@ -84,7 +83,9 @@ def search(
     for number in matched:
         near.update(range(max(number - asked["context"], 0), min(number + asked["context"] + 1, len(lines))))
     hits = set(matched)
-    return len(matched), [(number + 1, shown(lines[number]), number in hits) for number in sorted(near)]
+    return len(matched), [
+        (number + 1, shown(lines[number], asked["longest"]), number in hits) for number in sorted(near)
+    ]
 
 
 def compiled(asked: "dict[str, Any]") -> "re.Pattern[str]":

@@ -104,7 +104,7 @@ def _check(code: int, errors: str) -> None:
     if code == _WRONG_PATTERN:
         raise ToolError(f"The pattern cannot be used: {errors.strip()}. {PYTHON_NOTE}")
     if code:
-        raise ToolError(f"The search failed: {errors.strip()[-2_000:]}")
+        raise ToolError(f"The search failed: {errors.strip()}")
 
 
 def _source() -> str:

@@ -14,6 +14,9 @@ _PARTS: Final = re.compile(
 )
 _LINE_ENDS: Final = {r"\A": "^", r"\z": "$"}
 
+LONGEST: Final = 50_000
+"""How much of a line is passed on: far more than is shown, so that a secret in what is shown is complete and can be masked."""
+
 
 class Line(NamedTuple):
     """A line that matches, or is near one that does."""
@@ -46,6 +49,7 @@ class Search(NamedTuple):
     """Return the lines, and not only their number."""
     limit: int
     """The number of lines after which to stop; of files, where lines are not kept."""
+    longest: int = LONGEST
 
 
 class ProgramMissing(Exception):

@@ -18,7 +18,7 @@ from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search
 # In the order of the paths, so that what is left out when there is too much is always the same.
 _ALWAYS: Final = "--no-config --json --sort=path --crlf --no-messages --no-require-git --no-ignore-dot --no-ignore-global --no-ignore-exclude"
 _OLD: Final = ("Found argument", "unrecognized flag", "unexpected argument")
-_MOST_ERROR: Final = 4_000
+_MOST_ERROR: Final = 1_000_000
 # What one argument may be, and what is a glob to any version.
 _LONGEST_PATTERN: Final = 100_000
 _PLAIN_GLOB: Final = re.compile(r"[\w.*?-]*(?:\{[\w.*?,-]*\}[\w.*?-]*)*")

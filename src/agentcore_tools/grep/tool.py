@@ -8,14 +8,16 @@ from typing import Final, Literal
 import anyio
 from pydantic import Field
 
+from agentcore._text import Mask
 from agentcore._value import Value
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer, rename
+from agentcore_tools._output import LONGEST_SECRET
 from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.files.view import fitting
 from agentcore_tools.grep.python import PYTHON_NOTE, search_here, search_there
-from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search, fix_pattern
+from agentcore_tools.grep.query import LONGEST, Line, Lines, ProgramMissing, Search, fix_pattern
 from agentcore_tools.grep.ripgrep import RipgrepFailed, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
@@ -109,7 +111,7 @@ def _normalize(arguments: Arguments) -> Arguments:
     return normalized
 
 
-async def _grep(files: Files, action: GrepAction, _ctx: ToolContext) -> GrepObservation:
+async def _grep(files: Files, action: GrepAction, ctx: ToolContext) -> GrepObservation:
     if "\0" in action.pattern:
         raise ToolError("There is a NUL character in the pattern, and no file with one is searched: it is not text.")
     place = await find_place(files, action.path)
@@ -125,7 +127,7 @@ async def _grep(files: Files, action: GrepAction, _ctx: ToolContext) -> GrepObse
         )
     found.sort(key=lambda lines: lines.path.split("/"))
     found, truncated = _cut(found, action)
-    rows = list(_shown(found, action, place.prefix))
+    rows = list(_shown(found, action, place.prefix, ctx.secrets.mask))
     count = fitting(rows, _ROOM)
     room_ran_out = count < len(rows)
     notes = ["\n".join(rows[:count]).rstrip("\n")] if count else []
@@ -214,7 +216,7 @@ def _cut(found: list[Lines], action: GrepAction) -> tuple[list[Lines], bool]:
     return kept, False
 
 
-def _shown(found: Sequence[Lines], action: GrepAction, prefix: str) -> Iterator[str]:
+def _shown(found: Sequence[Lines], action: GrepAction, prefix: str, mask: Mask) -> Iterator[str]:
     for lines in found:
         path = shown_path(prefix + lines.path)
         match action.output:
@@ -224,11 +226,11 @@ def _shown(found: Sequence[Lines], action: GrepAction, prefix: str) -> Iterator[
                 yield f"{path}: {lines.matches}"
             case "lines":
                 yield path
-                yield from _numbered(lines.lines, action.context)
+                yield from _numbered(lines.lines, action.context, mask)
                 yield ""
 
 
-def _numbered(lines: Sequence[Line], context: int) -> Iterator[str]:
+def _numbered(lines: Sequence[Line], context: int, mask: Mask) -> Iterator[str]:
     before = None
     for line in lines:
         if before is not None and line.number > before + 1 and context:
@@ -236,8 +238,19 @@ def _numbered(lines: Sequence[Line], context: int) -> Iterator[str]:
         before = line.number
         text = line.text
         if len(text) > _LONGEST_LINE:
-            text = f"{text[:_LONGEST_LINE]} [... the line goes on]"
+            text = _beginning(text, mask)
         yield f"{line.number}{':' if line.matches else '-'}{text}"
+
+
+def _beginning(text: str, mask: Mask) -> str:
+    masked = mask(text)
+    if len(text) >= LONGEST:  # its end may be half of a secret
+        masked = masked[: max(len(masked) - LONGEST_SECRET, 0)]
+    return (
+        masked
+        if len(masked) <= _LONGEST_LINE and len(text) < LONGEST
+        else f"{masked[:_LONGEST_LINE]} [... the line goes on]"
+    )
 
 
 def _nothing(action: GrepAction) -> str:

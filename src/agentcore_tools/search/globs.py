@@ -26,7 +26,7 @@ class Glob:
             raise ToolError("The glob is empty. '**' stands for all files.")
         self.pattern = pattern
         if pattern.count("{") > _MOST_BRACES:
-            raise ToolError(f"{pattern[:200]!r} has too many braces.")
+            raise ToolError(f"{pattern!r} has too many braces.")
         anchored = pattern.removeprefix("./")
         choices = [choice.lstrip("/") for choice in _choices(anchored)]
         regexes = [_regex(choice if "/" in pattern else f"**/{choice}") for choice in choices]

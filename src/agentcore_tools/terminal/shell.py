@@ -151,7 +151,7 @@ class Shell:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await self.close()
         if self._busy:
-            shown = self.take()[-500:]
+            shown = self.take()
             raise WorkspaceError(f"No bash started in {self._workspace.root!r}: {shown!r}") from self._failure
         self.take_ended()
         self.take_live()

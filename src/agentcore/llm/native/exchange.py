@@ -193,7 +193,7 @@ class Exchange:
 
     def unreadable(self, response: httpx.Response, body: bytes) -> ModelUnavailable:
         """Return the error for an answer that cannot be parsed: a page of a proxy, half a file."""
-        kind = hide(response.headers.get("content-type", "no content type")[:_MOST_SHOWN], self.settings)
+        kind = hide(response.headers.get("content-type", "no content type"), self.settings)[:_MOST_SHOWN]
         return ModelUnavailable(
             f"{self.settings.model}: what {response.url.host} answered can't be read ({kind}): {self._shown(body)}. "
             "Check base_url, and what stands between here and there.",
@@ -227,7 +227,7 @@ def _refused(settings: LLMSettings, response: httpx.Response, body: bytes) -> Mo
             model=settings.model,
             status=status,
         )
-    text = body.decode("utf-8", "replace").strip()
+    text = hide(body.decode("utf-8", "replace").strip(), settings)  # a page is cut where it is read
     message, codes, delay = _read_error(text)
     seconds = seconds_to_wait(headers)
     return model_error(
