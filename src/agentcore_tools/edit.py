@@ -13,7 +13,7 @@ from agentcore.tools import Action, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer, file_diff, heading, others, replaced
 from agentcore_tools.files.change import replacing_all, unified_diff
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
-from agentcore_tools.files.view import shown_change
+from agentcore_tools.files.view import changed_text
 
 
 class EditAction(Action):
@@ -100,11 +100,8 @@ async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObse
         new = old.replaced(changes)
         diff = unified_diff(old.normal, changes, path)
         # The first one starts in the new text where it starts in the old one.
-        return new.encode(), diff, shown_change(new, changes[0]), len(changes)
+        return new.encode(), diff, changed_text(new, path, changes[0], len(changes)), len(changes)
 
-    after, diff, shown, count = await worked(before, edited)
+    after, diff, text, count = await worked(before, edited)
     await files.put(path, before, after)
-    times = "" if count == 1 else f" in {count} places"
-    where = "There" if count == 1 else "At the first one"
-    text = f"Changed {path}{times}. {where} it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
     return EditObservation(text=text, path=path, diff=diff, replacements=count, outcome="changed")

@@ -14,7 +14,7 @@ from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, hea
 from agentcore_tools.files.change import between, inserting, replacing, unified_diff
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.text import Change, Text
-from agentcore_tools.files.view import medium_of, shown_change, shown_folder, shown_medium, view
+from agentcore_tools.files.view import changed_text, medium_of, shown_change, shown_folder, shown_medium, view
 
 
 class FileEditorAction(Action):
@@ -86,14 +86,19 @@ async def _view(files: Files, path: str, action: FileEditorAction, ctx: ToolCont
     if (media_type := medium_of(data)) is not None:
         text, medium = await shown_medium(data, media_type, path, ctx)
         return FileEditorObservation(text=text, medium=medium, command="view", path=path, outcome="viewed")
-    shown = await worked(data, lambda: view(decode_text(data, path).lines, action.view_range, path))
+
+    def viewed() -> str:
+        text = decode_text(data, path)
+        return text.note + view(text.lines, action.view_range, path)
+
+    shown = await worked(data, viewed)
     return FileEditorObservation(text=shown, command="view", path=path, outcome="viewed")
 
 
 async def _create(files: Files, path: str, content: str) -> FileEditorObservation:
     if await files.workspace.stat(path) is not None:
         raise ToolError(
-            f"There is something at {path!r} already, and create replaces nothing. Change it with str_replace or insert."
+            f"There is something at {path!r} already, and create does not overwrite. Change it with str_replace or insert."
         )
     diff = await files.create(path, content)
     lines = len(Text(content).lines)
@@ -110,11 +115,10 @@ async def _edit(
         old = decode_text(before, path)
         change = find(old)
         new = old.replaced([change])
-        return new.encode(), unified_diff(old.normal, [change], path), shown_change(new, change)
+        return new.encode(), unified_diff(old.normal, [change], path), changed_text(new, path, change)
 
-    after, diff, shown = await worked(before, edited)
+    after, diff, text = await worked(before, edited)
     await files.put(path, before, after)
-    text = f"Changed {path}. There it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
     return FileEditorObservation(text=text, command=action.command, path=path, diff=diff, outcome="changed")
 
 
@@ -135,22 +139,25 @@ async def _undo(files: Files, path: str) -> FileEditorObservation:
     def undone() -> tuple[str, str]:
         old, new = decode_text(now, path), decode_text(then, path)
         change = between(old.normal, new.normal)
-        return unified_diff(old.normal, [change], path), shown_change(new, change)
+        return unified_diff(old.normal, [change], path), new.note + shown_change(new, change)
 
     diff, shown = await worked(now, undone)
     await files.workspace.write(path, then)
     files.memory.saw(path, then)
     history.forget_last(path)
-    text = f"Undid the last edit of {path}. There it reads now:\n{shown}"
+    text = f"Undid the last edit of {path}. The lines are now:\n{shown}"
     return FileEditorObservation(text=text, command="undo_edit", path=path, diff=diff, outcome="changed")
 
 
 async def _remove(files: Files, path: str, now: bytes) -> FileEditorObservation:
     await files.remove(path)
     files.memory.history.forget_last(path)
-    normal = decode_text(now, path).normal
-    change = Change(0, len(normal), "")
-    diff = await worked(now, lambda: unified_diff(normal, [change], path, removed=True))
+
+    def removed() -> str:
+        normal = decode_text(now, path).normal
+        return unified_diff(normal, [Change(0, len(normal), "")], path, removed=True)
+
+    diff = await worked(now, removed)
     text = f"Undid the creation of {path}: it is removed."
     return FileEditorObservation(text=text, command="undo_edit", path=path, diff=diff, outcome="removed")
 

@@ -82,7 +82,8 @@ async def _read(files: Files, action: ReadFileAction, ctx: ToolContext) -> ReadF
     if (media_type := medium_of(data)) is not None:
         text, medium = await shown_medium(data, media_type, path, ctx)
         return ReadFileObservation(text=text, path=path, medium=medium)
-    lines = await worked(data, lambda: decode_text(data, path).lines)
+    decoded = await worked(data, lambda: decode_text(data, path))
+    lines = decoded.lines
     if not lines:
         return ReadFileObservation(text=f"[{path} is empty.]", path=path)
     if action.offset >= len(lines):
@@ -95,4 +96,5 @@ async def _read(files: Files, action: ReadFileAction, ctx: ToolContext) -> ReadF
     if action.offset or last < len(lines):
         more = f" Read on with offset={last}." if last < len(lines) else ""
         text = f"[Lines {action.offset + 1} to {last} of {len(lines)}.{more}]\n{text}"
+    text = decoded.note + text
     return ReadFileObservation(text=text, path=path, lines=len(lines), first=action.offset + 1, last=last)

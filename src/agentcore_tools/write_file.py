@@ -79,11 +79,11 @@ async def _write(files: Files, action: WriteFileAction, _ctx: ToolContext) -> Wr
         return WriteFileObservation(text=f"Created {path}.", path=path, diff=diff, outcome="created")
     before = await files.to_change(path)
 
-    def written() -> tuple[bytes, str]:
+    def written() -> tuple[bytes, str, str]:
         old = decode_text(before, path)
         new = old.replaced([Change(0, len(old.normal), with_line_feeds(action.content))])
-        return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path)
+        return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path), new.note
 
-    after, diff = await worked(before + action.content.encode(errors="replace"), written)
+    after, diff, note = await worked(before + action.content.encode(errors="replace"), written)
     await files.put(path, before, after)
-    return WriteFileObservation(text=f"Replaced {path}.", path=path, diff=diff, outcome="changed")
+    return WriteFileObservation(text=f"Replaced {path}.\n{note}".rstrip(), path=path, diff=diff, outcome="changed")

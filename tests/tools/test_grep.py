@@ -127,10 +127,10 @@ TABLE: dict[str, tuple[Mapping[str, str | bytes], list[tuple[Asked, Answered]]]]
             ({"limit": 9}, ["a", "b", "c"]),
         ],
     ),
-    "nothing found is said with what was passed over": (
+    "nothing found is said with what was skipped": (
         {"f": "a\n", "empty": ""},
         [
-            ({"include": "*.py"}, "[No line in files like '*.py' matches 'here|x'. Hidden and ignored files were passed over; everything=true searches them.]"),
+            ({"include": "*.py"}, "[No line in the files of '*.py' matches 'here|x'. Hidden and ignored files were skipped; everything=true searches them.]"),
             ({"path": "nowhere"}, "!nothing at"),
             ({"path": ".."}, "!outside of the workspace"),
             ({"pattern": "a\0b"}, "!NUL"),

@@ -41,6 +41,8 @@ class Planned:
     after: bytes | None
     """None where there is to be none."""
     diff: str
+    note: str = ""
+    """A line for the model about an encoding that was guessed."""
 
 
 async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
@@ -99,18 +101,18 @@ async def _plan_update(files: Files, patch: UpdateFile, path: str) -> Planned:
             await _refuse_if_there(files, move_to, "Choose another name, or delete it first.")
     before = await files.to_change(path)
     if not patch.hunks:
-        after, diff = before, unified_diff("", [], path, to=move_to)
+        after, diff, note = before, unified_diff("", [], path, to=move_to), ""
     else:
 
-        def changed() -> tuple[bytes, str]:
+        def changed() -> tuple[bytes, str, str]:
             old = decode_text(before, path)
             changes = changes_of(old, patch.hunks)
-            return old.replaced(changes).encode(), unified_diff(old.normal, changes, path, to=move_to)
+            return old.replaced(changes).encode(), unified_diff(old.normal, changes, path, to=move_to), old.note
 
-        after, diff = await worked(before, changed)
+        after, diff, note = await worked(before, changed)
     if move_to is None or move_to == path:
-        return Planned(PatchedFile(path=path, outcome="changed"), before, after, diff)
-    return Planned(PatchedFile(path=path, outcome="moved", moved_to=move_to), before, after, diff)
+        return Planned(PatchedFile(path=path, outcome="changed"), before, after, diff, note)
+    return Planned(PatchedFile(path=path, outcome="moved", moved_to=move_to), before, after, diff, note)
 
 
 async def _refuse_if_there(files: Files, path: str, advice: str) -> None:

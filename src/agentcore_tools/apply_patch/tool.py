@@ -132,7 +132,7 @@ def _summary(planned: Planned, root: str) -> str:
     file = planned.file
     to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
     text = f"- {file.outcome} {file.path.removeprefix(root)}{to}"
-    if planned.diff.endswith(CUT):
-        return text
-    signs = [line[:1] for line in planned.diff.split("\n")[2:]]
-    return f"{text} (+{signs.count('+')} -{signs.count('-')})"
+    if not planned.diff.endswith(CUT):
+        signs = [line[:1] for line in planned.diff.split("\n")[2:]]
+        text += f" (+{signs.count('+')} -{signs.count('-')})"
+    return f"{text} {planned.note}".rstrip()

@@ -78,7 +78,9 @@ def _found(text: Text, old: str, new: str, path: str, word: str) -> tuple[str, s
                 f"Without the space around them, old_{word} and new_{word} are the same: nothing would change."
             )
     if not places:
-        raise ToolError(f"old_{word} does not occur in {path!r}, so nothing was changed. {_near(text, old)}")
+        raise ToolError(
+            f"old_{word} does not occur in {path!r}, so nothing was changed. {_near(text, old)} {text.note}".rstrip()
+        )
     return old, new, places
 
 
@@ -105,7 +107,7 @@ def _near(text: Text, old: str) -> str:
     if not found:
         return "View the file: it may have changed."
     numbers = ", ".join(map(str, found[:_PLACES_SHOWN]))
-    return f"Its first line is, but for space, at line {numbers}: compare what follows there, indentation too."
+    return f"The first line matches line {numbers} except for whitespace; compare the following lines."
 
 
 def _same_beginning(one: str, other: str) -> int:

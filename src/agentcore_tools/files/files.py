@@ -142,7 +142,16 @@ def decode_text(data: bytes, path: str) -> Text:
 
 async def worked(data: bytes | str, work: Callable[[], ResultT]) -> ResultT:
     """Do some work on data: at once where that is little, else in a thread."""
-    return work() if len(data) < _MUCH else await _EDITS.run(work)
+    return work() if len(data) < _MUCH and _is_utf8(data) else await _EDITS.run(work)
+
+
+def _is_utf8(data: bytes | str) -> bool:
+    if isinstance(data, bytes):
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False  # guessing the encoding loads a library, and takes a while
+    return True
 
 
 def _diff(old: bytes, new: bytes, path: str) -> str | None:

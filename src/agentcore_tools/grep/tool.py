@@ -242,6 +242,6 @@ def _numbered(lines: Sequence[Line], context: int) -> Iterator[str]:
 
 def _nothing(action: GrepAction) -> str:
     where = f" in {action.path!r}" if action.path != "." else ""
-    include = f" in files like {action.include!r}" if action.include is not None else ""
-    more = "" if action.everything else " Hidden and ignored files were passed over; everything=true searches them."
+    include = f" in the files of {action.include!r}" if action.include is not None else ""
+    more = "" if action.everything else " Hidden and ignored files were skipped; everything=true searches them."
     return f"[No line{where}{include} matches {action.pattern!r}.{more}]"
