@@ -97,7 +97,7 @@ async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObse
     def edited() -> tuple[bytes, str, str, int]:
         old = decode_text(before, path)
         changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
-        new = old.replaced(changes)
+        new = files.replaced(old, changes, path)
         diff = unified_diff(old.normal, changes, path)
         # The first one starts in the new text where it starts in the old one.
         return new.encode(), diff, changed_text(new, path, changes[0], len(changes)), len(changes)

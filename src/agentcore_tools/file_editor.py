@@ -114,7 +114,7 @@ async def _edit(
     def edited() -> tuple[bytes, str, str]:
         old = decode_text(before, path)
         change = find(old)
-        new = old.replaced([change])
+        new = files.replaced(old, [change], path)
         return new.encode(), unified_diff(old.normal, [change], path), changed_text(new, path, change)
 
     after, diff, text = await worked(before, edited)

@@ -81,7 +81,7 @@ async def _write(files: Files, action: WriteFileAction, _ctx: ToolContext) -> Wr
 
     def written() -> tuple[bytes, str, str]:
         old = decode_text(before, path)
-        new = old.replaced([Change(0, len(old.normal), with_line_feeds(action.content))])
+        new = files.replaced(old, [Change(0, len(old.normal), with_line_feeds(action.content))], path)
         return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path), new.note
 
     after, diff, note = await worked(before + action.content.encode(errors="replace"), written)

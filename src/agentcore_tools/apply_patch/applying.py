@@ -83,6 +83,7 @@ async def _plan(files: Files, patch: FilePatch) -> Planned:
     match patch:
         case AddFile():
             await _refuse_if_there(files, path, "To change it, use '*** Update File'.")
+            files.refuse_masks(patch.text, "", path)
             change = Change(0, 0, patch.text)
             diff = unified_diff("", [change], path, created=True)
             return Planned(PatchedFile(path=path, outcome="created"), None, encoded(patch.text), diff)
@@ -107,7 +108,11 @@ async def _plan_update(files: Files, patch: UpdateFile, path: str) -> Planned:
         def changed() -> tuple[bytes, str, str]:
             old = decode_text(before, path)
             changes = changes_of(old, patch.hunks)
-            return old.replaced(changes).encode(), unified_diff(old.normal, changes, path, to=move_to), old.note
+            return (
+                files.replaced(old, changes, path).encode(),
+                unified_diff(old.normal, changes, path, to=move_to),
+                old.note,
+            )
 
         after, diff, note = await worked(before, changed)
     if move_to is None or move_to == path:

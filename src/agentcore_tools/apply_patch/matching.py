@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from agentcore_tools.apply_patch.grammar import Hunk
+from agentcore_tools.files.masks import mask_hint
 from agentcore_tools.files.text import Change, Text
 from agentcore_tools.files.view import numbered
 
@@ -145,7 +146,9 @@ def _starts(text: Text) -> list[int]:
 
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
-    """Show the place that is most like what was wanted."""
+    """Show the place that is most like what was wanted, or the reason why there is none."""
+    if hint := next(filter(None, map(mask_hint, wanted)), ""):
+        return f" {hint}"
     if not lines:
         return " The file is empty."
     first = next((line for line in wanted if line.strip()), wanted[0])

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Final
 
 from agentcore.errors import ToolError
+from agentcore_tools.files.masks import mask_hint
 from agentcore_tools.files.text import Change, Text, with_line_feeds
 
 _PLACES_SHOWN: Final = 20
@@ -100,7 +101,9 @@ def _places(text: str, old: str, start: int = 0) -> list[int]:
 
 
 def _near(text: Text, old: str) -> str:
-    """Return a hint at a place with similar text."""
+    """Return a hint at a place with similar text, or at the reason why there is none."""
+    if hint := mask_hint(old):
+        return hint
     wanted = [" ".join(line.split()) for line in old.split("\n") if line.strip()]
     first = wanted[0] if wanted else ""
     found = [number for number, line in enumerate(text.lines, 1) if first and " ".join(line.split()) == first]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Final, TypeVar, final
 
 from agentcore._threads import Threads
@@ -29,6 +28,7 @@ from agentcore.workspace import Workspace
 from agentcore_tools._calls import heading, others, rename
 from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
+from agentcore_tools.files.masks import refuse_masks
 from agentcore_tools.files.memory import LastSeen, Memory, memory_of
 from agentcore_tools.files.text import Change, NotText, Text, encoded
 
@@ -45,12 +45,13 @@ ResultT = TypeVar("ResultT")
 
 @final
 class Files:
-    """Reads and writes the files that one tool may use."""
+    """Reads and writes the files that one tool may use, for one call."""
 
-    def __init__(self, memory: Memory, border: PathGuard) -> None:
+    def __init__(self, memory: Memory, border: PathGuard, secret_names: Collection[str]) -> None:
         self.workspace = memory.workspace
         self.memory = memory
         self._border = border
+        self._secret_names = secret_names
 
     async def to_read(self, path: str) -> str:
         """Return the absolute path of a file that may be read."""
@@ -97,8 +98,19 @@ class Files:
         self.memory.history.add(path, before, after)
         self.memory.saw(path, after)
 
+    def refuse_masks(self, new: str, old: str, path: str) -> None:
+        """Refuse to write the masks of secrets that the conversation has."""
+        refuse_masks(new, old, self._secret_names, path)
+
+    def replaced(self, text: Text, changes: Sequence[Change], path: str) -> Text:
+        """Make changes of a file's text, and refuse those that would write the masks of secrets."""
+        for start, end, new in changes:
+            self.refuse_masks(new, text.normal[start:end], path)
+        return text.replaced(changes)
+
     async def create(self, path: str, content: str) -> str:
         """Write a new file, and return the diff that shows it."""
+        self.refuse_masks(content, "", path)
         await self.put(path, None, encoded(content))
         change = Change(0, 0, Text(content).normal)
         return await worked(content, lambda: unified_diff("", [change], path, created=True))
@@ -189,8 +201,12 @@ def file_tool(
 
     @asynccontextmanager
     async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[Executor[ActionT, ObservationT]]:
-        files = Files(memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed))
-        yield partial(execute, files)
+        memory, border = memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed)
+
+        async def execute_call(action: ActionT, ctx: ToolContext) -> ObservationT:
+            return await execute(Files(memory, border, ctx.secrets.names), action, ctx)
+
+        yield execute_call
 
     return Tool(
         name=name,
