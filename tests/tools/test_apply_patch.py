@@ -98,6 +98,7 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(tmp_path: 
         (b"a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", b"a\nc\n"),  # as other diffs say it
         (b"def f():\n    a\n", "@@ def f():\n def f():\n-    a\n+    b\n", b"def f():\n    b\n"),  # the @@ line once more
         (b"*** End Patch\nafter\n", " *** End Patch\n-after\n+AFTER\n", b"*** End Patch\nAFTER\n"),  # a line that stays
+        ("a \u201cx\u201d \u2014\u00a0e\u0301\nb\n".encode(), '@@\n a "x" - \u00e9\n-b\n+c\n', "a \u201cx\u201d \u2014\u00a0e\u0301\nc\n".encode()),
         (b"\xe4\n", "@@\n-\u00e4\n+\u00fc\n", b"\xfc\n"),  # an older encoding
     ],
 )  # fmt: skip

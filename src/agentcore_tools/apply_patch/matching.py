@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from agentcore_tools.apply_patch.grammar import Hunk
+from agentcore_tools.files.lookalikes import fold
 from agentcore_tools.files.masks import mask_hint
 from agentcore_tools.files.text import Change, Text
 from agentcore_tools.files.view import numbered
@@ -24,8 +25,13 @@ def _without_spaces(line: str) -> str:
     return "".join(line.split())
 
 
-# How lines are compared: as they are, then without what stands behind them, then without any space.
-_WAYS: Final[tuple[Callable[[str], str], ...]] = (str, str.rstrip, _without_spaces)
+def _folded(line: str) -> str:
+    return _without_spaces(fold(line))
+
+
+# How lines are compared: as they are, then without what stands behind them, then without any space, then with characters that
+# look alike taken for the same.
+_WAYS: Final[tuple[Callable[[str], str], ...]] = (str, str.rstrip, _without_spaces, _folded)
 
 
 class _Target:

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Final
 
 from agentcore.errors import ToolError
+from agentcore_tools.files.lookalikes import difference, fold
 from agentcore_tools.files.masks import mask_hint
 from agentcore_tools.files.text import Change, Text, with_line_feeds
 
@@ -104,6 +105,12 @@ def _near(text: Text, old: str) -> str:
     """Return a hint at a place with similar text, or at the reason why there is none."""
     if hint := mask_hint(old):
         return hint
+    folded, sought = fold(text.normal), fold(old)
+    if (place := folded.find(sought)) >= 0:
+        # Folding keeps the lines.
+        line, rows = folded.count("\n", 0, place), sought.count("\n") + 1
+        there = "\n".join(text.lines[line : line + rows])
+        return f"Line {line + 1} differs only in characters that look alike: {difference(there, old)}. Use those of the file."
     wanted = [" ".join(line.split()) for line in old.split("\n") if line.strip()]
     first = wanted[0] if wanted else ""
     found = [number for number, line in enumerate(text.lines, 1) if first and " ".join(line.split()) == first]
