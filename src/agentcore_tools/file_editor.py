@@ -124,7 +124,7 @@ async def _edit(
 
 async def _undo(files: Files, path: str) -> FileEditorObservation:
     history = files.memory.history
-    last = history.last(path)
+    last = history.last(files.key(path))
     if last is None:
         raise ToolError(
             f"There is no edit of {path!r} to undo: only those of these tools, since the conversation was opened."
@@ -143,15 +143,15 @@ async def _undo(files: Files, path: str) -> FileEditorObservation:
 
     diff, shown = await worked(now, undone)
     await files.workspace.write(path, then)
-    files.memory.saw(path, then)
-    history.forget_last(path)
+    files.memory.saw(files.key(path), then)
+    history.forget_last(files.key(path))
     text = f"Undid the last edit of {path}. The lines are now:\n{shown}"
     return FileEditorObservation(text=text, command="undo_edit", path=path, diff=diff, outcome="changed")
 
 
 async def _remove(files: Files, path: str, now: bytes) -> FileEditorObservation:
     await files.remove(path)
-    files.memory.history.forget_last(path)
+    files.memory.history.forget_last(files.key(path))
 
     def removed() -> str:
         normal = decode_text(now, path).normal

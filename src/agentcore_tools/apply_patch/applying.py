@@ -148,13 +148,13 @@ async def apply(files: Files, planned: Sequence[Planned]) -> None:
 
 
 def _remember(files: Files, planned: Planned) -> None:
-    path = planned.file.moved_to or planned.file.path
-    if planned.after is None or planned.file.moved_to is not None:
-        files.memory.forget(planned.file.path)
-    if planned.after is not None:
-        files.memory.saw(path, planned.after)
-        if planned.file.moved_to is None:
-            files.memory.history.add(path, planned.before, planned.after)
+    path, moved_to = planned.file.path, planned.file.moved_to
+    if planned.after is None or moved_to is not None:
+        files.memory.forget(files.key(path))
+    if planned.after is not None and moved_to is not None:
+        files.memory.saw(files.key(moved_to), planned.after)
+    elif planned.after is not None:
+        files.remember(path, planned.before, planned.after)
 
 
 @final

@@ -61,6 +61,10 @@ class Files:
         """Return the absolute path of a file that may be written."""
         return await self._border.pass_(path, writing=True)
 
+    def key(self, path: str) -> str:
+        """Return the one name under which a file is remembered, whichever of its names this is."""
+        return self._border.real(path)
+
     async def followed(self, paths: Iterable[str]) -> list[str]:
         """Return absolute paths with links followed."""
         return await self._border.followed(list(paths))
@@ -70,14 +74,19 @@ class Files:
         try:
             return await self.workspace.read(path, max_bytes=_LARGEST)
         except PathError as error:
+            if error.reason == "too_large":
+                raise ToolError(
+                    f"{path!r} has more than {_LARGEST:,} bytes, which is the most that is read at once. Look at a part of it with a "
+                    "command (head, tail, sed), and change it with one."
+                ) from error
             if error.reason != "missing":
                 raise
-            raise ToolError(f"{error}{await self._like(path)}") from error
+            raise ToolError(await self.missing(path, str(error))) from error
 
     async def look(self, path: str) -> bytes:
         """Read a file for the model to see."""
         data = await self.read(path)
-        self.memory.saw(path, data)
+        self.memory.saw(self.key(path), data)
         return data
 
     async def to_change(self, path: str) -> bytes:
@@ -88,15 +97,19 @@ class Files:
             PathError: it can't be read, or is too large.
         """
         data = await self.read(path)
-        if (seen := self.memory.changed_since(path, data)) is not None:
+        if (seen := self.memory.changed_since(self.key(path), data)) is not None:
             raise ToolError(await self._news(path, seen, data))
         return data
 
     async def put(self, path: str, before: bytes | None, after: bytes) -> None:
         """Write a file, which can be undone."""
         await self.workspace.write(path, after)
-        self.memory.history.add(path, before, after)
-        self.memory.saw(path, after)
+        self.remember(path, before, after)
+
+    def remember(self, path: str, before: bytes | None, after: bytes) -> None:
+        """Remember a change that was made, so that it can be undone."""
+        self.memory.history.add(self.key(path), before, after)
+        self.memory.saw(self.key(path), after)
 
     def refuse_masks(self, new: str, old: str, path: str) -> None:
         """Refuse to write the masks of secrets that the conversation has."""
@@ -120,7 +133,7 @@ class Files:
         result = await self.workspace.run(["rm", "-f", "--", path])
         if result.exit_code:
             raise ToolError(f"{path!r} can't be removed: {result.stderr.strip()}")
-        self.memory.forget(path)
+        self.memory.forget(self.key(path))
 
     async def _news(self, path: str, seen: LastSeen, data: bytes) -> str:
         message = f"{path!r} is not as you saw it last: a command or another program or person changed it. Nothing was written."
@@ -128,18 +141,21 @@ class Files:
         diff = None if then is None else await worked(data, lambda: _diff(then, data, path))
         if diff is None or len(diff) > _LONGEST_NEWS:
             return f"{message} View it before you change it."
-        self.memory.saw(path, data)
+        self.memory.saw(self.key(path), data)
         return f"{message} This is what changed; now that you know, the next call goes through:\n{diff}"
 
-    async def _like(self, path: str) -> str:
-        """Return a sentence about files with similar names."""
+    async def missing(self, path: str, error: str) -> str:
+        """Return an answer for a file that is not there: where its link leads, or which files have similar names."""
         folder, name = posixpath.split(path)
         try:
-            names = [entry.name for entry in await self.workspace.list(folder)]
+            entries = await self.workspace.list(folder)
         except PathError:
-            return f" No such folder: {folder!r}."
-        found = difflib.get_close_matches(name, names[:10_000], n=3)
-        return f" There is {', '.join(map(repr, found))} in that folder." if found else ""
+            return f"{error} No such folder: {folder!r}."
+        if any(entry.name == name for entry in entries):
+            (real,) = await self.followed([path])
+            return f"{path!r} is a link to {real!r}, which does not exist."
+        found = difflib.get_close_matches(name, [entry.name for entry in entries[:10_000]], n=3)
+        return f"{error} There is {', '.join(map(repr, found))} in that folder." if found else error
 
 
 def decode_text(data: bytes, path: str) -> Text:

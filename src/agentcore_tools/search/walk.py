@@ -31,7 +31,7 @@ async def find_place(files: Files, path: str) -> Place:
     absolute = await files.to_read(path)
     found = await files.workspace.stat(absolute)
     if found is None:
-        raise ToolError(f"No such file or folder: {absolute!r}.")
+        raise ToolError(await files.missing(absolute, f"No such file or folder: {absolute!r}."))
     if found.kind == "other":
         raise ToolError(f"{absolute!r} is a device, a pipe or a socket, so nothing can be searched there.")
     folder, name = (absolute, None) if found.kind == "dir" else posixpath.split(absolute)
