@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agentcore.errors import ToolError
+from agentcore.tools import AnyTool
 from agentcore_tools import apply_patch_tool, edit_tool, read_file_tool, read_many_tool, write_file_tool
 from opened_tool import Editor, open_tool
 
@@ -48,13 +50,14 @@ async def test_an_encoding_that_is_guessed_is_named_and_kept(
 async def test_every_tool_for_files_names_the_guess(tmp_path: Path) -> None:
     path = tmp_path / "f"
     note = "[Not UTF-8; read as cp932, which is a guess.]"
-    for tool, arguments, at in (
+    calls: list[tuple[AnyTool, dict[str, Any], int]] = [
         (read_file_tool(), {"path": "f"}, 0),
         (read_many_tool(), {"paths": ["f"]}, 1),
         (edit_tool(), {"file_path": "f", "old_string": "end", "new_string": "日本"}, 1),
         (apply_patch_tool(), {"patch": "*** Begin Patch\n*** Update File: f\n@@\n-end\n+日本\n*** End Patch"}, 1),
         (write_file_tool(), {"file_path": "f", "content": JAPANESE + "日本\n"}, 1),
-    ):
+    ]
+    for tool, arguments, at in calls:
         path.write_bytes(JAPANESE.encode("shift_jis"))
         async with open_tool(tool, tmp_path) as opened:
             told = await opened.call(**arguments)

@@ -153,7 +153,7 @@ def _starts(text: Text) -> list[int]:
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
     """Show the place that is most like what was wanted, or the reason why there is none."""
-    if hint := next(filter(None, map(mask_hint, wanted)), ""):
+    if hint := mask_hint("\n".join(wanted)):
         return f" {hint}"
     if not lines:
         return " The file is empty."

@@ -16,7 +16,7 @@ from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.files.view import fitting
 from agentcore_tools.grep.python import PYTHON_NOTE, search_here, search_there
 from agentcore_tools.grep.query import Line, Lines, ProgramMissing, Search, fix_pattern
-from agentcore_tools.grep.ripgrep import RipgrepFailed, search_with_ripgrep
+from agentcore_tools.grep.ripgrep import RipgrepFailed, find_ripgrep, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
 
@@ -154,7 +154,8 @@ async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | N
         limit=action.limit,
     )
     hidden = glob is not None and glob.names_hidden
-    if "rg" not in files.memory.missing_programs:
+    missing = files.memory.missing_programs
+    while (program := await find_ripgrep(missing)) is not None:
         try:
             found = await search_with_ripgrep(
                 workspace,
@@ -162,21 +163,22 @@ async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | N
                 place.file,
                 search,
                 lambda path: place.file is not None or _is_wanted(path, glob, hidden=hidden or action.everything),
+                program=program,
                 types=None if glob is None or "/" in glob.pattern else glob.pattern,
                 hidden=hidden,
                 everything=action.everything,
             )
             return found, False
         except ProgramMissing:
-            files.memory.missing_programs.add("rg")
+            missing.add(program)
         except RipgrepFailed:
-            pass  # what it found by then would look like all there is
+            break  # what it found by then would look like all there is
     candidates = await _candidates(files, place, action, glob, hidden)
-    if "python3" not in files.memory.missing_programs:
+    if "python3" not in missing:
         try:
             return await search_there(workspace, place.folder, candidates, search), True
         except ProgramMissing:
-            files.memory.missing_programs.add("python3")
+            missing.add("python3")
     return await search_here(workspace, place.folder, candidates, search), True
 
 
