@@ -131,7 +131,8 @@ async def test_what_models_put_around_a_patch_is_no_part_of_it(tmp_path: Path, p
     ("text", "message"),
     [
         ("", "This is not a patch"),
-        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "This is not a patch"),
+        ("--- a/f\n+++ b/f\n-a\n+b\n", "This is not a patch"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+b\n", "its lines are not in the file"),
         (framed(""), "changes no file"),
         (framed("f\n"), r"Line 2 of the patch is 'f', but a file begins with"),
         (framed("*** Update File:\n@@\n-a\n"), "needs a path"),

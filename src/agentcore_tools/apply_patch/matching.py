@@ -41,8 +41,11 @@ class _Target:
         self.lines = text.lines
         self._compared: dict[int, list[str]] = {0: self.lines}
 
-    def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
-        """Return the place of the lines at or after `start`, or None. With `at_end` they must be the last lines."""
+    def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False, near: int | None = None) -> int | None:
+        """Return the place of the lines at or after `start`, or None: the first one, or that next to the line `near`.
+
+        With `at_end` they must be the last lines.
+        """
         for way, compared in enumerate(_WAYS):
             if way not in self._compared:
                 self._compared[way] = [compared(line) for line in self.lines]
@@ -52,7 +55,11 @@ class _Target:
                 if last >= start and lines[last:] == sought:
                     return last
             else:
-                found = next(_places(lines, sought, start), None)
+                places = _places(lines, sought, start)
+                if near is not None:
+                    found = min(places, key=lambda place: abs(place + 1 - near), default=None)
+                else:
+                    found = next(places, None)
                 if found is not None:
                     return found
         return None
@@ -98,11 +105,13 @@ def _place(target: _Target, hunk: Hunk, at: int) -> int:
             raise Misfit(f"there is no line '@@ {anchor}' in the file.{_nearest(target.lines, [anchor], at)}")
         at = found + 1
     old = hunk.old
+    if not old and hunk.near is not None:
+        return min(max(hunk.near, at), len(target.lines))
     if not old:
         return at if hunk.anchors and not hunk.at_end else len(target.lines)
     place = target.find(old, at, at_end=True) if hunk.at_end else None
     if place is None:
-        place = target.find(old, at)
+        place = target.find(old, at, near=hunk.near)
     # A model may repeat the line of the anchor in the hunk.
     if place is None and hunk.anchors:
         place = target.find(old, at - 1)
