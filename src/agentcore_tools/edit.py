@@ -27,6 +27,8 @@ class EditAction(Action):
     """The new text; empty: the old text is removed."""
     expected_replacements: int = Field(default=1, ge=1)
     """How often the text occurs; all of them are replaced."""
+    replace_all: bool = False
+    """Replace every occurrence, however many there are."""
 
 
 class EditObservation(TextAnswer):
@@ -49,6 +51,7 @@ _OTHER_NAMES: Final = dict.fromkeys(FILE_NAMES, "file_path") | {
     "new_str": "new_string",
     "old_text": "old_string",
     "new_text": "new_string",
+    "allow_multiple": "replace_all",
 }
 
 
@@ -93,10 +96,11 @@ async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObse
         diff = await files.create(path, action.new_string)
         return EditObservation(text=f"Created {path}.", path=path, diff=diff, replacements=0, outcome="created")
     before = await files.to_change(path)
+    expected = None if action.replace_all else action.expected_replacements
 
     def edited() -> tuple[bytes, str, str, int]:
         old = decode_text(before, path)
-        changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
+        changes = replacing_all(old, action.old_string, action.new_string, expected, path)
         new = files.replaced(old, changes, path)
         diff = unified_diff(old.normal, changes, path)
         # The first one starts in the new text where it starts in the old one.

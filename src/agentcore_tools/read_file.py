@@ -10,7 +10,7 @@ from pydantic import Field
 from agentcore.display import DisplayBlock, ExcerptBlock
 from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
-from agentcore.tools import OUTPUT_LIMIT, Action, Tool, ToolContext
+from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.view import fitting, medium_of, shown_medium
@@ -64,10 +64,16 @@ def read_file_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadFileAction, Read
         description=_DESCRIPTION,
         extra_roots=extra_roots,
         read_only=True,
-        aliases=("view_file", "open_file", "cat"),
+        aliases=("view_file", "open_file", "cat", ("read", _read_from_one)),
         other_names=dict.fromkeys(FILE_NAMES, "path"),
         display_answer=_show_answer,
     )
+
+
+def _read_from_one(arguments: Arguments) -> Arguments:
+    """Make a call of one whose offset is the number of the first line, and not of the lines before it."""
+    offset = int(str(arguments.get("offset") or 0))
+    return {**arguments, "offset": max(offset - 1, 0)} if offset else arguments
 
 
 def _show_answer(_action: ReadFileAction, observation: ReadFileObservation) -> Sequence[DisplayBlock]:

@@ -61,7 +61,7 @@ def write_file_tool(
         confine_to=confine_to,
         idempotent=True,
         path="file_path",
-        aliases=("create_file", "save_file"),
+        aliases=("create_file", "save_file", "write"),
         other_names=_OTHER_NAMES,
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),

@@ -16,27 +16,29 @@ from agentcore_tools.files.text import Change, Text, with_line_feeds
 _PLACES_SHOWN: Final = 20
 
 
-def replacing(text: Text, old: str, new: str, path: str) -> Change:
-    """Find the one place of some text that is to be replaced, for arguments `old_str` and `new_str`."""
+def replacing(text: Text, old: str, new: str, path: str, *, every: bool = False) -> list[Change]:
+    """Find the one place, or every place, of some text that is to be replaced, for arguments `old_str` and `new_str`."""
     old, new, places = _found(text, old, new, path, "str")
+    if every:
+        return [Change(place, place + len(old), new) for place in places]
     if len(places) == 1:
         # One that begins in the first one is as likely meant.
         places += _places(text.normal, old, places[0] + 1)
     if len(places) > 1:
         raise ToolError(
             f"old_str occurs {_times(text, places, path)}, so nothing was changed. Give more of the text around the one that is "
-            "meant."
+            "meant, or replace_all=true."
         )
-    return Change(places[0], places[0] + len(old), new)
+    return [Change(places[0], places[0] + len(old), new)]
 
 
-def replacing_all(text: Text, old: str, new: str, expected: int, path: str) -> list[Change]:
-    """Find all places of some text, as many as expected, for arguments `old_string` and `new_string`."""
+def replacing_all(text: Text, old: str, new: str, expected: int | None, path: str) -> list[Change]:
+    """Find all places of some text, as many as expected (None: any), for arguments `old_string` and `new_string`."""
     old, new, places = _found(text, old, new, path, "string")
-    if len(places) != expected:
+    if expected is not None and len(places) != expected:
         raise ToolError(
             f"old_string occurs {_times(text, places, path)}, and {expected} were expected: nothing was changed. Give more of the "
-            "text around the one that is meant, or expected_replacements for all of them."
+            "text around the one that is meant, or replace_all=true for all of them."
         )
     return [Change(place, place + len(old), new) for place in places]
 

@@ -78,6 +78,26 @@ _OTHER_NAMES: Final = {
     "output_mode": "output",
     "head_limit": "limit",
 }
+_TYPES: Final = {
+    "c": "*.{c,h}",
+    "cpp": "*.{cc,cpp,cxx,hh,hpp,hxx,h,inl}",
+    "csharp": "*.cs",
+    "html": "*.{htm,html}",
+    "js": "*.{js,jsx,mjs,cjs,vue}",
+    "kotlin": "*.{kt,kts}",
+    "make": "{[Mm]akefile,GNUmakefile,*.mk}",
+    "markdown": "*.{md,markdown,mdx}",
+    "md": "*.{md,markdown,mdx}",
+    "py": "*.{py,pyi}",
+    "python": "*.{py,pyi}",
+    "ruby": "*.{rb,gemspec}",
+    "rust": "*.rs",
+    "sh": "*.{sh,bash,zsh,ksh}",
+    "ts": "*.{ts,tsx,mts,cts}",
+    "typescript": "*.{ts,tsx,mts,cts}",
+    "yaml": "*.{yml,yaml}",
+}
+"""ripgrep's names for kinds of files, where they are not just the ending."""
 _OTHER_OUTPUTS: Final = {"content": "lines", "files_with_matches": "files", "count": "counts"}
 
 
@@ -103,6 +123,15 @@ def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservati
 
 def _normalize(arguments: Arguments) -> Arguments:
     normalized = rename(arguments, _OTHER_NAMES)
+    around = [normalized.pop(name) for name in ("-A", "-B") if name in normalized]
+    if around and "context" not in normalized:
+        # Above and below are the same here: the larger of the two shows all that was asked for.
+        normalized["context"] = max(around, key=lambda value: int(str(value)))
+    if isinstance(kind := normalized.get("type"), str) and "include" not in normalized:
+        del normalized["type"]
+        normalized["include"] = _TYPES.get(kind, f"*.{kind}")
+    if normalized.get("limit") == 0:
+        del normalized["limit"]  # as many as there may be
     output = normalized.get("output")
     if isinstance(output, str):
         normalized["output"] = _OTHER_OUTPUTS.get(output, output)
