@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,9 +34,6 @@ settings.load_profile("every-commit")
 # Going through all objects, those of thousands of tests included, finds what is left open as well when it is done less
 # often: the last time is at the end of the session.
 gc.set_threshold(2_000, 10, 50)
-
-# What is installed beside Python (ripgrep's wheel) is found, whether its environment is activated or not.
-os.environ["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), sysconfig.get_path("scripts")])
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would each process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -13,7 +13,7 @@ from agentcore.tools import Action, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer, file_diff, heading, others, replaced
 from agentcore_tools.files.change import replacing_all, unified_diff
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
-from agentcore_tools.files.view import shown_change
+from agentcore_tools.files.view import changed_text
 
 
 class EditAction(Action):
@@ -27,6 +27,8 @@ class EditAction(Action):
     """The new text; empty: the old text is removed."""
     expected_replacements: int = Field(default=1, ge=1)
     """How often the text occurs; all of them are replaced."""
+    replace_all: bool = False
+    """Replace every occurrence, however many there are."""
 
 
 class EditObservation(TextAnswer):
@@ -49,6 +51,7 @@ _OTHER_NAMES: Final = dict.fromkeys(FILE_NAMES, "file_path") | {
     "new_str": "new_string",
     "old_text": "old_string",
     "new_text": "new_string",
+    "allow_multiple": "replace_all",
 }
 
 
@@ -93,18 +96,16 @@ async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObse
         diff = await files.create(path, action.new_string)
         return EditObservation(text=f"Created {path}.", path=path, diff=diff, replacements=0, outcome="created")
     before = await files.to_change(path)
+    expected = None if action.replace_all else action.expected_replacements
 
     def edited() -> tuple[bytes, str, str, int]:
         old = decode_text(before, path)
-        changes = replacing_all(old, action.old_string, action.new_string, action.expected_replacements, path)
-        new = old.replaced(changes)
+        changes = replacing_all(old, action.old_string, action.new_string, expected, path)
+        new = files.replaced(old, changes, path)
         diff = unified_diff(old.normal, changes, path)
         # The first one starts in the new text where it starts in the old one.
-        return new.encode(), diff, shown_change(new, changes[0]), len(changes)
+        return new.encode(), diff, changed_text(new, path, changes[0], len(changes)), len(changes)
 
-    after, diff, shown, count = await worked(before, edited)
+    after, diff, text, count = await worked(before, edited)
     await files.put(path, before, after)
-    times = "" if count == 1 else f" in {count} places"
-    where = "There" if count == 1 else "At the first one"
-    text = f"Changed {path}{times}. {where} it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
     return EditObservation(text=text, path=path, diff=diff, replacements=count, outcome="changed")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Literal, TypeVar
 
+from pydantic.json_schema import SkipJsonSchema
+
+from agentcore._value import Value
 from agentcore.assessment import SecurityRisk
 from agentcore.display import DiffBlock, DisplayBlock, ExcerptBlock, code_span
 from agentcore.errors import ToolError
@@ -14,7 +18,15 @@ from agentcore_tools._calls import FILE_NAMES, TextAnswer, added, file_diff, hea
 from agentcore_tools.files.change import between, inserting, replacing, unified_diff
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.text import Change, Text
-from agentcore_tools.files.view import medium_of, shown_change, shown_folder, shown_medium, view
+from agentcore_tools.files.view import changed_text, medium_of, shown_change, shown_folder, shown_medium, view
+
+
+class Replacement(Value):
+    """One of several replacements."""
+
+    old_str: str
+    new_str: str = ""
+    replace_all: bool = False
 
 
 class FileEditorAction(Action):
@@ -34,6 +46,11 @@ class FileEditorAction(Action):
     """For insert: the number of the line after which to insert; 0 is the beginning."""
     view_range: list[int] | None = None
     """For view: the numbers of the first and the last line to show; -1 as the last is the end."""
+    replace_all: bool = False
+    """For str_replace: replace every occurrence of old_str."""
+    # Not in the schema: for models that make several edits in one call without being offered it.
+    edits: SkipJsonSchema[tuple[Replacement, ...] | None] = None
+    """For str_replace: several replacements, one after the other, in place of old_str and new_str."""
 
 
 class FileEditorObservation(TextAnswer):
@@ -65,13 +82,24 @@ async def _edit_file(files: Files, action: FileEditorAction, ctx: ToolContext) -
         case "create":
             return await _create(files, path, _given(action, "file_text", action.file_text))
         case "str_replace":
-            old, new = _given(action, "old_str", action.old_str), action.new_str or ""
-            return await _edit(files, action, path, lambda text: replacing(text, old, new, path))
+            finds = [partial(_replacing, each, path) for each in _replacements(action)]
+            return await _edit(files, action, path, finds)
         case "insert":
             line, new = _given(action, "insert_line", action.insert_line), _given(action, "new_str", action.new_str)
-            return await _edit(files, action, path, lambda text: inserting(text, line, new, path))
+            return await _edit(files, action, path, [lambda text: [inserting(text, line, new, path)]])
         case "undo_edit":
             return await _undo(files, path)
+
+
+def _replacements(action: FileEditorAction) -> tuple[Replacement, ...]:
+    if action.edits:
+        return action.edits
+    old = _given(action, "old_str", action.old_str)
+    return (Replacement(old_str=old, new_str=action.new_str or "", replace_all=action.replace_all),)
+
+
+def _replacing(edit: Replacement, path: str, text: Text) -> list[Change]:
+    return replacing(text, edit.old_str, edit.new_str, path, every=edit.replace_all)
 
 
 async def _view(files: Files, path: str, action: FileEditorAction, ctx: ToolContext) -> FileEditorObservation:
@@ -86,14 +114,19 @@ async def _view(files: Files, path: str, action: FileEditorAction, ctx: ToolCont
     if (media_type := medium_of(data)) is not None:
         text, medium = await shown_medium(data, media_type, path, ctx)
         return FileEditorObservation(text=text, medium=medium, command="view", path=path, outcome="viewed")
-    shown = await worked(data, lambda: view(decode_text(data, path).lines, action.view_range, path))
+
+    def viewed() -> str:
+        text = decode_text(data, path)
+        return text.note + view(text.lines, action.view_range, path)
+
+    shown = await worked(data, viewed)
     return FileEditorObservation(text=shown, command="view", path=path, outcome="viewed")
 
 
 async def _create(files: Files, path: str, content: str) -> FileEditorObservation:
     if await files.workspace.stat(path) is not None:
         raise ToolError(
-            f"There is something at {path!r} already, and create replaces nothing. Change it with str_replace or insert."
+            f"There is something at {path!r} already, and create does not overwrite. Change it with str_replace or insert."
         )
     diff = await files.create(path, content)
     lines = len(Text(content).lines)
@@ -102,25 +135,34 @@ async def _create(files: Files, path: str, content: str) -> FileEditorObservatio
 
 
 async def _edit(
-    files: Files, action: FileEditorAction, path: str, find: Callable[[Text], Change]
+    files: Files, action: FileEditorAction, path: str, finds: Sequence[Callable[[Text], list[Change]]]
 ) -> FileEditorObservation:
     before = await files.to_change(path)
 
     def edited() -> tuple[bytes, str, str]:
         old = decode_text(before, path)
-        change = find(old)
-        new = old.replaced([change])
-        return new.encode(), unified_diff(old.normal, [change], path), shown_change(new, change)
+        if len(finds) == 1:
+            changes = finds[0](old)
+            new = files.replaced(old, changes, path)
+            diff = unified_diff(old.normal, changes, path)
+            return new.encode(), diff, changed_text(new, path, changes[0], len(changes))
+        new = old
+        for number, find in enumerate(finds, 1):
+            try:
+                new = files.replaced(new, find(new), path)
+            except ToolError as error:
+                raise ToolError(f"Edit {number} of {len(finds)}: {error} None of the edits was made.") from error
+        diff = unified_diff(old.normal, [between(old.normal, new.normal)], path)
+        return new.encode(), diff, f"Made {len(finds)} edits of {path}:\n{new.note}{diff}"
 
-    after, diff, shown = await worked(before, edited)
+    after, diff, text = await worked(before, edited)
     await files.put(path, before, after)
-    text = f"Changed {path}. There it reads now:\n{shown}" if shown else f"Changed {path}. It is empty now."
     return FileEditorObservation(text=text, command=action.command, path=path, diff=diff, outcome="changed")
 
 
 async def _undo(files: Files, path: str) -> FileEditorObservation:
     history = files.memory.history
-    last = history.last(path)
+    last = history.last(files.key(path))
     if last is None:
         raise ToolError(
             f"There is no edit of {path!r} to undo: only those of these tools, since the conversation was opened."
@@ -135,22 +177,25 @@ async def _undo(files: Files, path: str) -> FileEditorObservation:
     def undone() -> tuple[str, str]:
         old, new = decode_text(now, path), decode_text(then, path)
         change = between(old.normal, new.normal)
-        return unified_diff(old.normal, [change], path), shown_change(new, change)
+        return unified_diff(old.normal, [change], path), new.note + shown_change(new, change)
 
     diff, shown = await worked(now, undone)
     await files.workspace.write(path, then)
-    files.memory.saw(path, then)
-    history.forget_last(path)
-    text = f"Undid the last edit of {path}. There it reads now:\n{shown}"
+    files.memory.saw(files.key(path), then)
+    history.forget_last(files.key(path))
+    text = f"Undid the last edit of {path}. The lines are now:\n{shown}"
     return FileEditorObservation(text=text, command="undo_edit", path=path, diff=diff, outcome="changed")
 
 
 async def _remove(files: Files, path: str, now: bytes) -> FileEditorObservation:
     await files.remove(path)
-    files.memory.history.forget_last(path)
-    normal = decode_text(now, path).normal
-    change = Change(0, len(normal), "")
-    diff = await worked(now, lambda: unified_diff(normal, [change], path, removed=True))
+    files.memory.history.forget_last(files.key(path))
+
+    def removed() -> str:
+        normal = decode_text(now, path).normal
+        return unified_diff(normal, [Change(0, len(normal), "")], path, removed=True)
+
+    diff = await worked(now, removed)
     text = f"Undid the creation of {path}: it is removed."
     return FileEditorObservation(text=text, command="undo_edit", path=path, diff=diff, outcome="removed")
 
@@ -166,9 +211,9 @@ def _show_call(action: FileEditorAction) -> Sequence[DisplayBlock]:
     """Show where something is looked at or changed, and the change."""
     shown = {"command", "path"}
     diff = None
-    if action.old_str is not None:
-        shown |= {"old_str", "new_str"}
-        diff = replaced(action.old_str, action.new_str or "")
+    if action.edits or action.old_str is not None:
+        shown |= {"old_str", "new_str", "edits"}
+        diff = "".join(replaced(edit.old_str, edit.new_str) for edit in _replacements(action))
     elif (new := action.file_text if action.file_text is not None else action.new_str) is not None:
         shown.add("new_str" if action.file_text is None else "file_text")
         diff = added(new)
@@ -198,7 +243,7 @@ Look at files and folders, and change text files.
 and the folders in it.
 - create makes a new file, and the folders above it. It does not replace one.
 - str_replace replaces the one place in a file where old_str occurs. It has to be there exactly so, space and indentation \
-included but without the line numbers, and only once: give as much around it as that takes.
+included but without the line numbers, and only once: give as much around it as that takes, or replace_all.
 - insert puts new_str after the line insert_line, in lines of its own.
 - undo_edit takes the last change back that this tool made to a file; each call takes back one more.
 
@@ -228,6 +273,9 @@ _OTHER_COMMANDS: Final = {
 def _normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, and infer a missing command."""
     normalized = rename(arguments, _OTHER_NAMES)
+    edits = normalized.get("edits")
+    if isinstance(edits, list):
+        normalized["edits"] = [rename(each, _OTHER_NAMES) if isinstance(each, dict) else each for each in edits]
     command = normalized.get("command")
     if isinstance(command, str):
         normalized["command"] = _OTHER_COMMANDS.get(command, command)
@@ -245,7 +293,7 @@ def _normalize(arguments: Arguments) -> Arguments:
 def _inferred(arguments: Arguments) -> str:
     """Infer the command of a call from its other arguments."""
     given = {name for name, value in arguments.items() if value is not None}
-    if "old_str" in given:
+    if given & {"old_str", "edits"}:
         return "str_replace"
     if "insert_line" in given:
         return "insert"
@@ -254,6 +302,16 @@ def _inferred(arguments: Arguments) -> str:
 
 def _as(command: str, name: str | None = None) -> tuple[str, Callable[[Arguments], Arguments]]:
     return (name or command, lambda arguments: {**arguments, "command": command})
+
+
+def _read(arguments: Arguments) -> Arguments:
+    """Make a view of a reading call, whose offset is the number of the first line."""
+    rest = {name: value for name, value in arguments.items() if name not in {"offset", "limit"}}
+    offset, limit = (int(str(arguments.get(name) or 0)) for name in ("offset", "limit"))
+    if offset or limit:
+        first = max(offset, 1)
+        rest["view_range"] = [first, first + limit - 1 if limit else -1]
+    return {**rest, "command": "view"}
 
 
 _ALIASES: Final[Aliases] = (
@@ -269,7 +327,10 @@ _ALIASES: Final[Aliases] = (
     _as("insert"),
     _as("view", "view_file"),
     _as("view", "read_file"),
+    ("read", _read),
     _as("create", "create_file"),
+    _as("create", "write"),
+    _as("str_replace", "multi_edit"),
 )
 
 

@@ -43,7 +43,7 @@ class GlobObservation(TextAnswer):
 
 
 _DESCRIPTION: Final = """\
-Find files by their paths, the newest first. Hidden files and files that .gitignore leaves out are passed over."""
+Find files by their paths, the newest first. Hidden files and files that .gitignore leaves out are skipped."""
 _OTHER_NAMES: Final = {"glob": "pattern", "glob_pattern": "pattern", "dir_path": "path", "folder": "path"}
 
 
@@ -80,8 +80,8 @@ async def _find(files: Files, action: GlobAction, _ctx: ToolContext) -> GlobObse
     shown = tuple(shown_path(place.prefix + each.path) for each in found[: action.limit])
     notes: list[str] = []
     if not found:
-        passed = "" if action.everything else " Hidden and ignored files were passed over; everything=true finds them."
-        notes.append(f"[No file in {place.folder!r} is like {pattern!r}.{passed}]")
+        passed = "" if action.everything else " Hidden and ignored files were skipped; everything=true finds them."
+        notes.append(f"[No file in {place.folder!r} matches {pattern!r}.{passed}]")
     if len(found) > len(shown):
         notes.append(f"[These are the newest {len(shown)} of {len(found)} files.]")
     if walked.cut:

@@ -10,7 +10,7 @@ from pydantic import Field
 from agentcore.display import DisplayBlock, ExcerptBlock
 from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock, ResultBlock
-from agentcore.tools import OUTPUT_LIMIT, Action, Tool, ToolContext
+from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
 from agentcore_tools._calls import FILE_NAMES, TextAnswer
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
 from agentcore_tools.files.view import fitting, medium_of, shown_medium
@@ -64,10 +64,16 @@ def read_file_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadFileAction, Read
         description=_DESCRIPTION,
         extra_roots=extra_roots,
         read_only=True,
-        aliases=("view_file", "open_file", "cat"),
+        aliases=("view_file", "open_file", "cat", ("read", _read_from_one)),
         other_names=dict.fromkeys(FILE_NAMES, "path"),
         display_answer=_show_answer,
     )
+
+
+def _read_from_one(arguments: Arguments) -> Arguments:
+    """Make a call of one whose offset is the number of the first line, and not of the lines before it."""
+    offset = int(str(arguments.get("offset") or 0))
+    return {**arguments, "offset": max(offset - 1, 0)} if offset else arguments
 
 
 def _show_answer(_action: ReadFileAction, observation: ReadFileObservation) -> Sequence[DisplayBlock]:
@@ -82,7 +88,8 @@ async def _read(files: Files, action: ReadFileAction, ctx: ToolContext) -> ReadF
     if (media_type := medium_of(data)) is not None:
         text, medium = await shown_medium(data, media_type, path, ctx)
         return ReadFileObservation(text=text, path=path, medium=medium)
-    lines = await worked(data, lambda: decode_text(data, path).lines)
+    decoded = await worked(data, lambda: decode_text(data, path))
+    lines = decoded.lines
     if not lines:
         return ReadFileObservation(text=f"[{path} is empty.]", path=path)
     if action.offset >= len(lines):
@@ -95,4 +102,5 @@ async def _read(files: Files, action: ReadFileAction, ctx: ToolContext) -> ReadF
     if action.offset or last < len(lines):
         more = f" Read on with offset={last}." if last < len(lines) else ""
         text = f"[Lines {action.offset + 1} to {last} of {len(lines)}.{more}]\n{text}"
+    text = decoded.note + text
     return ReadFileObservation(text=text, path=path, lines=len(lines), first=action.offset + 1, last=last)

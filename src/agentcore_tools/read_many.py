@@ -14,6 +14,7 @@ from agentcore.errors import PathError, ToolError
 from agentcore.tools import OUTPUT_LIMIT, Action, Resource, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer, heading, others
 from agentcore_tools.files.files import Files, decode_text, file_tool, worked
+from agentcore_tools.files.text import Text
 from agentcore_tools.files.view import fitting, medium_of
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import find_place, shown_path, walk
@@ -82,9 +83,9 @@ def read_many_tool(extra_roots: Sequence[str] = ()) -> Tool[ReadManyAction, Read
 
 
 async def _read_many(files: Files, action: ReadManyAction, _ctx: ToolContext) -> ReadManyObservation:
-    names = await _names(files, action)
+    names, nothing = await _names(files, action)
     wanted = names[:_MOST_FILES]
-    read: dict[str, list[str] | str] = {}
+    read: dict[str, Text | str] = {}
     room = anyio.CapacityLimiter(_AT_ONCE)
 
     async def one(name: str) -> None:
@@ -105,11 +106,12 @@ async def _read_many(files: Files, action: ReadManyAction, _ctx: ToolContext) ->
     left_out = len(names) - len(wanted)
     if left_out:
         sections.append(f"[{left_out} more files are not shown: at most {_MOST_FILES} are read at once.]")
+    sections += [f"[No file matches {glob!r}.{_skipped(action)}]" for glob in nothing]
     return ReadManyObservation(text="\n\n".join(sections), files=tuple(found), left_out=left_out)
 
 
-async def _names(files: Files, action: ReadManyAction) -> list[str]:
-    """Return the files in the order of the request, each once."""
+async def _names(files: Files, action: ReadManyAction) -> tuple[list[str], list[str]]:
+    """Return the files in the order of the request, each once, and the globs that match none."""
     names: dict[str, None] = {}
     nothing: list[str] = []
     globs = [path for path in action.paths if _is_glob(path)]
@@ -129,29 +131,34 @@ async def _names(files: Files, action: ReadManyAction) -> list[str]:
         names.update(dict.fromkeys(found))
         nothing += [] if found else [path]
     if not names:
-        raise ToolError(f"No file is like {' or '.join(map(repr, nothing))}.")
-    return list(names)
+        raise ToolError(f"No file matches {' or '.join(map(repr, nothing))}.{_skipped(action)}")
+    return list(names), nothing
 
 
-async def _read(files: Files, name: str) -> list[str] | str:
-    """Return the lines of a file, or the reason why there are none."""
+def _skipped(action: ReadManyAction) -> str:
+    return "" if action.everything else " Hidden and ignored files were skipped; everything=true reads them."
+
+
+async def _read(files: Files, name: str) -> Text | str:
+    """Return the text of a file, or the reason why there is none."""
     try:
         path = await files.to_read(name)
         data = await files.look(path)
         if medium_of(data) is not None:
             return "It is a picture or a PDF. View it by itself."
-        return await worked(data, lambda: decode_text(data, path).lines)
+        return await worked(data, lambda: decode_text(data, path))
     except (ToolError, PathError) as error:
         return shown_path(str(error))
 
 
-def _section(name: str, lines: list[str] | str, room: int) -> tuple[str, ReadManyFile]:
-    if isinstance(lines, str):
-        return f"==> {name} <==\n[{lines}]", ReadManyFile(path=name, problem=lines)
+def _section(name: str, found: Text | str, room: int) -> tuple[str, ReadManyFile]:
+    if isinstance(found, str):
+        return f"==> {name} <==\n[{found}]", ReadManyFile(path=name, problem=found)
+    lines = found.lines
     shown = fitting(lines, room)
     rest = "" if shown == len(lines) else f"\n[{len(lines) - shown} more lines. Read the file by itself to see them.]"
     text = "\n".join(lines[:shown]) if lines else "[It is empty.]"
-    return f"==> {name} <==\n{text}{rest}", ReadManyFile(path=name, lines=len(lines), shown=shown)
+    return f"==> {name} <==\n{found.note}{text}{rest}", ReadManyFile(path=name, lines=len(lines), shown=shown)
 
 
 def _is_glob(path: str) -> bool:

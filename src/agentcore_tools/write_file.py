@@ -61,7 +61,7 @@ def write_file_tool(
         confine_to=confine_to,
         idempotent=True,
         path="file_path",
-        aliases=("create_file", "save_file"),
+        aliases=("create_file", "save_file", "write"),
         other_names=_OTHER_NAMES,
         display_call=_show_call,
         display_answer=lambda _action, observation: file_diff(observation.path, observation.diff),
@@ -79,11 +79,11 @@ async def _write(files: Files, action: WriteFileAction, _ctx: ToolContext) -> Wr
         return WriteFileObservation(text=f"Created {path}.", path=path, diff=diff, outcome="created")
     before = await files.to_change(path)
 
-    def written() -> tuple[bytes, str]:
+    def written() -> tuple[bytes, str, str]:
         old = decode_text(before, path)
-        new = old.replaced([Change(0, len(old.normal), with_line_feeds(action.content))])
-        return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path)
+        new = files.replaced(old, [Change(0, len(old.normal), with_line_feeds(action.content))], path)
+        return new.encode(), unified_diff(old.normal, [between(old.normal, new.normal)], path), new.note
 
-    after, diff = await worked(before + action.content.encode(errors="replace"), written)
+    after, diff, note = await worked(before + action.content.encode(errors="replace"), written)
     await files.put(path, before, after)
-    return WriteFileObservation(text=f"Replaced {path}.", path=path, diff=diff, outcome="changed")
+    return WriteFileObservation(text=f"Replaced {path}.\n{note}".rstrip(), path=path, diff=diff, outcome="changed")

@@ -98,6 +98,7 @@ async def test_files_are_added_changed_moved_and_deleted_by_one_patch(tmp_path: 
         (b"a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n+c\n", b"a\nc\n"),  # as other diffs say it
         (b"def f():\n    a\n", "@@ def f():\n def f():\n-    a\n+    b\n", b"def f():\n    b\n"),  # the @@ line once more
         (b"*** End Patch\nafter\n", " *** End Patch\n-after\n+AFTER\n", b"*** End Patch\nAFTER\n"),  # a line that stays
+        ("a \u201cx\u201d \u2014\u00a0e\u0301\nb\n".encode(), '@@\n a "x" - \u00e9\n-b\n+c\n', "a \u201cx\u201d \u2014\u00a0e\u0301\nc\n".encode()),
         (b"\xe4\n", "@@\n-\u00e4\n+\u00fc\n", b"\xfc\n"),  # an older encoding
     ],
 )  # fmt: skip
@@ -130,7 +131,8 @@ async def test_what_models_put_around_a_patch_is_no_part_of_it(tmp_path: Path, p
     ("text", "message"),
     [
         ("", "This is not a patch"),
-        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n", "This is not a patch"),
+        ("--- a/f\n+++ b/f\n-a\n+b\n", "This is not a patch"),
+        ("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\n+b\n", "its lines are not in the file"),
         (framed(""), "changes no file"),
         (framed("f\n"), r"Line 2 of the patch is 'f', but a file begins with"),
         (framed("*** Update File:\n@@\n-a\n"), "needs a path"),

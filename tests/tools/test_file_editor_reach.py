@@ -10,7 +10,7 @@ import pytest
 from agentcore.errors import ToolError
 from agentcore.messages import DocumentBlock, ImageBlock
 from agentcore.tools import ToolSpec
-from agentcore_tools import edit_tool, file_editor_tool, read_file_tool
+from agentcore_tools import apply_patch_tool, edit_tool, file_editor_tool, grep_tool, read_file_tool
 from opened_tool import Editor, open_editor, open_tool
 
 PICTURE = base64.b64decode(
@@ -185,3 +185,59 @@ async def test_a_model_that_can_not_look_is_told_instead(tmp_path: Path, editor:
         await editor("view", path="dot.png")
     with pytest.raises(ToolError, match="pdftotext"):
         await editor("view", path="paper.pdf")
+
+
+@pytest.mark.parametrize("roots", [(), ("/",)])
+async def test_a_link_and_its_target_are_one_file(tmp_path: Path, roots: tuple[str, ...]) -> None:
+    path = tmp_path / "real/f"
+    path.parent.mkdir()
+    path.write_text("one\n")
+    (tmp_path / "link").symlink_to("real/f")
+    (tmp_path / "folder").symlink_to("real")
+    names = ("real/f", "link", "folder/f", str(path))
+    async with open_tool(file_editor_tool(extra_roots=roots), tmp_path) as editor:
+        for name in names:
+            await editor("view", path=name)
+        for number, name in enumerate(names):
+            await editor("str_replace", path=name, old_str="one", new_str=f"{number} one")
+        assert path.read_text() == "0 1 2 3 one\n"
+        for _ in names:
+            await editor("undo_edit", path="link")
+        assert path.read_text() == "one\n"
+        path.write_text("ONE\n")
+        with pytest.raises(ToolError, match="not as you saw it last"):
+            await editor("str_replace", path="folder/f", old_str="ONE", new_str="1")
+
+
+async def test_a_patch_and_an_editor_mean_the_same_file_by_its_names(tmp_path: Path, editor: Editor) -> None:
+    (tmp_path / "f").write_text("one\n")
+    (tmp_path / "link").symlink_to("f")
+    patch = apply_patch_tool()
+    async with patch.open_executor(editor.workspace, "conversation") as patching:
+        await editor("view", path="f")
+        written = "*** Begin Patch\n*** Update File: link\n@@\n-one\n+two\n*** End Patch"
+        await patching(patch.parse({"patch": written}), editor.context())
+        await editor("str_replace", path="f", old_str="two", new_str="three")
+        await patching(patch.parse({"patch": written.replace("one", "three")}), editor.context())
+    assert (tmp_path / "f").read_text() == "two\n"
+
+
+async def test_the_names_of_a_hard_link_are_edited_one_after_the_other(tmp_path: Path, editor: Editor) -> None:
+    (tmp_path / "f").write_text("one\n")
+    (tmp_path / "other").hardlink_to(tmp_path / "f")
+    for name in ("f", "other"):
+        await editor("view", path=name)
+    for name in ("f", "other"):
+        await editor("str_replace", path=name, old_str="one", new_str=name)
+    assert [(tmp_path / name).read_text() for name in ("f", "other")] == ["f\n", "other\n"]
+
+
+async def test_of_a_link_that_leads_nowhere_its_goal_is_named(tmp_path: Path, editor: Editor) -> None:
+    (tmp_path / "dangling").symlink_to("gone/f")
+    wanted = rf"'{tmp_path}/dangling' is a link to '{tmp_path}/gone/f', which does not exist\.$"
+    for command in ("view", "str_replace"):
+        with pytest.raises(ToolError, match=wanted):
+            await editor(command, path="dangling", old_str="a", new_str="b")
+    async with open_tool(grep_tool(), tmp_path) as grep:
+        with pytest.raises(ToolError, match=wanted):
+            await grep.call(pattern="a", path="dangling")

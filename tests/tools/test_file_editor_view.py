@@ -48,7 +48,7 @@ async def test_of_a_long_file_the_ends_are_shown_with_the_right_numbers(tmp_path
         number, content = line.split("\t")
         assert content == f"this is line {int(number)}"
     first, last = int(lines[gap - 1].split("\t")[0]) + 1, int(lines[gap + 1].split("\t")[0]) - 1
-    assert f"Lines {first} to {last} are left out" in lines[gap]
+    assert f"Lines {first} to {last} are omitted" in lines[gap]
     assert lines[0].split("\t")[0].strip() == "1"
     assert lines[-1].split("\t")[0].strip() == "5000"
 

@@ -108,14 +108,15 @@ async def test_several_files_are_read_at_once_in_the_order_in_which_they_were_as
     (tmp_path / "picture").write_bytes(b"\x89PNG\r\n\x1a\n")
     (tmp_path / "long.txt").write_text("x" * 99 + "\n" * 2_000)
     async with open_tool(read_many_tool(), tmp_path) as read:
-        told = await read.call(paths=["b.py", "**/*.py", "[id].tsx", "none", "picture"])
+        told = await read.call(paths=["b.py", "**/*.py", "*.zzz", "[id].tsx", "none", "picture"])
         assert told.text.split("\n\n") == [
             "==> b.py <==\nb.py", "==> a.py <==\na.py", "==> src/c.py <==\nsrc/c.py", "==> [id].tsx <==\n[id].tsx",
             f"==> none <==\n[No such file or folder: '{tmp_path}/none'.]",
             "==> picture <==\n[It is a picture or a PDF. View it by itself.]",
+            "[No file matches '*.zzz'. Hidden and ignored files were skipped; everything=true reads them.]",
         ]  # fmt: skip
         assert [file.problem is None for file in told.files] == [True, True, True, True, False, False]
-        with pytest.raises(ToolError, match=r"No file is like '\*.rs'"):
+        with pytest.raises(ToolError, match=r"No file matches '\*.rs'"):
             await read.call(paths=["*.rs"])
         assert "outside of the workspace" in (await read.call(paths=["../x"])).text
 

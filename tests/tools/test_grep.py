@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import sysconfig
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,20 +22,31 @@ from opened_tool import Opened, open_tool
 Grep = Opened[GrepAction, GrepObservation]
 
 NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
-BOTH = [
-    pytest.param("rg", marks=pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")),
-    "python",
-]
+RIPGREP = shutil.which("rg") or shutil.which("rg", path=sysconfig.get_path("scripts"))
+NEEDS_RIPGREP = pytest.mark.skipif(RIPGREP is None, reason="needs ripgrep: pip install 'agentcore-runtime[search]'")
+BOTH = [pytest.param("rg", marks=NEEDS_RIPGREP), "python"]
 
 
 def programs_in(folder: Path, *names: str) -> str:
     """Make a folder with these programs and no others, to be all of PATH."""
     folder.mkdir()
     for name in names:
-        found = sys.executable if name == "python3" else shutil.which(name)
+        found = {"python3": sys.executable, "rg": RIPGREP}.get(name) or shutil.which(name)
         (folder / name).write_text(f'#!/bin/sh\nexec {found} "$@"\n')
         (folder / name).chmod(0o755)
     return str(folder)
+
+
+@pytest.fixture(autouse=True)
+def beside_python(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of programs that pip installed: there is nothing in it."""
+    folder = tmp_path_factory.mktemp("scripts")
+
+    def get_path(*_: str) -> str:
+        return str(folder)
+
+    monkeypatch.setattr(sysconfig, "get_path", get_path)
+    return folder
 
 
 @pytest.fixture(params=BOTH)
@@ -127,11 +139,11 @@ TABLE: dict[str, tuple[Mapping[str, str | bytes], list[tuple[Asked, Answered]]]]
             ({"limit": 9}, ["a", "b", "c"]),
         ],
     ),
-    "nothing found is said with what was passed over": (
+    "nothing found is said with what was skipped": (
         {"f": "a\n", "empty": ""},
         [
-            ({"include": "*.py"}, "[No line in files like '*.py' matches 'here|x'. Hidden and ignored files were passed over; everything=true searches them.]"),
-            ({"path": "nowhere"}, "!nothing at"),
+            ({"include": "*.py"}, "[No line in the files of '*.py' matches 'here|x'. Hidden and ignored files were skipped; everything=true searches them.]"),
+            ({"path": "nowhere"}, "!No such file or folder"),
             ({"path": ".."}, "!outside of the workspace"),
             ({"pattern": "a\0b"}, "!NUL"),
             ({"pattern": "x" * 200_000}, []),
@@ -191,6 +203,12 @@ BOTH_READ: tuple[tuple[str, list[int]], ...] = (
     (r"(?i)GRÖSSE|CONST", [2]),
     (r"b\th", [4]),
     (r"[\s\S]here", [4]),
+    (r"\<foo\>", [1]),
+    (r"\<fo\>", []),
+    (r"\"ÄÖ\"|\/\_\'\%", [3]),
+    (r"[\"\/\:]", [2, 3]),
+    (r"[\-\]]", [2]),
+    (r"gr\ö\ße \=", [3]),
     (r"^+const", [2]),
 )
 ONLY: dict[str, tuple[tuple[str, list[int]], ...]] = {
@@ -233,6 +251,21 @@ async def test_without_ripgrep_and_python_files_are_brought_to_where_there_is_on
     cut = await grep.call(pattern="hit", limit=2)
     assert [(file.path, file.matches) for file in cut.files] == [("a", 1), ("b/c", 1)]
     assert cut.truncated
+
+
+@NEEDS_RIPGREP
+async def test_a_ripgrep_beside_python_is_found_though_it_is_not_on_the_path(
+    tmp_path: Path, beside_python: Path
+) -> None:
+    programs = programs_in(tmp_path / "programs", *NEEDED, "python3")
+    root = tmp_path / "root"
+    root.mkdir()
+    write(str(root), {"a": "hit\n"})
+    async with open_tool(grep_tool(), root, env={"PATH": programs}) as grep:
+        assert PYTHON_NOTE in (await grep.call(pattern="hit")).text
+        (beside_python / "rg").write_text(f'#!/bin/sh\nexec {RIPGREP} "$@"\n')
+        (beside_python / "rg").chmod(0o755)
+        assert (await grep.call(pattern="hit")).text == "a\n1:hit"
 
 
 async def test_long_lines_and_many_of_them_fit(grep: Grep) -> None:

@@ -125,7 +125,7 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         annotations=ToolAnnotations(title="Finish", **_HARMLESS),
         resources=(),
         aliases=("submit", "done", "complete", "attempt_completion"),
-        normalize=_normalize_finish,
+        normalize=partial(_normalize_finish, _OTHER_NAMES if output is not None else (*_OTHER_NAMES, "result")),
         finishes=True,
         display_call=_show_finish,
         display_answer=_show_nothing,
@@ -172,10 +172,10 @@ def _checked(output: OutputSchema, data: JsonValue) -> JsonValue:
         raise PydanticCustomError("output", "{words}", {"words": str(error).removesuffix(".")}) from error
 
 
-def _normalize_finish(arguments: Arguments) -> Arguments:
+def _normalize_finish(other_names: Sequence[str], arguments: Arguments) -> Arguments:
     if "message" in arguments:
         return arguments
-    for name in _OTHER_NAMES:
+    for name in other_names:
         if isinstance(arguments.get(name), str):
             return {"message" if key == name else key: value for key, value in arguments.items()}
     return arguments

@@ -41,6 +41,8 @@ class Planned:
     after: bytes | None
     """None where there is to be none."""
     diff: str
+    note: str = ""
+    """A line for the model about an encoding that was guessed."""
 
 
 async def plan(files: Files, patches: Sequence[FilePatch]) -> list[Planned]:
@@ -81,6 +83,7 @@ async def _plan(files: Files, patch: FilePatch) -> Planned:
     match patch:
         case AddFile():
             await _refuse_if_there(files, path, "To change it, use '*** Update File'.")
+            files.refuse_masks(patch.text, "", path)
             change = Change(0, 0, patch.text)
             diff = unified_diff("", [change], path, created=True)
             return Planned(PatchedFile(path=path, outcome="created"), None, encoded(patch.text), diff)
@@ -99,18 +102,22 @@ async def _plan_update(files: Files, patch: UpdateFile, path: str) -> Planned:
             await _refuse_if_there(files, move_to, "Choose another name, or delete it first.")
     before = await files.to_change(path)
     if not patch.hunks:
-        after, diff = before, unified_diff("", [], path, to=move_to)
+        after, diff, note = before, unified_diff("", [], path, to=move_to), ""
     else:
 
-        def changed() -> tuple[bytes, str]:
+        def changed() -> tuple[bytes, str, str]:
             old = decode_text(before, path)
             changes = changes_of(old, patch.hunks)
-            return old.replaced(changes).encode(), unified_diff(old.normal, changes, path, to=move_to)
+            return (
+                files.replaced(old, changes, path).encode(),
+                unified_diff(old.normal, changes, path, to=move_to),
+                old.note,
+            )
 
-        after, diff = await worked(before, changed)
+        after, diff, note = await worked(before, changed)
     if move_to is None or move_to == path:
-        return Planned(PatchedFile(path=path, outcome="changed"), before, after, diff)
-    return Planned(PatchedFile(path=path, outcome="moved", moved_to=move_to), before, after, diff)
+        return Planned(PatchedFile(path=path, outcome="changed"), before, after, diff, note)
+    return Planned(PatchedFile(path=path, outcome="moved", moved_to=move_to), before, after, diff, note)
 
 
 async def _refuse_if_there(files: Files, path: str, advice: str) -> None:
@@ -141,13 +148,13 @@ async def apply(files: Files, planned: Sequence[Planned]) -> None:
 
 
 def _remember(files: Files, planned: Planned) -> None:
-    path = planned.file.moved_to or planned.file.path
-    if planned.after is None or planned.file.moved_to is not None:
-        files.memory.forget(planned.file.path)
-    if planned.after is not None:
-        files.memory.saw(path, planned.after)
-        if planned.file.moved_to is None:
-            files.memory.history.add(path, planned.before, planned.after)
+    path, moved_to = planned.file.path, planned.file.moved_to
+    if planned.after is None or moved_to is not None:
+        files.memory.forget(files.key(path))
+    if planned.after is not None and moved_to is not None:
+        files.memory.saw(files.key(moved_to), planned.after)
+    elif planned.after is not None:
+        files.remember(path, planned.before, planned.after)
 
 
 @final

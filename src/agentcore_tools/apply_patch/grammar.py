@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from agentcore.errors import ToolError
+from agentcore_tools.apply_patch.unified import RANGES, from_unified
 
 _BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
@@ -33,6 +34,8 @@ class Hunk(NamedTuple):
     """A blank, `-` or `+`, and the line."""
     at_end: bool = False
     """True if it is at the end of the file."""
+    near: int | None = None
+    """The line of the file where it is said to be, which decides between places that fit equally well."""
 
     @property
     def old(self) -> list[str]:
@@ -92,7 +95,7 @@ class _Lines:
 
 def read_patch(patch: str) -> list[FilePatch]:
     """Read a patch. An error says in which line it is wrong, and what is wanted."""
-    lines = _body(patch)
+    lines = _body(from_unified(patch))
     files: list[FilePatch] = []
     while (line := lines.peek()) is not None:
         number = lines.number
@@ -179,21 +182,24 @@ def _added(lines: _Lines) -> str:
 def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
     hunks: list[Hunk] = []
     anchors: list[str] = []
+    near: int | None = None
     found: list[tuple[str, str]] = []
     start = lines.number
 
     def close(*, at_end: bool = False) -> None:
+        nonlocal near
         # Blank lines between hunks, and before the next file, are no lines of the file.
         while found and found[-1] == (" ", "") and not at_end:
             found.pop()
         if any(sign != " " for sign, _ in found):
-            hunks.append(Hunk(start, tuple(anchors), tuple(found), at_end))
+            hunks.append(Hunk(start, tuple(anchors), tuple(found), at_end, near))
         elif found:
             raise ToolError(
                 f"Line {start} of the patch: the hunk that begins here changes nothing: no line of it begins with '-' or '+'."
             )
         found.clear()
         anchors.clear()
+        near = None
 
     for line in lines.until_file():
         if line.rstrip() == _END_OF_FILE:
@@ -203,6 +209,8 @@ def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
                 close()
             if not anchors:
                 start = lines.number - 1
+            named = _line_named(line)
+            near = near if named is None else named
             if anchor := _anchor(line):
                 anchors.append(anchor)
         elif line[:1] in {" ", "+", "-"}:
@@ -223,11 +231,17 @@ def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
     return tuple(hunks)
 
 
+def _line_named(line: str) -> int | None:
+    """Return the number of the line that the ranges of an `@@` line name."""
+    ranges = RANGES.match(line)
+    return None if ranges is None else int(ranges[1])
+
+
 def _anchor(line: str) -> str:
     """Return the line of the file that an `@@` line names. Ranges, as other diffs have them, name none."""
     anchor = line[2:]
-    if (ranges := re.match(r"\s*-\d+(,\d+)? \+\d+(,\d+)?\s*@@", anchor)) is not None:
-        anchor = anchor[ranges.end() :]
+    if (ranges := RANGES.match(line)) is not None:
+        anchor = line[ranges.end() :]
     anchor = anchor.removesuffix("@@") if anchor.rstrip() == "@@" else anchor
     return anchor.removeprefix(" ").rstrip()
 

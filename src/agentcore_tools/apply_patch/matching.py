@@ -8,6 +8,8 @@ from itertools import groupby
 from typing import Final
 
 from agentcore_tools.apply_patch.grammar import Hunk
+from agentcore_tools.files.lookalikes import fold
+from agentcore_tools.files.masks import mask_hint
 from agentcore_tools.files.text import Change, Text
 from agentcore_tools.files.view import numbered
 
@@ -23,8 +25,13 @@ def _without_spaces(line: str) -> str:
     return "".join(line.split())
 
 
-# How lines are compared: as they are, then without what stands behind them, then without any space.
-_WAYS: Final[tuple[Callable[[str], str], ...]] = (str, str.rstrip, _without_spaces)
+def _folded(line: str) -> str:
+    return _without_spaces(fold(line))
+
+
+# How lines are compared: as they are, then without what stands behind them, then without any space, then with characters that
+# look alike taken for the same.
+_WAYS: Final[tuple[Callable[[str], str], ...]] = (str, str.rstrip, _without_spaces, _folded)
 
 
 class _Target:
@@ -34,8 +41,11 @@ class _Target:
         self.lines = text.lines
         self._compared: dict[int, list[str]] = {0: self.lines}
 
-    def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False) -> int | None:
-        """Return the place of the lines at or after `start`, or None. With `at_end` they must be the last lines."""
+    def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False, near: int | None = None) -> int | None:
+        """Return the place of the lines at or after `start`, or None: the first one, or that next to the line `near`.
+
+        With `at_end` they must be the last lines.
+        """
         for way, compared in enumerate(_WAYS):
             if way not in self._compared:
                 self._compared[way] = [compared(line) for line in self.lines]
@@ -45,7 +55,11 @@ class _Target:
                 if last >= start and lines[last:] == sought:
                     return last
             else:
-                found = next(_places(lines, sought, start), None)
+                places = _places(lines, sought, start)
+                if near is not None:
+                    found = min(places, key=lambda place: abs(place + 1 - near), default=None)
+                else:
+                    found = next(places, None)
                 if found is not None:
                     return found
         return None
@@ -91,11 +105,13 @@ def _place(target: _Target, hunk: Hunk, at: int) -> int:
             raise Misfit(f"there is no line '@@ {anchor}' in the file.{_nearest(target.lines, [anchor], at)}")
         at = found + 1
     old = hunk.old
+    if not old and hunk.near is not None:
+        return min(max(hunk.near, at), len(target.lines))
     if not old:
         return at if hunk.anchors and not hunk.at_end else len(target.lines)
     place = target.find(old, at, at_end=True) if hunk.at_end else None
     if place is None:
-        place = target.find(old, at)
+        place = target.find(old, at, near=hunk.near)
     # A model may repeat the line of the anchor in the hunk.
     if place is None and hunk.anchors:
         place = target.find(old, at - 1)
@@ -145,7 +161,9 @@ def _starts(text: Text) -> list[int]:
 
 
 def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
-    """Show the place that is most like what was wanted."""
+    """Show the place that is most like what was wanted, or the reason why there is none."""
+    if hint := mask_hint("\n".join(wanted)):
+        return f" {hint}"
     if not lines:
         return " The file is empty."
     first = next((line for line in wanted if line.strip()), wanted[0])

@@ -12,6 +12,7 @@ from agentcore.tools import Action, Arguments, Resource, Tool, ToolContext
 from agentcore_tools._calls import TextAnswer, file_diff, heading
 from agentcore_tools.apply_patch.applying import PatchedFile, Planned, apply, plan
 from agentcore_tools.apply_patch.grammar import paths_of, read_patch
+from agentcore_tools.apply_patch.unified import from_unified
 from agentcore_tools.files.change import CUT
 from agentcore_tools.files.files import Files, file_tool
 
@@ -41,7 +42,7 @@ _MOST_FILES: Final = 6
 def show_call(action: ApplyPatchAction) -> Sequence[DisplayBlock]:
     """Show which files are to change, and the patch."""
     files: list[str] = []
-    for what, path in _FILES.findall(action.patch):
+    for what, path in _FILES.findall(from_unified(action.patch)):
         name = code_span(path.strip())
         if what == "Move to" and files:
             files[-1] = f"{files[-1]} -> {name}"
@@ -132,7 +133,7 @@ def _summary(planned: Planned, root: str) -> str:
     file = planned.file
     to = "" if file.moved_to is None else f" to {file.moved_to.removeprefix(root)}"
     text = f"- {file.outcome} {file.path.removeprefix(root)}{to}"
-    if planned.diff.endswith(CUT):
-        return text
-    signs = [line[:1] for line in planned.diff.split("\n")[2:]]
-    return f"{text} (+{signs.count('+')} -{signs.count('-')})"
+    if not planned.diff.endswith(CUT):
+        signs = [line[:1] for line in planned.diff.split("\n")[2:]]
+        text += f" (+{signs.count('+')} -{signs.count('-')})"
+    return f"{text} {planned.note}".rstrip()

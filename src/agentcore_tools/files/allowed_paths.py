@@ -67,7 +67,7 @@ class PathGuard:
         self._conversation_id = conversation_id
         self._allowed = allowed
         # Looking costs a command. Who can make links afterwards has a terminal, which no border keeps in.
-        self._inside: set[str] = set()
+        self._real: dict[str, str] = {}
 
     async def pass_(self, path: str, *, writing: bool) -> str:
         """Return the absolute path for a path that a model named."""
@@ -79,9 +79,13 @@ class PathGuard:
                     f"{path!r} may not be written. The only file that may be is {' or '.join(map(repr, allowed))}."
                 )
             await self._refuse_link(path, absolute)
-        if absolute not in self._inside:
+        if absolute not in self._real:
             await self._check(path, absolute, writing)
         return absolute
+
+    def real(self, absolute: str) -> str:
+        """Return the path of a file that was passed with links followed, as they were then: one file has one such path."""
+        return self._real.get(absolute, absolute)
 
     def _resolve(self, path: str) -> str:
         if not path.strip():
@@ -98,13 +102,11 @@ class PathGuard:
 
     async def _check(self, path: str, absolute: str, writing: bool) -> None:
         folders = [self._workspace.root, *map(self._workspace.resolve, self._allowed.extra_roots)]
-        if "/" in folders:
-            return
         real, *real_folders = await self.followed([absolute, *folders])
         if any(_is_in(real, folder) for folder in real_folders):
-            if len(self._inside) >= _MOST_KNOWN:
-                self._inside.clear()
-            self._inside.add(absolute)
+            if len(self._real) >= _MOST_KNOWN:
+                self._real.clear()
+            self._real[absolute] = real
             return
         # Where the whole of long outputs is kept for the model to read.
         if not writing and _is_in(absolute, await self._workspace.private_folder(self._conversation_id)):

@@ -9,32 +9,36 @@ from itertools import chain
 from typing import Final
 
 from agentcore.errors import ToolError
+from agentcore_tools.files.lookalikes import difference, fold
+from agentcore_tools.files.masks import mask_hint
 from agentcore_tools.files.text import Change, Text, with_line_feeds
 
 _PLACES_SHOWN: Final = 20
 
 
-def replacing(text: Text, old: str, new: str, path: str) -> Change:
-    """Find the one place of some text that is to be replaced, for arguments `old_str` and `new_str`."""
+def replacing(text: Text, old: str, new: str, path: str, *, every: bool = False) -> list[Change]:
+    """Find the one place, or every place, of some text that is to be replaced, for arguments `old_str` and `new_str`."""
     old, new, places = _found(text, old, new, path, "str")
+    if every:
+        return [Change(place, place + len(old), new) for place in places]
     if len(places) == 1:
         # One that begins in the first one is as likely meant.
         places += _places(text.normal, old, places[0] + 1)
     if len(places) > 1:
         raise ToolError(
             f"old_str occurs {_times(text, places, path)}, so nothing was changed. Give more of the text around the one that is "
-            "meant."
+            "meant, or replace_all=true."
         )
-    return Change(places[0], places[0] + len(old), new)
+    return [Change(places[0], places[0] + len(old), new)]
 
 
-def replacing_all(text: Text, old: str, new: str, expected: int, path: str) -> list[Change]:
-    """Find all places of some text, as many as expected, for arguments `old_string` and `new_string`."""
+def replacing_all(text: Text, old: str, new: str, expected: int | None, path: str) -> list[Change]:
+    """Find all places of some text, as many as expected (None: any), for arguments `old_string` and `new_string`."""
     old, new, places = _found(text, old, new, path, "string")
-    if len(places) != expected:
+    if expected is not None and len(places) != expected:
         raise ToolError(
             f"old_string occurs {_times(text, places, path)}, and {expected} were expected: nothing was changed. Give more of the "
-            "text around the one that is meant, or expected_replacements for all of them."
+            "text around the one that is meant, or replace_all=true for all of them."
         )
     return [Change(place, place + len(old), new) for place in places]
 
@@ -78,7 +82,9 @@ def _found(text: Text, old: str, new: str, path: str, word: str) -> tuple[str, s
                 f"Without the space around them, old_{word} and new_{word} are the same: nothing would change."
             )
     if not places:
-        raise ToolError(f"old_{word} does not occur in {path!r}, so nothing was changed. {_near(text, old)}")
+        raise ToolError(
+            f"old_{word} does not occur in {path!r}, so nothing was changed. {_near(text, old)} {text.note}".rstrip()
+        )
     return old, new, places
 
 
@@ -98,14 +104,22 @@ def _places(text: str, old: str, start: int = 0) -> list[int]:
 
 
 def _near(text: Text, old: str) -> str:
-    """Return a hint at a place with similar text."""
+    """Return a hint at a place with similar text, or at the reason why there is none."""
+    if hint := mask_hint(old):
+        return hint
+    folded, sought = fold(text.normal), fold(old)
+    if (place := folded.find(sought)) >= 0:
+        # Folding keeps the lines.
+        line, rows = folded.count("\n", 0, place), sought.count("\n") + 1
+        there = "\n".join(text.lines[line : line + rows])
+        return f"Line {line + 1} differs only in characters that look alike: {difference(there, old)}. Use those of the file."
     wanted = [" ".join(line.split()) for line in old.split("\n") if line.strip()]
     first = wanted[0] if wanted else ""
     found = [number for number, line in enumerate(text.lines, 1) if first and " ".join(line.split()) == first]
     if not found:
         return "View the file: it may have changed."
     numbers = ", ".join(map(str, found[:_PLACES_SHOWN]))
-    return f"Its first line is, but for space, at line {numbers}: compare what follows there, indentation too."
+    return f"The first line matches line {numbers} except for whitespace; compare the following lines."
 
 
 def _same_beginning(one: str, other: str) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import difflib
 import posixpath
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Final, TypeVar, final
 
 from agentcore._threads import Threads
@@ -29,6 +28,7 @@ from agentcore.workspace import Workspace
 from agentcore_tools._calls import heading, others, rename
 from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
+from agentcore_tools.files.masks import refuse_masks
 from agentcore_tools.files.memory import LastSeen, Memory, memory_of
 from agentcore_tools.files.text import Change, NotText, Text, encoded
 
@@ -45,12 +45,13 @@ ResultT = TypeVar("ResultT")
 
 @final
 class Files:
-    """Reads and writes the files that one tool may use."""
+    """Reads and writes the files that one tool may use, for one call."""
 
-    def __init__(self, memory: Memory, border: PathGuard) -> None:
+    def __init__(self, memory: Memory, border: PathGuard, secret_names: Collection[str]) -> None:
         self.workspace = memory.workspace
         self.memory = memory
         self._border = border
+        self._secret_names = secret_names
 
     async def to_read(self, path: str) -> str:
         """Return the absolute path of a file that may be read."""
@@ -59,6 +60,10 @@ class Files:
     async def to_write(self, path: str) -> str:
         """Return the absolute path of a file that may be written."""
         return await self._border.pass_(path, writing=True)
+
+    def key(self, path: str) -> str:
+        """Return the one name under which a file is remembered, whichever of its names this is."""
+        return self._border.real(path)
 
     async def followed(self, paths: Iterable[str]) -> list[str]:
         """Return absolute paths with links followed."""
@@ -69,14 +74,19 @@ class Files:
         try:
             return await self.workspace.read(path, max_bytes=_LARGEST)
         except PathError as error:
+            if error.reason == "too_large":
+                raise ToolError(
+                    f"{path!r} has more than {_LARGEST:,} bytes, which is the most that is read at once. Look at a part of it with a "
+                    "command (head, tail, sed), and change it with one."
+                ) from error
             if error.reason != "missing":
                 raise
-            raise ToolError(f"{error}{await self._like(path)}") from error
+            raise ToolError(await self.missing(path, str(error))) from error
 
     async def look(self, path: str) -> bytes:
         """Read a file for the model to see."""
         data = await self.read(path)
-        self.memory.saw(path, data)
+        self.memory.saw(self.key(path), data)
         return data
 
     async def to_change(self, path: str) -> bytes:
@@ -87,18 +97,33 @@ class Files:
             PathError: it can't be read, or is too large.
         """
         data = await self.read(path)
-        if (seen := self.memory.changed_since(path, data)) is not None:
+        if (seen := self.memory.changed_since(self.key(path), data)) is not None:
             raise ToolError(await self._news(path, seen, data))
         return data
 
     async def put(self, path: str, before: bytes | None, after: bytes) -> None:
         """Write a file, which can be undone."""
         await self.workspace.write(path, after)
-        self.memory.history.add(path, before, after)
-        self.memory.saw(path, after)
+        self.remember(path, before, after)
+
+    def remember(self, path: str, before: bytes | None, after: bytes) -> None:
+        """Remember a change that was made, so that it can be undone."""
+        self.memory.history.add(self.key(path), before, after)
+        self.memory.saw(self.key(path), after)
+
+    def refuse_masks(self, new: str, old: str, path: str) -> None:
+        """Refuse to write the masks of secrets that the conversation has."""
+        refuse_masks(new, old, self._secret_names, path)
+
+    def replaced(self, text: Text, changes: Sequence[Change], path: str) -> Text:
+        """Make changes of a file's text, and refuse those that would write the masks of secrets."""
+        for start, end, new in changes:
+            self.refuse_masks(new, text.normal[start:end], path)
+        return text.replaced(changes)
 
     async def create(self, path: str, content: str) -> str:
         """Write a new file, and return the diff that shows it."""
+        self.refuse_masks(content, "", path)
         await self.put(path, None, encoded(content))
         change = Change(0, 0, Text(content).normal)
         return await worked(content, lambda: unified_diff("", [change], path, created=True))
@@ -108,7 +133,7 @@ class Files:
         result = await self.workspace.run(["rm", "-f", "--", path])
         if result.exit_code:
             raise ToolError(f"{path!r} can't be removed: {result.stderr.strip()}")
-        self.memory.forget(path)
+        self.memory.forget(self.key(path))
 
     async def _news(self, path: str, seen: LastSeen, data: bytes) -> str:
         message = f"{path!r} is not as you saw it last: a command or another program or person changed it. Nothing was written."
@@ -116,18 +141,21 @@ class Files:
         diff = None if then is None else await worked(data, lambda: _diff(then, data, path))
         if diff is None or len(diff) > _LONGEST_NEWS:
             return f"{message} View it before you change it."
-        self.memory.saw(path, data)
+        self.memory.saw(self.key(path), data)
         return f"{message} This is what changed; now that you know, the next call goes through:\n{diff}"
 
-    async def _like(self, path: str) -> str:
-        """Return a sentence about files with similar names."""
+    async def missing(self, path: str, error: str) -> str:
+        """Return an answer for a file that is not there: where its link leads, or which files have similar names."""
         folder, name = posixpath.split(path)
         try:
-            names = [entry.name for entry in await self.workspace.list(folder)]
+            entries = await self.workspace.list(folder)
         except PathError:
-            return f" No such folder: {folder!r}."
-        found = difflib.get_close_matches(name, names[:10_000], n=3)
-        return f" There is {', '.join(map(repr, found))} in that folder." if found else ""
+            return f"{error} No such folder: {folder!r}."
+        if any(entry.name == name for entry in entries):
+            (real,) = await self.followed([path])
+            return f"{path!r} is a link to {real!r}, which does not exist."
+        found = difflib.get_close_matches(name, [entry.name for entry in entries[:10_000]], n=3)
+        return f"{error} There is {', '.join(map(repr, found))} in that folder." if found else error
 
 
 def decode_text(data: bytes, path: str) -> Text:
@@ -142,7 +170,16 @@ def decode_text(data: bytes, path: str) -> Text:
 
 async def worked(data: bytes | str, work: Callable[[], ResultT]) -> ResultT:
     """Do some work on data: at once where that is little, else in a thread."""
-    return work() if len(data) < _MUCH else await _EDITS.run(work)
+    return work() if len(data) < _MUCH and _is_utf8(data) else await _EDITS.run(work)
+
+
+def _is_utf8(data: bytes | str) -> bool:
+    if isinstance(data, bytes):
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False  # guessing the encoding loads a library, and takes a while
+    return True
 
 
 def _diff(old: bytes, new: bytes, path: str) -> str | None:
@@ -180,8 +217,12 @@ def file_tool(
 
     @asynccontextmanager
     async def opened(workspace: Workspace, conversation_id: str) -> AsyncGenerator[Executor[ActionT, ObservationT]]:
-        files = Files(memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed))
-        yield partial(execute, files)
+        memory, border = memory_of(workspace, conversation_id), PathGuard(workspace, conversation_id, allowed)
+
+        async def execute_call(action: ActionT, ctx: ToolContext) -> ObservationT:
+            return await execute(Files(memory, border, ctx.secrets.names), action, ctx)
+
+        yield execute_call
 
     return Tool(
         name=name,

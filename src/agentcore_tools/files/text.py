@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple, Self, final
 
 from agentcore.errors import ToolError
+from agentcore_tools.files.encodings import likely_encodings
 
 # The longer first: the one for UTF-32 begins like the one for UTF-16.
 _MARKS: Final = (
@@ -36,10 +37,12 @@ class NotText(Exception):
 class Text:
     """Text with line feeds only, for looking and comparing, and the text as it is in the file."""
 
-    def __init__(self, raw: str, encoding: str = "utf-8", mark: bytes = b"") -> None:
+    def __init__(self, raw: str, encoding: str = "utf-8", mark: bytes = b"", *, guessed: bool = False) -> None:
         self._raw = raw
         self._mark = mark
         self.encoding = encoding
+        self.guessed = guessed
+        """True if nothing in the file says that this is its encoding."""
         pieces = raw.split("\r\n")
         self.normal = "\n".join(pieces)
         """The text, each of its lines ended by a line feed."""
@@ -67,9 +70,16 @@ class Text:
         controls = sum(1 for byte in beginning if byte < 0x20 and byte not in _TEXT_CONTROLS)
         if controls * 20 > len(beginning):
             raise NotText
+        for encoding in likely_encodings(data):
+            if (text := _decoded(data, encoding)) is not None:
+                return cls(text, encoding, guessed=True)
         # All bytes mean something in Latin-1, so that nothing is lost where the encoding is not known.
-        text = _decoded(data, "cp1252")
-        return cls(data.decode("latin-1"), "latin-1") if text is None else cls(text, "cp1252")
+        return cls(data.decode("latin-1"), "latin-1", guessed=True)
+
+    @property
+    def note(self) -> str:
+        """A line for the model about an encoding that was guessed; empty where it is known."""
+        return f"[Not UTF-8; read as {self.encoding}, which is a guess.]\n" if self.guessed else ""
 
     @property
     def lines(self) -> list[str]:
@@ -92,7 +102,7 @@ class Text:
             pieces += [self._raw[done : self._in_raw(start)], new.replace("\n", "\r\n") if pairs else new]
             done = self._in_raw(end)
             self._check_can_be_written(new)
-        return Text("".join([*pieces, self._raw[done:]]), self.encoding, self._mark)
+        return Text("".join([*pieces, self._raw[done:]]), self.encoding, self._mark, guessed=self.guessed)
 
     def _check_can_be_written(self, new: str) -> None:
         _refuse_nul(new)
@@ -131,6 +141,6 @@ def _refuse_nul(new: str) -> None:
 def _decoded(data: bytes, encoding: str) -> str | None:
     try:
         text = data.decode(encoding)
-    except UnicodeDecodeError:
+        return text if text.encode(encoding) == data else None
+    except UnicodeError:
         return None
-    return text if text.encode(encoding) == data else None

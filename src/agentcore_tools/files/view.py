@@ -44,6 +44,15 @@ def shown_change(text: Text, change: Change) -> str:
     return numbered(lines[start - 1 : last + _AROUND], start)
 
 
+def changed_text(text: Text, path: str, change: Change, places: int = 1) -> str:
+    """Return the answer to a change: what the lines are now, of several places at the first one."""
+    times = "" if places == 1 else f" in {places} places"
+    if not text.normal:
+        return f"Changed {path}{times}. It is empty now."
+    where = "The lines are now" if places == 1 else "The lines at the first one are now"
+    return f"Changed {path}{times}. {where}:\n{text.note}{shown_change(text, change)}"
+
+
 def numbered(lines: Sequence[str], first: int) -> str:
     """Show lines with their numbers; of very many the first and the last ones, in whole lines."""
     rows = [f"{number:6d}\t{line}" for number, line in enumerate(lines, first)]
@@ -53,7 +62,7 @@ def numbered(lines: Sequence[str], first: int) -> str:
     head = fitting(rows, _LIMIT // 2)
     tail = fitting(rows[head:][::-1], _LIMIT // 2)
     missing = (first + head, first + len(rows) - tail - 1)
-    notice = f"[Lines {missing[0]} to {missing[1]} are left out here; view_range shows them.]"
+    notice = f"[Lines {missing[0]} to {missing[1]} are omitted; view_range shows them.]"
     return "\n".join([*rows[:head], notice, *rows[len(rows) - tail :]])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -12,7 +13,10 @@ _PARTS: Final = re.compile(
     r"|(?<=[^(|])\{\s*(?P<least>\d*)\s*(?P<comma>,?)\s*(?P<most>\d*)\s*\}|\{",
     re.DOTALL,
 )
-_LINE_ENDS: Final = {r"\A": "^", r"\z": "$"}
+_SAME: Final = {r"\A": "^", r"\z": "$", r"\<": r"\b", r"\>": r"\b"}
+_ESCAPE: Final = re.compile(r"\\.", re.DOTALL)
+_SPECIAL: Final = frozenset("\\.+*?()|[]{}^$#&-~")
+_SPECIAL_IN_CLASSES: Final = frozenset("\\[]^-&~")
 
 LONGEST: Final = 50_000
 """How much of a line is passed on: far more than is shown, so that a secret in what is shown is complete and can be masked."""
@@ -59,17 +63,25 @@ class ProgramMissing(Exception):
 def fix_pattern(pattern: str) -> str:
     r"""Fix what ripgrep refuses or never finds although the meaning is clear.
 
-    That is a brace that cannot be a count, as in `func main() {`, and `\A` and `\z`: as lines are searched one by one, the ends
-    of the text are the ends of a line.
+    That is a brace that cannot be a count, as in `func main() {`; a backslash that is not needed, as in `\/`; `\<` and `\>`, the
+    ends of a word in other programs; and `\A` and `\z`: as lines are searched one by one, the ends of the text are those of a line.
     """
     return _PARTS.sub(_fix_part, pattern)
 
 
 def _fix_part(found: re.Match[str]) -> str:
     part = found[0]
+    if part[0] == "[":
+        return _ESCAPE.sub(lambda escape: _unescaped(escape[0], _SPECIAL_IN_CLASSES), part)
     if part[0] != "{":
-        return _LINE_ENDS.get(part, part)
+        return _unescaped(_SAME.get(part, part), _SPECIAL)
     if not (found["least"] or found["most"]):
         return "\\" + part
     # Older versions have no way to leave the lower bound out.
     return f"{{{found['least'] or '0'}{found['comma']}{found['most']}}}"
+
+
+def _unescaped(part: str, special: Collection[str]) -> str:
+    """Return what an escape stands for, if that is one character that needs none."""
+    plain = len(part) == 2 and part[0] == "\\" and part[1] not in special
+    return part[1] if plain and not (part[1].isascii() and part[1].isalnum()) else part

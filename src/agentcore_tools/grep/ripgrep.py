@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import re
-from collections.abc import Callable
+import shutil
+import sysconfig
+from collections.abc import Callable, Collection
 from typing import Any, Final, final
 
 import anyio
@@ -31,6 +34,20 @@ class RipgrepFailed(Exception):
     """It did not come to the end of this search: some versions crash on some patterns with some lines."""
 
 
+async def find_ripgrep(missing: Collection[str]) -> str | None:
+    """Return the program to try next: that on PATH, then one that is installed beside Python; None if they are `missing`."""
+    if "rg" not in missing:
+        return "rg"
+    beside = await _READS.run(_beside_python)
+    return None if beside in missing else beside
+
+
+def _beside_python() -> str | None:
+    """Return the ripgrep that pip installed: its folder is on PATH only where the environment is activated."""
+    folders = sysconfig.get_path("scripts"), sysconfig.get_path("scripts", f"{os.name}_user")
+    return shutil.which("rg", path=os.pathsep.join(folders))
+
+
 async def search_with_ripgrep(
     workspace: Workspace,
     folder: str,
@@ -38,6 +55,7 @@ async def search_with_ripgrep(
     search: Search,
     wanted: Callable[[str], bool],
     *,
+    program: str,
     types: str | None,
     hidden: bool,
     everything: bool,
@@ -60,7 +78,7 @@ async def search_with_ripgrep(
         options += [f"--type-add=wanted:{types}", "--type=wanted"]
     target = f"./{file}" if file is not None else "./"
     reader = _Reader(search, wanted)
-    async with workspace.open_process(["rg", *options, "-e", search.pattern, "--", target], cwd=folder) as process:
+    async with workspace.open_process([program, *options, "-e", search.pattern, "--", target], cwd=folder) as process:
         await process.send_eof()
         while not reader.enough:
             try:

@@ -18,7 +18,7 @@ from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.files.view import fitting
 from agentcore_tools.grep.python import PYTHON_NOTE, search_here, search_there
 from agentcore_tools.grep.query import LONGEST, Line, Lines, ProgramMissing, Search, fix_pattern
-from agentcore_tools.grep.ripgrep import RipgrepFailed, search_with_ripgrep
+from agentcore_tools.grep.ripgrep import RipgrepFailed, find_ripgrep, search_with_ripgrep
 from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import Found, Place, find_place, shown_path, walk
 
@@ -80,6 +80,26 @@ _OTHER_NAMES: Final = {
     "output_mode": "output",
     "head_limit": "limit",
 }
+_TYPES: Final = {
+    "c": "*.{c,h}",
+    "cpp": "*.{cc,cpp,cxx,hh,hpp,hxx,h,inl}",
+    "csharp": "*.cs",
+    "html": "*.{htm,html}",
+    "js": "*.{js,jsx,mjs,cjs,vue}",
+    "kotlin": "*.{kt,kts}",
+    "make": "{[Mm]akefile,GNUmakefile,*.mk}",
+    "markdown": "*.{md,markdown,mdx}",
+    "md": "*.{md,markdown,mdx}",
+    "py": "*.{py,pyi}",
+    "python": "*.{py,pyi}",
+    "ruby": "*.{rb,gemspec}",
+    "rust": "*.rs",
+    "sh": "*.{sh,bash,zsh,ksh}",
+    "ts": "*.{ts,tsx,mts,cts}",
+    "typescript": "*.{ts,tsx,mts,cts}",
+    "yaml": "*.{yml,yaml}",
+}
+"""ripgrep's names for kinds of files, where they are not just the ending."""
 _OTHER_OUTPUTS: Final = {"content": "lines", "files_with_matches": "files", "count": "counts"}
 
 
@@ -105,6 +125,15 @@ def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservati
 
 def _normalize(arguments: Arguments) -> Arguments:
     normalized = rename(arguments, _OTHER_NAMES)
+    around = [normalized.pop(name) for name in ("-A", "-B") if name in normalized]
+    if around and "context" not in normalized:
+        # Above and below are the same here: the larger of the two shows all that was asked for.
+        normalized["context"] = max(around, key=lambda value: int(str(value)))
+    if isinstance(kind := normalized.get("type"), str) and "include" not in normalized:
+        del normalized["type"]
+        normalized["include"] = _TYPES.get(kind, f"*.{kind}")
+    if normalized.get("limit") == 0:
+        del normalized["limit"]  # as many as there may be
     output = normalized.get("output")
     if isinstance(output, str):
         normalized["output"] = _OTHER_OUTPUTS.get(output, output)
@@ -156,7 +185,8 @@ async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | N
         limit=action.limit,
     )
     hidden = glob is not None and glob.names_hidden
-    if "rg" not in files.memory.missing_programs:
+    missing = files.memory.missing_programs
+    while (program := await find_ripgrep(missing)) is not None:
         try:
             found = await search_with_ripgrep(
                 workspace,
@@ -164,21 +194,22 @@ async def _search(files: Files, place: Place, action: GrepAction, glob: Glob | N
                 place.file,
                 search,
                 lambda path: place.file is not None or _is_wanted(path, glob, hidden=hidden or action.everything),
+                program=program,
                 types=None if glob is None or "/" in glob.pattern else glob.pattern,
                 hidden=hidden,
                 everything=action.everything,
             )
             return found, False
         except ProgramMissing:
-            files.memory.missing_programs.add("rg")
+            missing.add(program)
         except RipgrepFailed:
-            pass  # what it found by then would look like all there is
+            break  # what it found by then would look like all there is
     candidates = await _candidates(files, place, action, glob, hidden)
-    if "python3" not in files.memory.missing_programs:
+    if "python3" not in missing:
         try:
             return await search_there(workspace, place.folder, candidates, search), True
         except ProgramMissing:
-            files.memory.missing_programs.add("python3")
+            missing.add("python3")
     return await search_here(workspace, place.folder, candidates, search), True
 
 
@@ -255,6 +286,6 @@ def _beginning(text: str, mask: Mask) -> str:
 
 def _nothing(action: GrepAction) -> str:
     where = f" in {action.path!r}" if action.path != "." else ""
-    include = f" in files like {action.include!r}" if action.include is not None else ""
-    more = "" if action.everything else " Hidden and ignored files were passed over; everything=true searches them."
+    include = f" in the files of {action.include!r}" if action.include is not None else ""
+    more = "" if action.everything else " Hidden and ignored files were skipped; everything=true searches them."
     return f"[No line{where}{include} matches {action.pattern!r}.{more}]"

@@ -31,7 +31,7 @@ async def find_place(files: Files, path: str) -> Place:
     absolute = await files.to_read(path)
     found = await files.workspace.stat(absolute)
     if found is None:
-        raise ToolError(f"There is nothing at {absolute!r}, so nothing can be searched there.")
+        raise ToolError(await files.missing(absolute, f"No such file or folder: {absolute!r}."))
     if found.kind == "other":
         raise ToolError(f"{absolute!r} is a device, a pipe or a socket, so nothing can be searched there.")
     folder, name = (absolute, None) if found.kind == "dir" else posixpath.split(absolute)
@@ -91,7 +91,7 @@ class Walked:
     found: list[Found] = field(default_factory=list[Found])
     """In the order of the paths, folders before what is in them."""
     hidden: int = 0
-    """How many hidden entries were passed over; what is in hidden folders is not counted."""
+    """How many hidden entries were skipped; what is in hidden folders is not counted."""
     ignored: int = 0
     """How many entries that are ignored were; the same of folders."""
     cut: bool = False
