@@ -132,12 +132,17 @@ class ConversationClosed(ConversationError):
 
 
 class RunError(ConversationError):
-    """A step raised. The log has it as a conversation_error event; `__cause__` is what was raised."""
+    """A step raised. The log has it as a conversation_error event; `error` is what was raised.
 
-    def __init__(self, message: str, result: Any) -> None:
+    It is the `__cause__` too, unless it is an error of agentcore's own: its sentence says all that its traceback could.
+    """
+
+    def __init__(self, message: str, result: Any, error: BaseException) -> None:
         super().__init__(message)
         self.result: Any = result
         """The `RunResult` of the run that failed: status, text so far, usage, error."""
+        self.error = error
+        """The exception that a step raised."""
 
 
 class ReentrantCall(ConversationError):

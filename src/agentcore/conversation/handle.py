@@ -43,7 +43,7 @@ from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup, check_limits, check_message
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
-from agentcore.errors import ConversationClosed, ConversationError, StoreError
+from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
@@ -168,13 +168,16 @@ class Conversation(AsyncContextManagerMixin):
         the result lists what is pending. Cancelling the last caller that waits interrupts the work.
 
         Raises:
-            RunError: a step raised (`__cause__`); the log has it, and `run` may be called again.
+            RunError: a step raised (`error`); the log has it, and `run` may be called again.
             StoreError: the log died; the conversation is over.
             ReentrantCall: called from a tool, hook or callback of this conversation.
         """
         core = await self._live()
         forbid_reentry(core.state.conversation_id, "run")
-        return await run_to_end(core, None if text is None else check_message(text))
+        try:
+            return await run_to_end(core, None if text is None else check_message(text))
+        except RunError as error:
+            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
