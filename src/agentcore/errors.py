@@ -13,6 +13,7 @@ AgentcoreError
 │   ├── ConversationClosed
 │   ├── RunError                   a step raised; `.result` says how far the run came
 │   ├── ReentrantCall              run() or close() from a tool, hook or callback: it would wait for itself
+│   ├── LimitReached               ask() when a budget is used up; a run that reaches one ends with a result
 │   ├── NothingPending             approve() or reject() with no such action waiting
 │   ├── RewindRefused              that seq is not a settled point
 │   ├── NotRecorded                resuming needs a part that could not be recorded
@@ -152,6 +153,15 @@ class ReentrantCall(ConversationError):
             "There, use `ctx.send(...)` to add a message, `ctx.interrupt()` to stop the turn, "
             "or `ctx.ask(...)` for a side question."
         )
+
+
+class LimitReached(ConversationError):
+    """A budget leaves no room for a side question. A run that reaches one raises nothing: its result has the same code."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{detail} The model was not asked.")
+        self.code = code
+        """The budget: "tokens", "cost", or "cost_unknown" where a price is missing."""
 
 
 class NothingPending(ConversationError):

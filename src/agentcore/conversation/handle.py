@@ -272,6 +272,7 @@ class Conversation(AsyncContextManagerMixin):
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
 
         Raises:
+            LimitReached: `Limits(cost=..., tokens=...)` is used up.
             ModelError: There is no answer.
         """
         core = await self._live()
