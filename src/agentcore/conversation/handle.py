@@ -71,6 +71,7 @@ class Conversation(AsyncContextManagerMixin):
             asked about each action (except `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
         limits: Budgets and deadlines; by default the recorded ones, or `Limits()`.
         secrets: Values by name that tools may use and that stay hidden: text, or functions that return it.
+        deps: A value of the program's own for its tools, as `ctx.deps`; never recorded.
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
@@ -88,10 +89,9 @@ class Conversation(AsyncContextManagerMixin):
         confirm: Checks | Confirm | None = None,
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
+        deps: Any = None,
     ) -> None:
-        self._setup = Setup(
-            agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
-        )
+        self._setup = Setup(agent, workspace, id, store, confirm, limits, secrets, deps)
         self._setup.validate()
         self._opened: Core | None = None
 
