@@ -75,7 +75,7 @@ class Core:
     confirm: Confirm | None
     """The program's callback, where that decides in place of a policy."""
     deps: Any
-    """What the program passed for its tools."""
+    """The value that the program passed for its tools."""
     tool_sessions: ToolSessions
     call_tasks: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""

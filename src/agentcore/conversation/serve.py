@@ -173,7 +173,7 @@ async def _serve(
                     clock=anyio.current_time,
                     # A log in memory that only this conversation can reach is gone with the conversation.
                     life=Lifecycle(delete=setup.store is None),
-                    prompt=PromptSource(agent, workspace.root, recording.secrets, sessions),
+                    prompt=PromptSource(agent, workspace, recording.secrets, sessions, deps=setup.deps),
                     opened_at=state.head,
                     repaired=recording.log.repaired,
                 )

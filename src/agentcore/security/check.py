@@ -64,7 +64,7 @@ class CheckContext:
     state: ConversationState
     """The conversation up to the request of this reply: to be read, and not to be changed."""
     deps: Any = field(default=None, repr=False)
-    """What the program passed as `Conversation(deps=...)`."""
+    """The value that the program passed as `Conversation(deps=...)`."""
     risk: SecurityRisk = SecurityRisk.UNKNOWN
     """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
 

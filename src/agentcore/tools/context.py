@@ -123,7 +123,7 @@ class ToolContext(Generic[DepsT_co]):
     host: ToolHost = field(repr=False)
     """The conversation that answers the questions below."""
     deps: DepsT_co = field(default=cast("DepsT_co", None), repr=False)
-    """What the program passed as `Conversation(deps=...)`: a database, a client, the user. It is never recorded."""
+    """The value that the program passed as `Conversation(deps=...)`: a database, a client, the user. It is never recorded."""
     resumed: bool = False
     """True if the tool ran in this conversation before that was opened this time: what it held then is gone, and the model
     counts on it."""

@@ -32,7 +32,7 @@ class ToolsetContext:
     notice: Callable[[str], None] = field(repr=False)
     """Notify the people, not the model: the text is logged, and recorded with the next message. Never waits."""
     deps: Any = field(default=None, repr=False)
-    """What the program passed as `Conversation(deps=...)`."""
+    """The value that the program passed as `Conversation(deps=...)`."""
     open_seconds: float = 30.0
     """How long the conversation waits for the opening. One that takes longer goes on, and its tools come with the next message."""
 
