@@ -3,11 +3,13 @@
 from agentcore.agent import Agent as Agent
 from agentcore.assessment import Assessment as Assessment
 from agentcore.assessment import SecurityRisk as SecurityRisk
-from agentcore.context import AgentContext as AgentContext
+from agentcore.context import InstructionsContext as InstructionsContext
 from agentcore.conversation import Conversation as Conversation
 from agentcore.conversation import Host as Host
 from agentcore.conversation import RunResult as RunResult
 from agentcore.conversation import RunStream as RunStream
+from agentcore.conversation.oneshot import run as run
+from agentcore.conversation.oneshot import run_sync as run_sync
 from agentcore.events import ActionApproved as ActionApproved
 from agentcore.events import ActionAssessed as ActionAssessed
 from agentcore.events import ActionEvent as ActionEvent

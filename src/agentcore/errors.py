@@ -13,6 +13,7 @@ AgentcoreError
 │   ├── ConversationClosed
 │   ├── RunError                   a step raised; `.result` says how far the run came
 │   ├── ReentrantCall              run() or close() from a tool, hook or callback: it would wait for itself
+│   ├── LimitReached               ask() when a budget is used up; a run that reaches one ends with a result
 │   ├── NothingPending             approve() or reject() with no such action waiting
 │   ├── RewindRefused              that seq is not a settled point
 │   ├── NotRecorded                resuming needs a part that could not be recorded
@@ -132,12 +133,17 @@ class ConversationClosed(ConversationError):
 
 
 class RunError(ConversationError):
-    """A step raised. The log has it as a conversation_error event; `__cause__` is what was raised."""
+    """A step raised. The log has it as a conversation_error event; `error` is what was raised.
 
-    def __init__(self, message: str, result: Any) -> None:
+    It is the `__cause__` too, unless it is an error of agentcore's own: its sentence says all that its traceback could.
+    """
+
+    def __init__(self, message: str, result: Any, error: BaseException) -> None:
         super().__init__(message)
         self.result: Any = result
         """The `RunResult` of the run that failed: status, text so far, usage, error."""
+        self.error = error
+        """The exception that a step raised."""
 
 
 class ReentrantCall(ConversationError):
@@ -147,6 +153,15 @@ class ReentrantCall(ConversationError):
             "There, use `ctx.send(...)` to add a message, `ctx.interrupt()` to stop the turn, "
             "or `ctx.ask(...)` for a side question."
         )
+
+
+class LimitReached(ConversationError):
+    """A budget leaves no room for a side question. A run that reaches one raises nothing: its result has the same code."""
+
+    def __init__(self, code: str, detail: str) -> None:
+        super().__init__(f"{detail} The model was not asked.")
+        self.code = code
+        """The budget: "tokens", "cost", or "cost_unknown" where a price is missing."""
 
 
 class NothingPending(ConversationError):

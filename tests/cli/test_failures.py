@@ -51,7 +51,7 @@ def test_an_error_of_ours_is_its_own_sentence(error: Exception, code: int) -> No
     ("error", "sentence", "code"),
     [
         (ExceptionGroup("", [ExceptionGroup("", [UsageError("Which?")]), KeyError("x")]), "Which?", 2),
-        (caused(RunError("failed", None), ModelConnectionError("no connection\n  to   there")), "no connection to there", 1),
+        (RunError("failed", None, ModelConnectionError("no connection\n  to   there")), "no connection to there", 1),
         (
             PermissionError(errno.EACCES, "Permission denied", "/some/file"),
             "The operating system refused: Permission denied ('/some/file').",

@@ -7,10 +7,22 @@ from decimal import Decimal
 import anyio
 import pytest
 
-from agentcore import ActionEvent, AlwaysConfirm, Conversation, Limits, MemoryStore, RunResult, Usage
-from agentcore.testing import ScriptedLLM, call, say
+from agentcore import (
+    ActionEvent,
+    AgentErrorEvent,
+    AlwaysConfirm,
+    Conversation,
+    Limits,
+    MemoryStore,
+    RunResult,
+    ToolContext,
+    Usage,
+    tool,
+)
+from agentcore.errors import LimitReached
+from agentcore.testing import Request, ScriptedLLM, ScriptedReply, call, calls, say
 from agentcore.testing import hang as hanging
-from talks import ERROR, FINISHED, change, hang, kinds_of, ping, running, scripted, talk, until
+from talks import ERROR, FINISHED, change, events_of, hang, kinds_of, ping, running, scripted, talk, until
 
 USED = Usage(requests=1, input_tokens=90, output_tokens=10, known_cost=Decimal("0.10"))
 FREE = Usage(requests=1, input_tokens=90, output_tokens=10, unpriced_requests=1)
@@ -86,3 +98,46 @@ async def test_limits_are_recorded_and_hold_after_opening_again() -> None:
         await conversation.send("go")
     async with talk([], store=store, id="a", confirm=AlwaysConfirm()) as conversation:
         assert conversation.state.limits.steps == 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "used", "code"),
+    [
+        (Limits(tokens=300), USED, "tokens"),
+        (Limits(cost=Decimal("0.25")), USED, "cost"),
+        (Limits(cost=Decimal("0.25")), FREE, "cost_unknown"),
+    ],
+)
+async def test_side_questions_count_and_are_refused_when_a_budget_is_used_up(
+    limits: Limits, used: Usage, code: str
+) -> None:
+    @tool
+    async def asker(ctx: ToolContext) -> str:
+        """Ask twenty times."""
+        for _ in range(20):
+            await ctx.ask("more?")
+        return "done"
+
+    asked: list[str] = []
+
+    def answer(request: Request) -> ScriptedReply:
+        asked.append(request.last.text)
+        return say("aside", usage=used) if "side question" in request.last.text else calls(call("asker"), usage=used)
+
+    async with talk(ScriptedLLM(answer), asker, limits=limits) as conversation:
+        assert code_of(await conversation.run("go")) == code
+        requests = len(asked)
+        assert requests == (1 if used is FREE else 3)
+        (refused,) = events_of(conversation, AgentErrorEvent)
+        assert (refused.code, refused.error.endswith("The model was not asked.")) == ("LimitReached", True)
+        with pytest.raises(LimitReached, match="limit") as caught:
+            await conversation.ask("more?")
+        assert (caught.value.code, len(asked)) == (code, requests)
+        await conversation.set_limits(Limits())
+        assert await conversation.ask("more?") == "aside"
+
+
+async def test_a_limit_of_steps_leaves_side_questions_alone() -> None:
+    async with talk([call("change", name="a"), say("aside")], change, limits=Limits(steps=1)) as conversation:
+        assert code_of(await conversation.run("go")) == "steps"
+        assert await conversation.ask("what was it?") == "aside"

@@ -92,7 +92,7 @@ async def test_a_model_that_raises_another_conversations_error_fails_its_run_alo
     async with talk([error, say("done")]) as conversation:
         with pytest.raises(RunError) as caught:
             await conversation.run("go")
-        assert caught.value.__cause__ is error
+        assert caught.value.error is error
         assert conversation.state.status is ERROR
         assert (await conversation.run()).text == "done"
 

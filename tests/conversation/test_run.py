@@ -114,7 +114,7 @@ async def test_a_failed_model_raises_with_the_result_and_the_run_can_be_tried_ag
     async with talk([ModelUnavailable("overloaded"), say("now")]) as conversation:
         with pytest.raises(RunError, match="overloaded") as caught:
             await conversation.run("go")
-        assert isinstance(caught.value.__cause__, ModelUnavailable)
+        assert isinstance(caught.value.error, ModelUnavailable)
         assert caught.value.result.status is ERROR
         assert conversation.state.status_code == "ModelUnavailable"
         assert (await conversation.run()).text == "now"

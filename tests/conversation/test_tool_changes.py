@@ -111,7 +111,7 @@ async def test_two_tools_of_one_name_are_an_error_that_names_who_has_them(first:
             RunError, match=f"{first} and the toolset 'one' both have a tool called '{taken}'"
         ) as caught:
             await conversation.run("go")
-    assert isinstance(caught.value.__cause__, ToolNameTaken)
+    assert isinstance(caught.value.error, ToolNameTaken)
     async with talk([call("two_search"), say("done")], Service("one", raw("search")), prefixed(two, "two_")) as fine:
         assert (await fine.run("go")).text == "done"
 

@@ -5,6 +5,8 @@ from decimal import Decimal
 import anyio
 import pytest
 
+from agentcore import Agent, Conversation
+from agentcore.context import Messages
 from agentcore.errors import ModelConnectionError, RateLimited, ScriptExhausted
 from agentcore.llm import CallContext, Delta, Model, ReasoningDelta, Reply, TextDelta, ToolCallDelta
 from agentcore.messages import Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
@@ -189,3 +191,17 @@ async def test_a_hanging_model_ends_by_cancellation() -> None:
 def test_only_what_is_written_out_can_be_held_in_its_middle() -> None:
     with pytest.raises(TypeError, match="held in their middle"):
         Gate().hold(hang, after=1)
+
+
+async def test_the_requests_of_a_conversation_share_its_messages_and_one_context() -> None:
+    model = ScriptedLLM([say(str(number)) for number in range(5)])
+    async with Conversation(Agent(llm=model)) as conversation:
+        for number in range(5):
+            await conversation.run(f"question {number}")
+    assert [len(request.messages) for request in model.requests] == [2, 4, 6, 8, 10]
+    assert [request.last.text for request in model.requests] == [f"question {number}" for number in range(5)]
+    # Snapshots of one list: keeping a request costs the same at step 4,000 as at the first.
+    assert {type(request.messages) for request in model.requests} == {Messages}
+    contexts = {id(request.context) for request in model.requests}
+    assert len(contexts) == 2  # the first says that it is the first
+    assert all(request.context is not None and request.context.on_retry is None for request in model.requests)

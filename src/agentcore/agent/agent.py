@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
-from agentcore.context import AgentContext, Condenser
+from agentcore.context import Condenser, Instructions
 from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
 from agentcore.stuck import StuckThresholds
 from agentcore.tools import (
@@ -32,7 +32,8 @@ class Agent:
     """A model, its tools, and its instructions. One value serves any number of conversations at once.
 
     Raises:
-        TypeError: `llm` is the name of a model instead of one, or what is given as a tool is neither a tool nor a toolset.
+        TypeError: `llm` is the name of a model instead of one, what is given as a tool is neither a tool nor a toolset, or
+            `instructions` is neither text nor a function.
         ValueError: two tools have one name, or `max_parallel_calls` is below 1.
     """
 
@@ -40,8 +41,9 @@ class Agent:
     """The model: `LLM(...)`, a wrapper around one, or a scripted one."""
     tools: Sequence[AnyTool | Toolset] = ()
     """Its tools and toolsets; `finish` and `think` are added."""
-    context: AgentContext | None = None
-    """Instructions beyond its prompt."""
+    instructions: Instructions | None = None
+    """Added to the system prompt: conventions, the tone, what not to do. A function, async or not, is called when the conversation
+    is opened and after its history was cut or rewound, with an `InstructionsContext` if it takes an argument."""
     condenser: Condenser | None = None
     """Makes the history shorter when it decides to; None keeps all of it."""
     output: type[BaseModel] | OutputSchema | None = None
@@ -57,6 +59,11 @@ class Agent:
     def __post_init__(self) -> None:
         if isinstance(self.llm, str):
             raise TypeError(f"llm={self.llm!r} is the name of a model: pass the model, LLM(model={self.llm!r}).")
+        if self.instructions is not None and (
+            isinstance(self.instructions, type)
+            or not (isinstance(self.instructions, str) or callable(self.instructions))
+        ):
+            raise TypeError(f"instructions are text, or a function that returns text, not {self.instructions!r}.")
         for given in self.tools:
             _refuse_other_than_tool(given)
         if self.max_parallel_calls < 1:
@@ -113,8 +120,10 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
             tools.append(tool.spec.model_dump(mode="json"))
     recorded["tools"] = tools
     _record_toolsets(agent.toolsets, recorded, missing)
-    if agent.context is not None:
-        recorded["context"] = agent.context.model_dump(mode="json")
+    if isinstance(agent.instructions, str):
+        recorded["instructions"] = agent.instructions
+    elif agent.instructions is not None:
+        missing.append("the function that writes the instructions")
     if agent.condenser is not None:
         missing.append(f"the condenser ({type(agent.condenser).__name__})")
     if agent.output is not None:
@@ -158,7 +167,7 @@ def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agen
             *(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
             *_restore_toolsets(recorded),
         ),
-        context=None if recorded.get("context") is None else AgentContext.model_validate(recorded["context"]),
+        instructions=recorded.get("instructions"),
         output=_restore_output(recorded.get("output")),
         system_prompt=recorded.get("system_prompt"),
         max_parallel_calls=recorded["max_parallel_calls"],

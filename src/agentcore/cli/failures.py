@@ -48,8 +48,8 @@ def explain(error: BaseException) -> tuple[str, int]:
     match error:
         case BaseExceptionGroup():
             return explain(leaf_exceptions(error)[0])
-        case RunError() if error.__cause__ is not None:
-            return explain(error.__cause__)
+        case RunError():
+            return explain(error.error)
         case UsageError() | ConversationNotFound() | ConversationExists() | PathError():
             return str(error), 2
         case ModelError():

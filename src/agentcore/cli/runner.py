@@ -163,7 +163,8 @@ class Runner:
         """Return a hint for an unreachable address that came from the log."""
         request, llm = self._request, self._request.agent.llm
         from_log = request.before is not None and request.settings.base_url is None
-        if not (from_log and isinstance(failure.__cause__ or failure, ModelConnectionError)):
+        error = failure.error if isinstance(failure, RunError) else failure
+        if not (from_log and isinstance(error, ModelConnectionError)):
             return ""
         if not isinstance(llm, LLM) or llm.base_url is None:
             return ""

@@ -2,8 +2,10 @@
 
 from agentcore.context.condenser import Condenser as Condenser
 from agentcore.context.prompt import DEFAULT_PROMPT as DEFAULT_PROMPT
-from agentcore.context.prompt import AgentContext as AgentContext
+from agentcore.context.prompt import Instructions as Instructions
+from agentcore.context.prompt import InstructionsContext as InstructionsContext
 from agentcore.context.prompt import system_prompt as system_prompt
+from agentcore.context.prompt import write_instructions as write_instructions
 from agentcore.context.view import Messages as Messages
 from agentcore.context.view import View as View
 from agentcore.context.view import build_messages as build_messages

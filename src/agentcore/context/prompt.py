@@ -1,11 +1,18 @@
-"""The system prompt."""
+"""The system prompt, and the instructions in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeAlias, cast
+
+from typing_extensions import TypeVar
 
 from agentcore._text import Mask
-from agentcore._value import Value
+from agentcore._threads import Threads
+from agentcore.record import ConversationState
+from agentcore.workspace import Workspace
 
 DEFAULT_PROMPT = """\
 You are a software agent. You work in a folder that belongs to a person who trusts you with it, by calling tools.
@@ -25,32 +32,76 @@ What to be careful with
 When the task is done, or can't be done, call `finish` and say plainly what you did, what you checked, and what is left."""
 
 
-class AgentContext(Value):
-    """Instructions of an agent beyond its prompt and the conversation."""
+DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
 
-    instructions: str | None = None
-    """Added to the system prompt: conventions of the project, the tone, what not to do."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstructionsContext(Generic[DepsT_co]):
+    """Handed to a function that writes instructions, where it takes an argument."""
+
+    deps: DepsT_co
+    """The value that the program passed as `Conversation(deps=...)`."""
+    state: ConversationState
+    """The conversation up to now: to be read, and not to be changed."""
+    workspace: Workspace
+    """Where the agent works."""
+
+
+_Text: TypeAlias = str | None
+Instructions: TypeAlias = (
+    str | Callable[[], _Text | Awaitable[_Text]] | Callable[[InstructionsContext[Any]], _Text | Awaitable[_Text]]
+)
+"""Text, or a function that returns it, async or not, with an `InstructionsContext` as its argument or with none."""
+
+_THREADS: Final = Threads("instructions", 8)
+
+
+async def write_instructions(instructions: Instructions | None, context: InstructionsContext[Any]) -> str | None:
+    """Return the text, or what the function returns; one that is not async is called in a worker thread.
+
+    Raises:
+        TypeError: It returned something else than text or None.
+    """
+    if instructions is None or isinstance(instructions, str):
+        return instructions
+    function = cast("Callable[..., Any]", instructions)
+    arguments = (context,) if _takes_an_argument(function) else ()
+    if inspect.iscoroutinefunction(function):
+        text: object = await function(*arguments)
+    else:
+        # In a box, because trio refuses a coroutine as the result of a thread.
+        (text,) = await _THREADS.run(lambda: (function(*arguments),), abandon_on_cancel=True)
+        if inspect.isawaitable(text):
+            text = await text
+    if text is not None and not isinstance(text, str):
+        raise TypeError(f"The function passed as `instructions` returned {text!r}: it has to return text, or None.")
+    return text
+
+
+def _takes_an_argument(function: Callable[..., Any]) -> bool:
+    kinds = {each.kind for each in inspect.signature(function).parameters.values()}
+    return bool(kinds - {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD})
 
 
 _MOST_INSTRUCTIONS = 10_000
 
 
 def system_prompt(
-    base: str | None, context: AgentContext | None, root: str, toolsets: Mapping[str, str] | None = None, *, mask: Mask
+    base: str | None, instructions: str | None, root: str, toolsets: Mapping[str, str] | None = None, *, mask: Mask
 ) -> str:
     """Compose a system prompt: what is the same for every conversation first, so that providers can cache it.
 
     Args:
         base: Replaces the prompt that agentcore brings.
-        context: Instructions beyond it.
+        instructions: What is added to it.
         root: The workspace's folder.
         toolsets: What toolsets say of their tools as a whole, by their names; each is cut where it is too long.
         mask: Replaces secrets, before that cut.
     """
     parts = [base or DEFAULT_PROMPT]
-    if context is not None and context.instructions:
-        parts.append(context.instructions)
-    for name, instructions in (toolsets or {}).items():
-        parts.append(f"The tools of {name!r} come with these instructions:\n{mask(instructions)[:_MOST_INSTRUCTIONS]}")
+    if instructions:
+        parts.append(instructions)
+    for name, text in (toolsets or {}).items():
+        parts.append(f"The tools of {name!r} come with these instructions:\n{mask(text)[:_MOST_INSTRUCTIONS]}")
     parts.append(f"You work in the folder {root}. Relative paths start there.")
     return "\n\n".join(parts)

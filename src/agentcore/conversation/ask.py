@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from agentcore.conversation.core import Core
+from agentcore.conversation.turn import used_up
+from agentcore.errors import LimitReached
 from agentcore.events import UsageEvent
 from agentcore.llm import CallContext
 from agentcore.llm.keys import masking_errors
@@ -13,12 +15,15 @@ async def ask_aside(core: Core, question: str) -> str:
     """Ask the model from what it knows of the conversation; the history keeps no trace, the usage counts.
 
     Raises:
+        LimitReached: A budget is used up.
         ModelError: There is no reply.
     """
     return await core.jobs.do(lambda: _ask(core, question), name="ask", finish=False)
 
 
 async def _ask(core: Core, question: str) -> str:
+    if (over := used_up(core.state, core.state.limits)) is not None:
+        raise LimitReached(*over)
     core.view.update(core.state)
     prompt = core.state.prompt
     words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"

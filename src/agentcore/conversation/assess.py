@@ -109,6 +109,7 @@ class _Case:
             tool=self.call.tool.annotations,
             workspace_root=self._core.workspace.root,
             state=self._core.state,
+            deps=self._core.deps,
         )
 
     def add(self, part: Assessment) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -73,6 +74,8 @@ class Core:
     """Those in force: changed when the event that records them is folded."""
     confirm: Confirm | None
     """The program's callback, where that decides in place of a policy."""
+    deps: Any
+    """The value that the program passed for its tools."""
     tool_sessions: ToolSessions
     call_tasks: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""

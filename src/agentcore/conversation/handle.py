@@ -43,7 +43,7 @@ from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup, check_limits, check_message
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
-from agentcore.errors import ConversationClosed, ConversationError, StoreError
+from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
@@ -71,6 +71,7 @@ class Conversation(AsyncContextManagerMixin):
             asked about each action (except `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
         limits: Budgets and deadlines; by default the recorded ones, or `Limits()`.
         secrets: Values by name that tools may use and that stay hidden: text, or functions that return it.
+        deps: A value of the program's own for its tools, as `ctx.deps`; never recorded.
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
@@ -88,10 +89,9 @@ class Conversation(AsyncContextManagerMixin):
         confirm: Checks | Confirm | None = None,
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
+        deps: Any = None,
     ) -> None:
-        self._setup = Setup(
-            agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
-        )
+        self._setup = Setup(agent, workspace, id, store, confirm, limits, secrets, deps)
         self._setup.validate()
         self._opened: Core | None = None
 
@@ -168,13 +168,16 @@ class Conversation(AsyncContextManagerMixin):
         the result lists what is pending. Cancelling the last caller that waits interrupts the work.
 
         Raises:
-            RunError: a step raised (`__cause__`); the log has it, and `run` may be called again.
+            RunError: a step raised (`error`); the log has it, and `run` may be called again.
             StoreError: the log died; the conversation is over.
             ReentrantCall: called from a tool, hook or callback of this conversation.
         """
         core = await self._live()
         forbid_reentry(core.state.conversation_id, "run")
-        return await run_to_end(core, None if text is None else check_message(text))
+        try:
+            return await run_to_end(core, None if text is None else check_message(text))
+        except RunError as error:
+            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
@@ -269,6 +272,7 @@ class Conversation(AsyncContextManagerMixin):
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
 
         Raises:
+            LimitReached: `Limits(cost=..., tokens=...)` is used up.
             ModelError: There is no answer.
         """
         core = await self._live()

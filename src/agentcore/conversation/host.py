@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from os import PathLike
-from typing import Self, cast
+from typing import Any, Self, cast
 
 import anyio
 from anyio import AsyncContextManagerMixin
@@ -72,6 +72,7 @@ class Host(AsyncContextManagerMixin):
         confirm: Checks | Confirm | None = None,
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
+        deps: Any = None,
     ) -> Conversation:
         """Open a conversation, as `Conversation(...)` does, and return its handle; `close()` ends it.
 
@@ -87,7 +88,14 @@ class Host(AsyncContextManagerMixin):
             raise ConversationError("The host is not open: use `async with Host() as host`.")
         self._home.check_loop()
         setup = Setup(
-            agent=agent, workspace=workspace, id=id, store=store, confirm=confirm, limits=limits, secrets=secrets
+            agent=agent,
+            workspace=workspace,
+            id=id,
+            store=store,
+            confirm=confirm,
+            limits=limits,
+            secrets=secrets,
+            deps=deps,
         )
         setup.validate()
         assert self._jobs is not None
@@ -208,6 +216,8 @@ async def _refuse_other(core: Core, setup: Setup) -> None:
         other.append("limits")
     if setup.confirm is not None and not _is_in_force(core, setup.confirm):
         other.append("confirm")
+    if setup.deps is not None and setup.deps is not core.deps:
+        other.append("deps")
     other.extend(f"the secret {name!r}" for name in setup.secrets or () if name not in core.secrets.names)
     if other:
         raise ConversationError(

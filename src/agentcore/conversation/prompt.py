@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agentcore.agent import Agent
-from agentcore.context import system_prompt
+from agentcore.context import InstructionsContext, system_prompt, write_instructions
+from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.tools import ToolSessions
 from agentcore.events import ConversationStateUpdateEvent, Event, SystemPromptEvent
 from agentcore.record import ConversationState
 from agentcore.secrets import Masker, SecretRegistry
 from agentcore.tools import ToolSnapshot
+from agentcore.workspace import Workspace
 
 
 class _Basis(NamedTuple):
@@ -25,14 +27,20 @@ class _Basis(NamedTuple):
 class PromptSource:
     """Composes the prompt of one conversation.
 
-    Tools are read after a message of the user, a cut and a rewind only: providers cache what comes first.
+    Tools are read after a message of the user, a cut and a rewind only, and instructions are written after the opening, a
+    cut and a rewind: providers cache what comes first.
     """
 
-    def __init__(self, agent: Agent, root: str, secrets: SecretRegistry, sessions: ToolSessions) -> None:
+    def __init__(
+        self, agent: Agent, workspace: Workspace, secrets: SecretRegistry, sessions: ToolSessions, *, deps: Any = None
+    ) -> None:
         self._agent = agent
-        self._root = root
+        self._workspace = workspace
         self._secrets = secrets
         self._sessions = sessions
+        self._deps = deps
+        self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
+        self._written_at: tuple[int, int] | None = None
         self._snapshot: ToolSnapshot | None = None
         self._basis: _Basis | None = None
         self._cuts = 0
@@ -47,12 +55,12 @@ class PromptSource:
         self._cuts += 1
 
     def compose_nowait(self) -> None:
-        """Compose it, where that needs no waiting: where no toolset has to be asked.
+        """Compose it, where that needs no waiting: where neither a toolset nor a function has to be asked.
 
         Raises:
             SchemaError: One of the tools has no schema that models take.
         """
-        if not self._agent.toolsets:
+        if not self._agent.toolsets and not callable(self._agent.instructions):
             self._snapshot = self._snapshot or ToolSnapshot(self._agent.own_tools)
             self._make_text(self._snapshot)
 
@@ -67,6 +75,9 @@ class PromptSource:
         if self._snapshot is None or self._basis is None or (self._agent.toolsets and self._basis != basis):
             self._snapshot = await self._sessions.compose()
             self._basis = basis
+        if callable(self._agent.instructions) and self._written_at != (basis.view_epoch, basis.cuts):
+            await self._write_instructions(state)
+            self._written_at = basis.view_epoch, basis.cuts
         self._make_text(self._snapshot)
         notices = [ConversationStateUpdateEvent(update=notice) for notice in self._sessions.take_notices()]
         return self._snapshot, [*notices, *self.changed(state)]
@@ -83,6 +94,12 @@ class PromptSource:
             return ()
         return (SystemPromptEvent(prompt=self._text, tools=self._made_of[1].schemas),)
 
+    async def _write_instructions(self, state: ConversationState) -> None:
+        context = InstructionsContext(deps=self._deps, state=state, workspace=self._workspace)
+        with mark_running_in(state.conversation_id):
+            self._instructions = await write_instructions(self._agent.instructions, context)
+        self._made_of = None
+
     def _make_text(self, snapshot: ToolSnapshot) -> None:
         masker = self._secrets.masker
         if self._made_of is not None and self._made_of[0] is masker and self._made_of[1] is snapshot:
@@ -90,7 +107,13 @@ class PromptSource:
         self._digests = [schema.digest for schema in snapshot.schemas]
         agent = self._agent
         self._text = masker.mask_text(
-            system_prompt(agent.system_prompt, agent.context, self._root, snapshot.instructions, mask=masker.mask_text)
+            system_prompt(
+                agent.system_prompt,
+                self._instructions,
+                self._workspace.root,
+                snapshot.instructions,
+                mask=masker.mask_text,
+            )
         )
         self._made_of = masker, snapshot
         self._checked = None

@@ -17,7 +17,7 @@ from agentcore.conversation.journal import Attachment, Decision
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor
-from agentcore.errors import ConversationClosed, RunError, StoreError
+from agentcore.errors import AgentcoreError, ConversationClosed, RunError, StoreError
 from agentcore.events import Event
 from agentcore.messages import Message
 
@@ -79,7 +79,9 @@ def outcome_of(core: Core, decision: Decision) -> RunResult:
         return result
     if not turn.fatal:
         shown = core.secrets.masker.mask_text(safe_str(turn.error))
-        raise RunError(f"The run failed with {type(turn.error).__name__}: {shown}", result) from turn.error
+        failed = RunError(f"The run failed with {type(turn.error).__name__}: {shown}", result, turn.error)
+        # The stack of agentcore would bury the sentence that says what to do (a key is missing, no such provider).
+        raise failed from None if isinstance(turn.error, AgentcoreError) else turn.error
     if not isinstance(turn.error, StoreError | ConversationClosed):
         raise ConversationClosed(core.state.conversation_id) from turn.error
     core.journal.failure_reported = core.journal.failure_reported or turn.error is core.life.failure
@@ -113,6 +115,12 @@ class RunStream:
         return self
 
     async def __anext__(self) -> Event:
+        try:
+            return await self._next()
+        except RunError as error:
+            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+
+    async def _next(self) -> Event:
         core = self._core
         forbid_reentry(core.state.conversation_id, "run_stream")
         core.check_loop()

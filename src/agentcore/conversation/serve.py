@@ -150,6 +150,7 @@ async def _serve(
                     workspace=workspace,
                     conversation_id=state.conversation_id,
                     secrets=recording.secrets,
+                    deps=setup.deps,
                 )
                 core = recording.core = Core(
                     store=store,
@@ -162,6 +163,7 @@ async def _serve(
                     secrets=recording.secrets,
                     checks=checks,
                     confirm=confirm,
+                    deps=setup.deps,
                     tool_sessions=sessions,
                     call_tasks=call_tasks,
                     jobs=Jobs(tasks, state.conversation_id),
@@ -171,7 +173,7 @@ async def _serve(
                     clock=anyio.current_time,
                     # A log in memory that only this conversation can reach is gone with the conversation.
                     life=Lifecycle(delete=setup.store is None),
-                    prompt=PromptSource(agent, workspace.root, recording.secrets, sessions),
+                    prompt=PromptSource(agent, workspace, recording.secrets, sessions, deps=setup.deps),
                     opened_at=state.head,
                     repaired=recording.log.repaired,
                 )

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike
 from pathlib import PurePath
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import anyio
 from anyio.to_thread import run_sync
@@ -52,6 +52,7 @@ class Setup(NamedTuple):
     confirm: Checks | Confirm | None
     limits: Limits | None
     secrets: Mapping[str, SecretSource] | None
+    deps: Any = None
 
     def validate(self) -> None:
         """Refuse a store that is none, and what can decide about nothing: at once, not by the first call that needs it.

@@ -200,5 +200,6 @@ def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:
         call_id=event.call_id,
         tool_name=event.tool_name,
         host=host,
+        deps=core.deps,
         resumed=event.tool_name in core.ran_before,
     )

@@ -70,9 +70,11 @@ class ToolSessions:
         workspace: Workspace,
         conversation_id: str,
         secrets: SecretRegistry,
+        deps: Any = None,
     ) -> None:
-        """Take the tools and toolsets of an agent; `tasks` outlives this, and hosts the tasks that hold things open."""
+        """Take the tools and toolsets of an agent, and what is passed on to toolsets; `tasks` outlives this, and hosts the tasks that hold things open."""
         self._tasks = tasks
+        self._deps = deps
         self._own = {tool.name: tool for tool in tools}
         self._toolsets = tuple(toolsets)
         self._workspace = workspace
@@ -207,6 +209,7 @@ class ToolSessions:
             conversation_id=self._id,
             secrets=self._secrets,
             notice=lambda text: notify("message", text),
+            deps=self._deps,
             open_seconds=_OPEN_SECONDS,
         )
         session = ToolsetSession(toolset, context, self._secrets, notify)

@@ -22,6 +22,11 @@ def exceeded(state: ConversationState, limits: Limits) -> tuple[str, str] | None
     """Name the budget that leaves no room for another step, with a sentence for people; None where there is room."""
     if limits.steps is not None and state.run.steps >= limits.steps:
         return "steps", f"The run has taken {_count(state.run.steps, 'step')}; its limit is {limits.steps}."
+    return used_up(state, limits)
+
+
+def used_up(state: ConversationState, limits: Limits) -> tuple[str, str] | None:
+    """Name the budget of the whole conversation that is used up, with a sentence for people; None where none is."""
     if limits.tokens is None and limits.cost is None:
         return None
     usage = state.usage

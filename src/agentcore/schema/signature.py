@@ -116,7 +116,7 @@ def read_signature(
         _check(parameter, hints, name)
         annotation = hints[parameter.name]
         only_by_place = parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-        if inject is not None and (annotation is inject or inject in get_args(annotation)):
+        if inject is not None and any(_is_of(inject, each) for each in (annotation, *get_args(annotation))):
             injected.append(parameter.name)
             fields.append((parameter.name, parameter.name, only_by_place))
             continue
@@ -129,6 +129,10 @@ def read_signature(
     except SchemaError as error:
         raise _culprit(name, definitions, fields) or error from error
     return Signature(function, described.text, model, schema, tuple(injected), tuple(fields))
+
+
+def _is_of(kind: type, annotation: Any) -> bool:
+    return annotation is kind or get_origin(annotation) is kind
 
 
 def _hints(function: Callable[..., Any], name: str, names: Mapping[str, Any] | None) -> dict[str, Any]:

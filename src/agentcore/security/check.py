@@ -7,8 +7,8 @@ policy is a check; so is whatever else analyzes, allows, asks or denies.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable
-from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from agentcore.assessment import Assessment, SecurityRisk, Verdict
 from agentcore.events import ActionEvent
@@ -63,6 +63,8 @@ class CheckContext:
     """The folder of the workspace."""
     state: ConversationState
     """The conversation up to the request of this reply: to be read, and not to be changed."""
+    deps: Any = field(default=None, repr=False)
+    """The value that the program passed as `Conversation(deps=...)`."""
     risk: SecurityRisk = SecurityRisk.UNKNOWN
     """The highest risk that the tool and the analyzers have named; unknown where none of them knows."""
 

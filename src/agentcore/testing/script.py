@@ -34,7 +34,8 @@ from agentcore.usage import Usage
 class Request:
     """A request to the model."""
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
+    """As they were then: what the conversation adds later is not in it."""
     tools: tuple[ToolSchema, ...] = ()
     context: CallContext | None = None
 

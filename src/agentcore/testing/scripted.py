@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Self
 
 import anyio.lowlevel
 
+from agentcore.context import Messages
 from agentcore.llm import CallContext, Delta, DeltaStream, Features, Reply
 from agentcore.llm.model import UNFINISHED
 from agentcore.messages import Message, ToolSchema
@@ -35,7 +37,7 @@ class ScriptedLLM:
         Args:
             replies: See `agentcore.testing.script`.
             name: What the model calls itself.
-            record: Whether to keep the requests; a long run would hold every request's messages.
+            record: Whether to keep the requests. Those of a conversation share its messages.
             repeat: Whether the script starts over after its last line.
             features: What the model says that it can do.
         """
@@ -79,13 +81,22 @@ class ScriptedLLM:
         self, messages: Sequence[Message], tools: Sequence[ToolSchema], context: CallContext | None
     ) -> Playback:
         def request() -> Request:
-            return Request(tuple(messages), tuple(tools), context)
+            # A conversation hands over a snapshot of a list that only grows: copying it each time would be quadratic.
+            asked = messages if isinstance(messages, Messages) else tuple(messages)
+            return Request(asked, tuple(tools), self._context(context))
 
         if not self._record:
             return await self._script.next(request)
         asked = request()
         self.requests.append(asked)
         return await self._script.next(lambda: asked)
+
+    def _context(self, context: CallContext | None) -> CallContext | None:
+        """Return what is kept of a context: one object for all requests that agree, and no callback, which holds a conversation."""
+        if context is not None and context.on_retry is not None:
+            context = replace(context, on_retry=None)
+        last = self.requests[-1].context if self.requests else None
+        return last if context == last else context
 
 
 class _ScriptedStream:

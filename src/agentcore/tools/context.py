@@ -9,11 +9,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Generic, Literal, Protocol, TypeAlias, cast
 
 from pydantic import JsonValue
+from typing_extensions import TypeVar
 
 from agentcore.workspace import Workspace
+
+DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
+"""The type of what the program passes as `deps`."""
 
 Medium: TypeAlias = Literal["image", "pdf"]
 """A kind of content, other than words, that a model may accept."""
@@ -103,8 +107,8 @@ class ToolHost(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ToolContext:
-    """Handed to a tool with every call."""
+class ToolContext(Generic[DepsT_co]):
+    """Handed to a tool with every call. `ToolContext[MyDeps]` gives `ctx.deps` its type."""
 
     workspace: Workspace
     """Where the tool acts: commands and files go through it."""
@@ -118,6 +122,8 @@ class ToolContext:
     tool_name: str
     host: ToolHost = field(repr=False)
     """The conversation that answers the questions below."""
+    deps: DepsT_co = field(default=cast("DepsT_co", None), repr=False)
+    """The value that the program passed as `Conversation(deps=...)`: a database, a client, the user. It is never recorded."""
     resumed: bool = False
     """True if the tool ran in this conversation before that was opened this time: what it held then is gone, and the model
     counts on it."""

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final, Protocol, final, runtime_checkable
+from typing import Any, Final, Protocol, final, runtime_checkable
 
 from agentcore.messages import ToolSchema
 from agentcore.tools.context import ToolSecrets
@@ -31,6 +31,8 @@ class ToolsetContext:
     """`await context.secrets.get(name)`; what is read here is masked in what tools say and in what is recorded."""
     notice: Callable[[str], None] = field(repr=False)
     """Notify the people, not the model: the text is logged, and recorded with the next message. Never waits."""
+    deps: Any = field(default=None, repr=False)
+    """The value that the program passed as `Conversation(deps=...)`."""
     open_seconds: float = 30.0
     """How long the conversation waits for the opening. One that takes longer goes on, and its tools come with the next message."""
 
