@@ -128,7 +128,7 @@ def bench(session: nox.Session) -> None:
 @nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
     """Run the tests with the lowest versions that pyproject.toml allows."""
-    session.install("-e", ".[all,test]", *sorted(lowest_versions("litellm", "mcp", "docker", "serve")))
+    session.install("-e", ".[all,test]", *sorted(lowest_versions("litellm")))
     session.run("pytest", *session.posargs)
 
 
@@ -150,7 +150,7 @@ def constraints(session: nox.Session) -> None:
     lines = file.read_text(encoding="utf-8").splitlines()
     pins = {} if session.python == PYTHONS[0] else pins_of(lines)
     beside = ["-c", str(file)] if pins else []
-    session.install("-e", ".[all,dev]", *beside)
+    session.install("-e", ".[all,mcp,docker,serve,dev]", *beside)
     listed = session.run("python", "-m", "pip", "list", "--format=freeze", silent=True)
     pins |= pins_of(str(listed).splitlines())
     kept = [pin for name, pin in sorted(pins.items()) if name not in {"pip", "setuptools", PROJECT["name"]}]

@@ -50,9 +50,9 @@ class Report:
         self.figures[name] = figure
 
     def hold(self, name: str, figure: float, at_most: float) -> None:
-        """Note a figure and the bar that it is held to."""
-        self.figures[name] = rounded(figure)
-        self.bars.append({"figure": name, "is": rounded(figure), "at_most": at_most, "met": figure <= at_most})
+        """Note a figure and the bar that it is held to. What is compared is the rounded figure, which people see."""
+        self.figures[name] = shown = rounded(figure)
+        self.bars.append({"figure": name, "is": shown, "at_most": at_most, "met": shown <= at_most})
 
 
 @dataclass(frozen=True)

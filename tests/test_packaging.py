@@ -81,7 +81,7 @@ def test_every_dependency_is_pinned_to_a_version_that_it_allows() -> None:
     pinned = pins()
     wrong = [
         str(requirement)
-        for requirement in requirements("all", "dev")
+        for requirement in requirements(*EXTRAS)
         if (version := pinned.get(canonicalize_name(requirement.name))) is None or version not in requirement.specifier
     ]
     assert wrong == []
@@ -152,6 +152,15 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
         if declared.isdisjoint(canonicalize_name(name) for name in distributions.get(module, [module]))
     }
     assert undeclared == {}
+
+
+def test_all_brings_only_what_is_used() -> None:
+    used = third_party_imports((ROOT / "src").rglob("*.py"))
+    provided = {canonicalize_name(name) for module in used for name in distributions_of_modules().get(module, [module])}
+    provided |= {"ripgrep", "mcp"}  # a program that is started where a search is; and what litellm imports at every call
+    plain = {canonicalize_name(each.name) for each in requirements()}
+    brought = {canonicalize_name(each.name) for each in requirements("all")}
+    assert sorted(brought - plain - provided) == []
 
 
 # Spelt with a gap, so that this file does not hold what it looks for.

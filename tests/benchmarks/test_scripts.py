@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,18 @@ def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path, run
         assert isinstance(figure, float | int | list), name
     for bar in said["bars"]:
         assert said["figures"][bar["figure"]] == bar["is"]
-        assert isinstance(bar["met"], bool)  # which one depends on the machine
+        assert bar["met"] is (bar["is"] <= bar["at_most"])  # which one depends on the machine
+
+
+@pytest.mark.parametrize(("figure", "met"), [(2.99, True), (3.0, True), (3.004, True), (3.006, False)])
+def test_a_bar_is_met_by_the_figure_that_is_shown(figure: float, met: bool) -> None:
+    found = runpy.run_path(str(ROOT / "benchmarks" / "_report.py"))["Report"]("What does it cost?")
+
+    found.hold("cpu_ratio", figure, at_most=3)
+
+    (bar,) = found.bars
+    assert found.figures["cpu_ratio"] == bar["is"]
+    assert bar["met"] is met is (bar["is"] <= 3)
 
 
 @pytest.mark.parametrize(("what", "figures"), [("time", {"wall", "cpu", "threads"}), ("rss", {"idle", "live"})])

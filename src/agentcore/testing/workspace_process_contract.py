@@ -159,13 +159,13 @@ class ProcessContract:
                 assert await process.wait() == 3
 
     async def test_who_left_the_group_has_time_to_end_well_too(self, workspace: Workspace) -> None:
-        polite = "trap 'echo bye >>said; exit' TERM; echo $$ >>pids; while :; do sleep 0.01; done"
+        polite = "trap 'echo bye >>goodbye; exit' TERM; echo $$ >>pids; while :; do sleep 0.01; done"
         await workspace.write("polite", polite)
         with anyio.fail_after(30):
             async with workspace.open_process("setsid bash polite & sleep 1000") as process:
                 await wait_for_lines(workspace, "pids", 1)
                 await process.terminate()
-        assert await workspace.read("said") == b"bye\n"
+        assert await workspace.read("goodbye") == b"bye\n"
 
     async def test_without_a_terminal_there_is_none(self, workspace: Workspace) -> None:
         assert (await workspace.run("test -t 0 || test -t 1 || test -t 2; echo $?")).stdout == "1\n"
