@@ -43,10 +43,10 @@ SCENARIOS: dict[str, list[Step]] = {
         do("mkdir sub; cd sub; export A=1; B=2; f() { echo f$A$B; }; alias greet='echo hello'"),
         do("pwd; f; greet; env | grep '^[AB]='", "ROOT/sub\nf12\nhello\nA=1\n", cwd="ROOT/sub"),
     ],
-    "the answer says exit code, directory and Python": [
-        do("mkdir bin; printf '#!/bin/sh\\n' > bin/python; chmod +x bin/python; PATH=$PWD/bin:$PATH"),
-        do("echo out; false", content="out\n[exit code 1, of the last of 2 commands; in ROOT; python is ROOT/bin/python]"),
-        do("true", starts="(no output)\n[exit code 0;"),
+    "the answer says exit code and directory, and Python where that has changed": [
+        do("mkdir bin; printf '#!/bin/sh\\n' > bin/python; chmod +x bin/python; PATH=$PWD/bin:$PATH", content="(no output)\n[exit code 0, of the last of 4 commands; in ROOT; python is ROOT/bin/python]"),
+        do("echo out; false", content="out\n[exit code 1, of the last of 2 commands; in ROOT]"),
+        do("rm bin/python; hash -r", has="; python is "),
     ],
     "that there were several commands is told with the end of the last": [
         do("false\nread\necho done", running=True, timeout=0.2, commands=1),
@@ -55,19 +55,19 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "a silent command is told to be running and goes on": [
         do("mkfifo go; true", session="other"),
-        do("echo first; read line < go; echo got $line; (exit 3)", "first\n", running=True, timed_out="quiet", is_error=False, exit_code=None),
+        do("echo first; read line < go; echo got $line; (exit 3)", "first\n", ends="[Still running; no output for 0.3 s.]", running=True, timed_out="quiet", waited=0.3, is_error=False, exit_code=None),
         do("echo it > go", session="other"),
         do("", "got it\n", exit_code=3, running=False),
         do("", problem="nothing_running"),
     ],
     "a timeout ends the wait and not the command": [
-        do("while :; do echo again; sleep 0.05; done", timeout=1, running=True, timed_out="limit", has="again\n"),
+        do("while :; do echo again; sleep 0.05; done", timeout=1, running=True, timed_out="limit", waited=1, ends="[Still running after 1 s.]", has="again\n"),
         do("", timeout=0, running=True),
     ],
     "a timeout takes the place of the wait for silence": [do("sleep 0.6; echo done", "done\n", running=False)],
     "another command is not run and the output so far is told": [
         do("cat", running=True),
-        do("touch made", problem="still_running", running=True, is_error=True, has="was not run"),
+        do("touch made", problem="still_running", running=True, is_error=True, ends="type with is_input (C-c interrupts), or use another session.]"),
         key("C-d", exit_code=0),
         do("ls", ""),
     ],
@@ -255,6 +255,8 @@ def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> N
         match name:
             case "starts":
                 assert content.startswith(wanted)
+            case "ends":
+                assert content.endswith(wanted)
             case "has":
                 assert wanted in content
             case "lacks":

@@ -19,6 +19,7 @@ from agentcore.workspace import Workspace
 from agentcore_tools._commands import named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
+from agentcore_tools.terminal.foreground import ForegroundState
 from agentcore_tools.terminal.input import count, key_name, refuse
 from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
 
@@ -38,6 +39,9 @@ class TerminalSettings(Value):
 
 # People see what comes at once, and a flood in pieces.
 _SHOW_SECONDS: Final = 0.05
+# How soon after the last output it is looked at whether the command waits for input, and how far apart that is in the end.
+_FIRST_CHECK_SECONDS: Final = 0.25
+_LAST_CHECK_SECONDS: Final = 2.0
 _STOP_SECONDS: Final = 12.0
 # How many characters of the previous command's output may stand in the next command's answer.
 _EARLIER_LIMIT: Final = 8_000
@@ -68,6 +72,8 @@ class Session:
         self._shell: Shell | None = None
         self._commands = 1
         """How many commands stand in what runs, or ran last."""
+        self._python: str | None = None
+        """The Python that was reported last."""
         self._resume_reported = False
         """Of a conversation that was resumed: whether the model knows that its shell is gone."""
         self._end_reported = False
@@ -116,7 +122,10 @@ class Session:
             # It can't have been meant as a command, and is_input was forgotten.
             return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
         elif shell is not None and shell.busy:
-            return _Answer(TerminalObservation(text=shell.take(), running=True, problem="still_running"), shell.whole)
+            stopped = await shell.foreground_state() == "stopped"
+            problem = "stopped" if stopped else "still_running"
+            observation = TerminalObservation(text=shell.take(), running=not stopped, problem=problem)
+            return _Answer(observation, shell.whole)
         return await self._run(action, ctx)
 
     async def _run(self, action: TerminalAction, ctx: ToolContext) -> _Answer:
@@ -130,7 +139,7 @@ class Session:
             before = await shell.run(action.command, variables, whole)
         except WorkspaceError as error:
             await shell.close()
-            raise ToolError(f"{error} The command was not run. The next one gets a new shell.") from error
+            raise ToolError(f"{error} The command was not run. The next one starts a new shell.") from error
         self._commands = commands
         earlier += await self._titled("Since the last command, from the background:", before, ctx)
         answer = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
@@ -148,7 +157,7 @@ class Session:
                 return _Answer(TerminalObservation(text=text, problem="nothing_running"))
             if not action.is_input:
                 return late
-            text = _lines(late.observation.text) + "[It had ended before the input came.]\n"
+            text = _lines(late.observation.text) + "[It ended before the input was typed.]\n"
             return late._replace(observation=late.observation.model_copy(update={"text": text}))
         if action.is_input and action.command:
             try:
@@ -164,17 +173,34 @@ class Session:
         began = anyio.current_time()
         limit = math.inf if timeout is None else began + timeout
         timed_out: Literal["quiet", "limit"] | None = None
-        while shell.busy and timed_out is None:
-            quiet = math.inf if timeout is not None else max(shell.last_output, began) + quiet_seconds
-            with anyio.move_on_after(min(limit, quiet) - anyio.current_time()) as waiting:
+        state: ForegroundState | None = None
+        pause = _FIRST_CHECK_SECONDS
+        check = began + pause
+        while shell.busy and timed_out is None and state is None:
+            silent_since = max(shell.last_output, began)
+            end = limit if timeout is not None else silent_since + quiet_seconds
+            check = max(check, silent_since + _FIRST_CHECK_SECONDS)
+            with anyio.move_on_after(min(end, check) - anyio.current_time()):
                 await shell.changed()
-            if waiting.cancelled_caught:
-                timed_out = "limit" if limit < math.inf else "quiet"
+            if anyio.current_time() >= end:
+                timed_out = "quiet" if timeout is None else "limit"
+            elif anyio.current_time() >= check:
+                state = await shell.foreground_state()
+                pause = min(pause * 2, _LAST_CHECK_SECONDS)
+                check = anyio.current_time() + pause
             await self._show(shell, ctx)
         await self._show(shell, ctx)
         if not shell.busy and (outcome := self._outcome(shell)) is not None:
             return outcome
-        return _Answer(TerminalObservation(text=shell.take(), running=True, timed_out=timed_out), shell.whole)
+        observation = TerminalObservation(
+            text=shell.take(),
+            running=state != "stopped",
+            waits_for_input=state == "reading",
+            problem="stopped" if state == "stopped" else None,
+            timed_out=timed_out,
+            waited=None if timed_out is None else quiet_seconds if timeout is None else timeout,
+        )
+        return _Answer(observation, shell.whole)
 
     async def _show(self, shell: Shell, ctx: ToolContext) -> None:
         while live := shell.take_live():
@@ -193,8 +219,10 @@ class Session:
         if ended is None:
             return None
         code, cwd, python, _ = ended.report
+        changed = python if python != self._python else None
+        self._python = python
         observation = TerminalObservation(
-            text=text, exit_code=code, commands=self._commands, cwd=cwd, python=python or None
+            text=text, exit_code=code, commands=self._commands, cwd=cwd, python=changed or None
         )
         return _Answer(observation, ended.whole)
 
@@ -205,10 +233,10 @@ class Session:
             return ""
         outcome, whole, _ = late
         if outcome.exit_code is None:
-            return await self._titled("From the shell before this one:", outcome.text, ctx, whole)
+            return await self._titled("From the previous shell:", outcome.text, ctx, whole)
         what = "shell" if outcome.shell_ended else "command"
-        head = f"[The {what} before this one has ended, with exit code {outcome.exit_code}.]\n"
-        return head + await self._titled("What it had not shown yet:", outcome.text, ctx, whole)
+        head = f"[The previous {what} ended with exit code {outcome.exit_code}.]\n"
+        return head + await self._titled("The rest of its output:", outcome.text, ctx, whole)
 
     async def _titled(self, title: str, text: str, ctx: ToolContext, whole: OutputFile | None = None) -> str:
         shown, _ = await shorten(text, ctx, f"{ctx.action_id}-before.txt", whole, _EARLIER_LIMIT)
