@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
 
 def do(command: str = "", text: str | None = None, **given: Any) -> Step:
-    names = {"is_input", "timeout", "session", "reset"}
+    names = {"is_input", "enter", "timeout", "session", "reset"}
     call = {"command": command, **{name: value for name, value in given.items() if name in names}}
     answer = {name: value for name, value in given.items() if name not in names}
     if not answer.get("running"):
@@ -85,6 +85,25 @@ SCENARIOS: dict[str, list[Step]] = {
         key("a line", timeout=0, running=True),
         key("C-d", "end\n"),
         do("cat typed.txt", "a line\n"),
+    ],
+    "text is typed without Enter": [
+        do("read -n 1 -p 'sure? ' x; read -p 'name? ' y; echo \"<$x$y>\"", "sure? ", running=True),
+        key("y", "name? ", enter=False, timeout=0.5, running=True),
+        key("A", "", enter=False, timeout=0.1, running=True),
+        key("da", "<yAda>\n", enter=True, exit_code=0),
+        do("read -p 'go? '; echo gone", running=True),
+        key("", "gone\n", enter=True, exit_code=0),
+        do("read -p 'go? '; echo gone", running=True),
+        do("y", "gone\n", enter=True, exit_code=0),
+    ],
+    "a word that is the name of a key is typed where Enter is asked for": [
+        do("while read -r x && [ $x != END ]; do echo $x; done; echo over", running=True),
+        key("UP", "UP\n", enter=True, timeout=0.5, running=True),
+        key("HOME", enter=True, timeout=0.5, running=True, pressed=None),
+        key("END", enter=True, has="over\n", exit_code=0),
+        do("read -r x; echo ${#x}", running=True),
+        key("END", timeout=0.3, running=True, pressed="END", has="[Pressed the key END. To type this word, add enter=true.]\n["),
+        key("C-c", pressed=None, exit_code=130),
     ],
     "a key without is_input is typed all the same where something runs": [
         do("sleep 1000", running=True),

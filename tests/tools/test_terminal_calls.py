@@ -24,6 +24,11 @@ from agentcore_tools.terminal.input import count
         ("terminal", {"command": ["bash", "-lc", "ls | wc"]}, {"command": "ls | wc"}),
         ("terminal", {"command": ["ls | wc"]}, {"command": "ls | wc"}),
         ("terminal", {"reset": True}, {"command": "", "reset": True}),
+        (
+            "terminal",
+            {"command": "y", "is_input": True, "press_enter": "false"},
+            {"command": "y", "is_input": True, "enter": False},
+        ),
         ("terminal", {"restart": "true"}, {"command": "", "reset": True}),
         ("reset", {}, {"command": "", "reset": True}),
         ("reset", {"command": "ls"}, {"command": "ls", "reset": True}),
@@ -102,7 +107,7 @@ def test_the_model_is_told_the_time_that_is_set() -> None:
     assert "silent for 30 seconds" in terminal_tool().description
     assert "silent for 7 seconds" in terminal_tool(quiet_seconds=7).description
     parameters: dict[str, Any] = terminal_tool().schema.parameters
-    assert set(parameters["properties"]) == {"command", "is_input", "timeout", "session", "reset"}
+    assert set(parameters["properties"]) == {"command", "is_input", "enter", "timeout", "session", "reset"}
     assert parameters["required"] == ["command"]
 
 

@@ -19,10 +19,12 @@ class TerminalAction(Action):
 
     command: str
     """The command for bash, in one line or several. Empty: wait for the running command, and see its new output. With
-    is_input: what to type into it, followed by Enter, or one key: C-c, C-d, C-z (any letter), ENTER, TAB, ESC, BS, UP, DOWN,
+    is_input: text to type into it, followed by Enter, or one key: C-c, C-d, C-z (any letter), ENTER, TAB, ESC, BS, UP, DOWN,
     LEFT, RIGHT, HOME, END, PGUP, PGDN."""
     is_input: bool = False
     """Type the command into the program that runs, instead of running it."""
+    enter: bool | None = None
+    """With is_input: false types the text without Enter; true types it with Enter, also a word that is the name of a key."""
     timeout: Annotated[float, Field(ge=0)] | None = None
     """Answer after so many seconds at the latest, with what there is; the command runs on. Without it, the answer comes when
     nothing new was written for a while."""
@@ -50,6 +52,8 @@ class TerminalObservation(Observation):
     """After how many seconds that was: of silence, or of the call."""
     waits_for_input: bool = False
     """True if the command waits for input: it sleeps while it reads the terminal."""
+    pressed: str | None = None
+    """The key that was pressed, where its name may have been meant as a word to type."""
     problem: Literal["still_running", "nothing_running", "stopped", "cut_off", "nothing_lost"] | None = None
     """Why nothing was done: a command while another one runs, or input and a look when none does.
 
@@ -82,7 +86,8 @@ class TerminalObservation(Observation):
             if self.new_shell
             else ""
         )
-        return ("\n".join(part for part in (before, written, self._standing()) if part),)
+        pressed = f"[Pressed the key {self.pressed}. To type this word, add enter=true.]" if self.pressed else ""
+        return ("\n".join(part for part in (before, written, pressed, self._standing()) if part),)
 
     def to_data(self) -> dict[str, JsonValue]:
         """Return the state; the text is in the content already."""
@@ -142,7 +147,7 @@ def show_call(action: TerminalAction) -> Sequence[DisplayBlock]:
     """Show a command as at a prompt; what else was asked stands before it, where it cannot be taken for a part of it."""
     rest = others(action, "command", "is_input")
     if action.is_input:
-        key = key_name(action.command)
+        key = key_name(action.command) if action.enter is None else None
         return heading(rest, f"types {code_span(action.command)}" if key is None else f"presses {code_span(key)}")
     if action.command:
         return (*heading(rest), CommandBlock(command=action.command))

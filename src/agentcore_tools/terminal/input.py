@@ -23,6 +23,8 @@ _OTHER_NAMES: Final = {
     "input": "command",
     "text": "command",
     "restart": "reset",
+    "press_enter": "enter",
+    "submit": "enter",
     "timeout_seconds": "timeout",
     "timeout_sec": "timeout",
 }
@@ -98,6 +100,9 @@ KEYS: Final = {
 }
 """The bytes that a terminal sends for the keys that have a name."""
 
+KEY_WORDS: Final = frozenset({"TAB", "UP", "DOWN", "LEFT", "RIGHT", "HOME", "END"})
+"""The keys whose names a program may ask for as words."""
+
 _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
 
 
@@ -109,8 +114,10 @@ def key_name(text: str) -> str | None:
     return text if text in KEYS else None
 
 
-def typed(text: str) -> bytes:
-    """Return the bytes for a key (`C-c`, `UP`), or for text followed by Enter."""
+def typed(text: str, enter: bool | None = None) -> bytes:
+    """Return the bytes for a key (`C-c`, `UP`), or for text followed by Enter. With `enter` given, it is text."""
+    if enter is not None:
+        return text.replace("\n", "\r").encode(errors="replace") + (b"\r" if enter else b"")
     if (key := KEYS.get(text.strip())) is not None:
         return key
     if (control := _WITH_CONTROL.fullmatch(text.strip())) is not None:

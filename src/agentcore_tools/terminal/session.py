@@ -20,7 +20,7 @@ from agentcore_tools._commands import named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
 from agentcore_tools.terminal.foreground import ForegroundState
-from agentcore_tools.terminal.input import count, key_name, refuse
+from agentcore_tools.terminal.input import KEY_WORDS, count, key_name, refuse
 from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
 
 _Seconds = Annotated[float, Field(gt=0)]
@@ -118,7 +118,7 @@ class Session:
                 return _Answer(TerminalObservation(text=earlier, new_shell=True))
         elif action.is_input or not command:
             return await self._go_on(action, ctx)
-        elif shell is not None and shell.busy and key_name(command) is not None:
+        elif shell is not None and shell.busy and (action.enter is not None or key_name(command) is not None):
             # It can't have been meant as a command, and is_input was forgotten.
             return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
         elif shell is not None and shell.busy:
@@ -159,14 +159,17 @@ class Session:
                 return late
             text = _lines(late.observation.text) + "[It ended before the input was typed.]\n"
             return late._replace(observation=late.observation.model_copy(update={"text": text}))
-        if action.is_input and action.command:
+        if action.is_input and (action.command or action.enter):
             try:
-                await shell.send(action.command)
+                await shell.send(action.command, action.enter)
             except WorkspaceError as error:
                 raise ToolError(f"{error} What runs does not read its input. Wait for it, or interrupt it.") from error
         settings = self._settings
         quiet_seconds = settings.input_seconds if action.is_input else settings.quiet_seconds
-        return await self._wait(shell, action.timeout, quiet_seconds, ctx)
+        answer = await self._wait(shell, action.timeout, quiet_seconds, ctx)
+        if action.is_input and action.enter is None and (word := action.command.strip()) in KEY_WORDS:
+            return answer._replace(observation=answer.observation.model_copy(update={"pressed": word}))
+        return answer
 
     async def _wait(self, shell: Shell, timeout: float | None, quiet_seconds: float, ctx: ToolContext) -> _Answer:
         """Wait for the command's end, or until there is nothing to wait for, and show people what comes."""

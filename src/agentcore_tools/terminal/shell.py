@@ -203,9 +203,9 @@ class Shell:
         await self._type((_FORGET_LINE if self._keyed else b"") + lines)
         self._typed_whole, self._keyed = True, False
 
-    async def send(self, text: str) -> None:
-        """Type a key, or text and Enter, into the command that runs."""
-        data = typed(text)
+    async def send(self, text: str, enter: bool | None = None) -> None:
+        """Type a key, or text and Enter, into the command that runs; with `enter` given, text with or without it."""
+        data = typed(text, enter)
         self._keyed = self._keyed or not data.endswith(b"\r")
         self._normalize = self._normalize or data in _SIGNALLING
         await self._type(data)
