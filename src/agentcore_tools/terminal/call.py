@@ -63,6 +63,8 @@ class TerminalObservation(Observation):
     """True if this shell replaced the one of the command before, so that all that was set in that one is lost."""
     shell_ended: bool = False
     """True if the shell itself has ended; the next command gets a new one."""
+    ended_by: Literal["exit", "set -e"] | None = None
+    """Why the shell has ended, where that is known: the command was `exit`, or `set -e` was on and a command failed."""
     cwd: str | None = None
     """The shell's working directory, where it is known: when a command has ended."""
     python: str | None = None
@@ -118,7 +120,10 @@ class TerminalObservation(Observation):
         return f"Still running; no output for {waited or 'a while'}."
 
     def _why_shell_ended(self) -> str:
-        return f"The shell exited with code {self.exit_code}."
+        if self.ended_by == "exit":
+            return f"The shell exited as asked (code {self.exit_code})."
+        because = ", because `set -e` is on and a command failed" if self.ended_by == "set -e" else ""
+        return f"The shell exited with code {self.exit_code}{because}."
 
 
 _PROBLEM_TEXTS: Final = {

@@ -126,6 +126,20 @@ def typed(text: str, enter: bool | None = None) -> bytes:
     return text.removesuffix("\n").replace("\n", "\r").encode(errors="replace") + b"\r"
 
 
+_EXIT: Final = re.compile(r"(?:^|[;&|\n{]|\b(?:then|do|else))[ \t]*(?:exit|logout)(?![\w./=-])")
+_ERREXIT: Final = re.compile(r"\bset[ \t]+(?:-[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*o[ \t]+errexit)\b")
+
+
+def asks_to_exit(command: str) -> bool:
+    """Return whether a command that ended its shell was to end it."""
+    return _EXIT.search(command) is not None
+
+
+def sets_errexit(command: str) -> bool:
+    """Return whether a command has `set -e` in it."""
+    return _ERREXIT.search(command) is not None
+
+
 _BETWEEN: Final = re.compile(r"[\n;&]")
 # For some texts the parser takes time that grows with the square of their length: for one of this length, a tenth of a second.
 _LONGEST: Final = 10_000

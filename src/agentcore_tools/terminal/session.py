@@ -20,7 +20,7 @@ from agentcore_tools._commands import named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
 from agentcore_tools.terminal.foreground import ForegroundState
-from agentcore_tools.terminal.input import KEY_WORDS, count, key_name, refuse
+from agentcore_tools.terminal.input import KEY_WORDS, asks_to_exit, count, key_name, refuse, sets_errexit
 from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
 
 _Seconds = Annotated[float, Field(gt=0)]
@@ -72,6 +72,10 @@ class Session:
         self._shell: Shell | None = None
         self._commands = 1
         """How many commands stand in what runs, or ran last."""
+        self._typed = ""
+        """The text that was typed last: a command, or the input of one."""
+        self._errexit = False
+        """True if `set -e` is on in the shell, as far as that is known."""
         self._python: str | None = None
         """The Python that was reported last."""
         self._resume_reported = False
@@ -140,7 +144,8 @@ class Session:
         except WorkspaceError as error:
             await shell.close()
             raise ToolError(f"{error} The command was not run. The next one starts a new shell.") from error
-        self._commands = commands
+        self._commands, self._typed = commands, action.command
+        self._errexit = self._errexit or sets_errexit(action.command)
         earlier += await self._titled("Since the last command, from the background:", before, ctx)
         answer = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
         return answer._replace(observation=answer.observation.model_copy(update={"new_shell": new}), earlier=earlier)
@@ -162,6 +167,7 @@ class Session:
         if action.is_input and (action.command or action.enter):
             try:
                 await shell.send(action.command, action.enter)
+                self._typed = action.command
             except WorkspaceError as error:
                 raise ToolError(f"{error} What runs does not read its input. Wait for it, or interrupt it.") from error
         settings = self._settings
@@ -218,10 +224,16 @@ class Session:
         if not shell.alive and not self._end_reported:
             self._end_reported = True
             text += shell.take()
-            return _Answer(TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True), shell.whole)
+            ended_by = None
+            if asks_to_exit(self._typed):
+                ended_by = "exit"
+            elif self._errexit and shell.exit_code:
+                ended_by = "set -e"
+            observation = TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True, ended_by=ended_by)
+            return _Answer(observation, shell.whole)
         if ended is None:
             return None
-        code, cwd, python, _ = ended.report
+        code, self._errexit, cwd, python, _ = ended.report
         changed = python if python != self._python else None
         self._python = python
         observation = TerminalObservation(
@@ -253,7 +265,7 @@ class Session:
         shell = Shell(self._workspace, marks=self._marks, type_seconds=self._settings.type_seconds)
         self._tasks.start_soon(shell.serve, name="shell")
         await shell.ready()
-        self._shell, self._end_reported = shell, False
+        self._shell, self._end_reported, self._errexit = shell, False, False
         return shell, old is not None
 
     async def _stop(self) -> None:
