@@ -1,4 +1,4 @@
-"""Whether a shell's foreground program waits for input, read from /proc.
+"""The state of a shell and its foreground program, read from /proc: whether it waits for input, or is stopped.
 
 The workspace reads it, so it works wherever the shell runs. Where /proc does not tell, nothing is known.
 """

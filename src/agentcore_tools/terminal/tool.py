@@ -14,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Workspace
-from agentcore_tools._commands import find_left, kept_output, left_mark
+from agentcore_tools._commands import IGNORED, find_left, kept_output, left_mark
 from agentcore_tools._output import OUTPUT_FILE_BYTES
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation, show_answer, show_call
 from agentcore_tools.terminal.input import ALIASES, normalize
@@ -153,6 +153,7 @@ def terminal_tool(
         reconcile=reconcile,
         aliases=ALIASES,
         normalize=normalize,
+        ignored=IGNORED,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="terminal", params=params),
