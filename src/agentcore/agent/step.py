@@ -130,6 +130,7 @@ def _read_calls(
             arguments=read.arguments,
             typed_masks=find_masks(read.arguments),
             malformed=read.malformed,
+            ignored=read.ignored,
             call_id=block.id,
             before=before,
             after=after,

@@ -66,6 +66,8 @@ class ActionEvent(EventBase):
     """Masks, as in "<secret:NAME>", that the model itself wrote in the arguments: they never become a value."""
     malformed: str | None = None
     """The text of the arguments, where it could not be read (`arguments` is empty then)."""
+    ignored: tuple[str, ...] = ()
+    """The names of arguments that were dropped, because they change nothing (`Tool.ignored`)."""
     call_id: Verbatim
     """The provider's id of the call. Some providers use one twice: key on `id`."""
     given_call_id: Verbatim | None = None
