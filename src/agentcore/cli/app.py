@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from agentcore.errors import UnsupportedPlatform
 
@@ -31,8 +34,20 @@ else:
         _Later, ("conversations", "demo", "export", "log", "run", "settings")
     )
 
+
+class _Commands(TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; for words that are a task rather than a misspelt command, suggest `run`."""
+        word = args[0]
+        is_task = " " in word or (len(args) > 1 and not get_close_matches(word, self.commands))
+        if is_task and not word.startswith("-") and self.get_command(ctx, word) is None:
+            ctx.fail(f"No such command {word!r}. To give an agent this task: {ctx.command_path} run {shlex.join(args)}")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="agentcore",
+    cls=_Commands,
     help="Run coding agents in a folder and inspect what they did.",
     no_args_is_help=True,
     add_completion=False,
@@ -147,7 +162,10 @@ def demo_command(*, home: Home = None, verbose: Verbose = False, debug: Debug = 
 
 @app.command("run", short_help="Give an agent a task.")
 def run_command(
-    task: Annotated[str, typer.Argument(metavar="TASK", help='The task; "-" reads standard input.')],
+    task: Annotated[
+        list[str],
+        typer.Argument(metavar="TASK", help='The task, in any number of words; "-" reads it from standard input.'),
+    ],
     *,
     model: Model = None,
     base_url: BaseUrl = None,
@@ -172,7 +190,7 @@ def run_command(
     """
     _execute(
         lambda: run.run_task(
-            task,
+            " ".join(task),
             settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm)),
             workspace=os.path.abspath(workspace),
             limits={**(max_cost or {}), **(max_steps or {})},
@@ -189,7 +207,9 @@ def run_command(
 def resume_command(
     *,
     conversation: GivenId = None,
-    message: Annotated[str | None, typer.Argument(metavar="MESSAGE", help='Message; "-" reads standard input.')] = None,
+    message: Annotated[
+        list[str] | None, typer.Argument(metavar="MESSAGE", help='Message; "-" reads it from standard input.')
+    ] = None,
     model: Model = None,
     base_url: BaseUrl = None,
     workspace: Annotated[
@@ -216,7 +236,7 @@ def resume_command(
     _execute(
         lambda: run.resume_conversation(
             conversation,
-            message,
+            " ".join(message) if message else None,
             settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url)),
             workspace=None if workspace is None else os.path.abspath(workspace),
             model=model,

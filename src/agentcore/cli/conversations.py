@@ -25,14 +25,14 @@ def open_store(settings: Settings) -> FileStore:
     return FileStore(settings.conversations)
 
 
-async def find_conversation(store: Store, settings: Settings, given: str | None, *, or_message: bool = False) -> str:
+async def find_conversation(store: Store, settings: Settings, given: str | None, *, or_message: str = "") -> str:
     """Return the id with this prefix, or without a prefix the id of the last changed conversation.
 
     Args:
         store: The store to search.
         settings: The settings, for suggested commands.
         given: The prefix.
-        or_message: Whether `given` may have been meant as a message: then the error suggests how to send it.
+        or_message: The message that `given` may have begun: the error suggests how to send it.
 
     Raises:
         UsageError: No conversation matches, or several do.
@@ -56,7 +56,7 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
         f"No conversation in {store.location} matches {given!r}. "
         f"List them: {settings.command('conversations')}"
         + (
-            f"\nSend it as a message to the last one: {settings.command(f'resume {newest} {shlex.quote(given)}')}"
+            f"\nSend it as a message to the last one: {settings.command(f'resume {newest} {shlex.quote(or_message)}')}"
             if or_message
             else ""
         )

@@ -109,7 +109,8 @@ async def resume_conversation(
     if given is not None and message is None and " " in given.strip():
         given, message = None, given  # ids have no spaces: this is a message for the last conversation
     store = open_store(settings)
-    conversation_id = await find_conversation(store, settings, given, or_message=message is None)
+    words = " ".join(each for each in (given, message) if each is not None)
+    conversation_id = await find_conversation(store, settings, given, or_message=words)
     state = await read_log(store, conversation_id)
     text = None if message is None else await read_message(message)
     if text is None and not state.last_user_seq:
