@@ -255,6 +255,29 @@ def test_what_was_typed_before_the_question_is_not_its_answer(cli: Cli) -> None:
     assert not (cli.project / "touched").exists()
 
 
+def test_a_task_from_standard_input_still_asks_on_the_terminal(cli: Cli) -> None:
+    (cli.project / "task.txt").write_text("Do it.\ny\n")
+    with cli.serve(TOUCH, TOUCH, "Done.") as provider:
+        options = f"-m mine --base-url {provider.base_url} --confirm always"
+        command = f"{sys.executable} -m agentcore run - {options} < task.txt"
+        with cli.start(program=["bash", "-c", command]) as screen:
+            screen.shows(ASK)
+            assert not (cli.project / "touched").exists()
+            screen.types("n not yet\n")
+            screen.shows(ASK)
+            screen.types("y\n")
+            assert screen.ends() == 0
+    assert (cli.project / "touched").exists()
+
+
+def test_nobody_is_asked_where_standard_input_was_closed_to_questions(cli: Cli) -> None:
+    with cli.serve(TOUCH) as provider:
+        options = f"-m mine --base-url {provider.base_url} --confirm always"
+        command = f"{sys.executable} -m agentcore run x {options} < /dev/null"
+        with cli.start(program=["bash", "-c", command]) as screen:
+            assert screen.ends() == 3
+
+
 def test_json_lines_and_questions_go_together(cli: Cli) -> None:
     with cli.serve(TOUCH, "Done.") as provider:
         command = (

@@ -130,6 +130,10 @@ MaxSteps = Annotated[
     ),
 ]
 Retries = Annotated[int | None, typer.Option(help="How often a failed model call is retried (5).", min=0, metavar="N")]
+Images = Annotated[
+    list[str] | None,
+    typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON Lines, for programs.")]
 GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="Conversation id or prefix.")]
 
@@ -170,6 +174,15 @@ def run_command(
     model: Model = None,
     base_url: BaseUrl = None,
     workspace: Annotated[str, typer.Option("--workspace", "-w", help="Folder to work in.", metavar="FOLDER")] = ".",
+    system_prompt: Annotated[
+        str | None,
+        typer.Option(help="Replace the system prompt by this text, or by that of a file.", metavar="TEXT|@FILE"),
+    ] = None,
+    tools: Annotated[
+        Literal["coding", "readonly", "planning"],
+        typer.Option(help="What the agent may use; planning writes PLAN.md only."),
+    ] = "coding",
+    images: Images = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -193,6 +206,9 @@ def run_command(
             " ".join(task),
             settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm)),
             workspace=os.path.abspath(workspace),
+            system_prompt=system_prompt,
+            tools=tools,
+            images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             conversation_id=conversation_id,
@@ -218,6 +234,7 @@ def resume_command(
     confirm: Confirm = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve all waiting calls.")] = False,
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
+    images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
     retries: Retries = None,
@@ -244,6 +261,7 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
+            images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             json=json,

@@ -16,7 +16,7 @@ from agentcore.cli.conversations import has_log
 from agentcore.cli.failures import OutputRefused, explain, output_error
 from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
-from agentcore.cli.prompt import Person, can_ask, print_call
+from agentcore.cli.prompt import Person, open_keyboard, print_call
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
@@ -24,6 +24,7 @@ from agentcore.conversation import Conversation, RunFailure, RunResult
 from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
 from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus
 from agentcore.llm import LLM
+from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
@@ -47,8 +48,10 @@ class RunRequest:
     """Text for the first line, next to the id and the folder."""
     standing: str | None = None
     """The first line of a resumed conversation, printed once its lock is held."""
-    message: str | None = None
+    message: str | Message | None = None
     """The first message to the agent."""
+    stdin_taken: bool = False
+    """True if the message was read from standard input, so that questions are answered on the terminal itself."""
     confirm: ConfirmationPolicy | None = None
     limits: Limits | None = None
     decision: Approve | Reject | None = None
@@ -99,9 +102,14 @@ class Runner:
         self._interrupts = interrupts
         self._console = make_console(stderr=request.json)
         self._json = JsonLines() if request.json else None
+        self._keyboard: int | None = None
         self._view = View(self._console, root=conversation.workspace.root, verbose=request.verbose)
 
     async def do(self) -> int:
+        with open_keyboard(self._console, stdin_taken=self._request.stdin_taken) as self._keyboard:
+            return await self._do()
+
+    async def _do(self) -> int:
         began = time.monotonic()
         result: RunResult | None = None
         failure: AgentcoreError | None = None
@@ -123,7 +131,7 @@ class Runner:
         self._view.end()
         if failure is not None:
             print_text(make_console(stderr=True), f"error: {explain(failure)[0]}{self._other_address(failure)}", BAD)
-        if result.pending and not can_ask(self._console):
+        if result.pending and self._keyboard is None:
             self._show_waiting(result.pending)
         code = exit_code(result)
         seconds = time.monotonic() - began
@@ -181,8 +189,10 @@ class Runner:
             if request.decision is not None and conversation.state.pending:
                 await self._apply([(event, request.decision) for event in conversation.state.pending])
             result = await conversation.run(request.message)
-        person = Person(self._console, request.settings, self._interrupts, root)
-        while result.pending and self._interrupts.caught is None and can_ask(self._console):
+        if self._keyboard is None:
+            return result
+        person = Person(self._console, self._keyboard, request.settings, self._interrupts, root)
+        while result.pending and self._interrupts.caught is None:
             decisions = await self._ask(person, result.pending)
             if not decisions or self._interrupts.caught is not None:
                 break
