@@ -118,6 +118,11 @@ class Ticker:
         self._what = (lambda: what) if isinstance(what, str) else what
         self._since = self._clock()
 
+    def keep(self, what: Callable[[], str] | None) -> None:
+        """Like `show`, but what is being waited for already stays, with the time since when."""
+        if self._what != what:
+            self.show(what)
+
     def clear(self) -> bool:
         """Erase the line and return whether there was one; it comes back after a while without output."""
         self._printed = self._clock()

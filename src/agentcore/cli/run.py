@@ -9,10 +9,11 @@ from typing import Final
 import anyio
 from anyio.to_thread import run_sync
 
-from agentcore.cli.console import DIM, JsonLines, make_console, print_line, print_text
+from agentcore.cli.console import DIM, JsonLines, make_console, print_line
 from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store
 from agentcore.cli.failures import UsageError
 from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.text import count
@@ -173,7 +174,8 @@ async def resume_conversation(
     standing = f"{conversation_id}: {_standing(state)}, in {where}"
     if state.status is ConversationStatus.FINISHED and text is None:
         print_line(console, standing, DIM)
-        print_text(console, f"\n{state.answer or ''}\n")
+        print_line(console, "")
+        ReplyPrinter(console).print_paragraph(state.answer or "")
         print_line(
             console,
             f"Finished. Continue with a new task: {settings.command(f'resume {conversation_id}')} 'your task'",

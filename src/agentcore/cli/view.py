@@ -101,7 +101,7 @@ class View:
         self._verbose = verbose
         self._renderer = EventRenderer(root=root, whole=verbose)
         self._root = root
-        self._reply_printer = ReplyPrinter(console)
+        self._reply_printer = ReplyPrinter(console, self.ticker.clear)
         self._calls: dict[str, _Call] = {}
         self._reply: list[_Call] = []
         """The calls of the newest reply."""
@@ -152,8 +152,8 @@ class View:
         """Print a delta."""
         match delta.type:
             case "text":
-                self.ticker.show(None)
                 self._reply_printer.text(delta.reply_id, delta.offset, delta.text)
+                self.ticker.keep(self._reply_printer.newest if self._reply_printer.draws else None)
             case "reasoning":
                 if self._verbose:
                     self.ticker.show(None)
