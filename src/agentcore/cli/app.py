@@ -57,6 +57,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 log_app = typer.Typer(help="Show, verify, export and repair logs.", no_args_is_help=True)
+conversations_app = typer.Typer()
+app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
 
 
@@ -271,8 +273,9 @@ def resume_command(
     )
 
 
-@app.command("conversations", short_help="List the conversations.")
+@conversations_app.callback(invoke_without_command=True)
 def conversations_command(
+    context: typer.Context,
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many to list; 0 for all.", min=0, metavar="N")] = 20,
     home: Home = None,
@@ -280,7 +283,28 @@ def conversations_command(
     debug: Debug = False,
 ) -> None:
     """List the conversations, newest first."""
+    if context.invoked_subcommand is not None:
+        context.obj = home
+        return
     _execute(lambda: conversations.list_conversations(settings.read_settings(home=home), limit=limit, json=json), debug)
+
+
+@conversations_app.command("delete", short_help="Delete a conversation.")
+def delete_command(
+    context: typer.Context,
+    conversation: Annotated[str, typer.Argument(metavar="ID", help="Conversation id or prefix.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    home: Home = None,
+    debug: Debug = False,
+) -> None:
+    """Delete a conversation: its log, and the full outputs it kept outside the project. The project is not touched."""
+    _execute(
+        lambda: conversations.delete_conversation(
+            conversation, settings.read_settings(home=home or context.obj), yes=yes
+        ),
+        debug,
+    )
 
 
 @log_app.command("show", short_help="Show what happened.")

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, print_line, write_json
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, make_console, print_line, styled, write_json
 from agentcore.cli.failures import UsageError
+from agentcore.cli.prompt import ask, open_keyboard
 from agentcore.cli.settings import Settings
 from agentcore.cli.text import age, cost, one_line
+from agentcore.conversation import Host
 from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.events import ConversationStatus, MessageEvent
 from agentcore.record import ConversationState, FileStore, LogInfo, Store, read_log
@@ -163,6 +165,28 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
         print_line(
             console, f"and {len(infos) - len(rows)} older; list all: {settings.command('conversations --limit 0')}", DIM
         )
+    return 0
+
+
+async def delete_conversation(given: str, settings: Settings, *, yes: bool) -> int:
+    """Delete a conversation, after a question unless `yes`, and return the exit code."""
+    store = open_store(settings)
+    conversation_id = await find_conversation(store, settings, given)
+    console = make_console()
+    if not yes:
+        (info,) = [each for each in await store.list() if each.conversation_id == conversation_id]
+        row = await _read(store, info)
+        with open_keyboard(console) as keyboard:
+            if keyboard is None:
+                raise UsageError(f"Deleting {conversation_id} needs a yes, and this is no terminal. Pass --yes.")
+            print_line(console, styled(f"{conversation_id}  ", STRONG).append(f"{row.status}  {row.title}"))
+            answer = await ask(console, keyboard, "Delete this conversation for good? [y/N] ")
+        if (answer or "").strip().lower() not in ("y", "yes"):
+            print_line(console, "Nothing was deleted.")
+            return 1
+    async with Host() as host:
+        await host.delete(conversation_id, store)
+    print_line(console, f"deleted {conversation_id}")
     return 0
 
 
