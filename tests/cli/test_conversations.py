@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store
+from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store, shorten_id
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
@@ -73,6 +73,14 @@ async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> N
     assert not await is_running(store, log.state)
     await store.delete("a")
     assert not await is_running(store, log.state)
+
+
+async def test_a_short_id_is_the_date_and_the_time_unless_two_have_the_same(tmp_path: Path) -> None:
+    ids = ("20260101-000000-aaaaaaaaaa", "20260101-000001-aaaaaaaaaa", "20260101-000001-bbbbbbbbbb", "mine-20260101")
+    store, settings = await store_with(tmp_path, *ids)
+    short = [await shorten_id(store, each) for each in ids]
+    assert short == ["20260101-000000", *ids[1:]]
+    assert [await find_conversation(store, settings, each) for each in short] == list(ids)
 
 
 SEQ = call("terminal", command="seq 20000")

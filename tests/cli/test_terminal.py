@@ -70,7 +70,7 @@ def test_ctrl_c_interrupts_and_saves_everything(cli: Cli) -> None:
         screen.types(CTRL_C)
         screen.shows("Interrupting ...")
         screen.shows("interrupted; progress is saved")
-        screen.shows(f"agentcore resume {cli.ids()[0]}")
+        screen.shows(f"agentcore resume {cli.ids()[0][:15]}\n")
         assert screen.ends() == 4
     cli.portal.call(until_gone, *processes)
     assert kinds(cli)[-1] == "interrupt"
@@ -104,7 +104,7 @@ def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli: Cli)
         screen.types(CTRL_C)
         screen.shows("stuck")
         screen.types(CTRL_C)
-        screen.shows(f"Stopped. Log saved. Continue: agentcore resume {cli.ids()[0]}")
+        screen.shows(f"Stopped. Log saved. Continue: agentcore resume {cli.ids()[0][:15]}\n")
         assert screen.ends() == 130
     cli.portal.call(until_gone, *processes)
     assert cli.run("log", "verify").code in {0, 3}  # it may have been killed while it wrote

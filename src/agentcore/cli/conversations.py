@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from agentcore.events import ConversationStatus, MessageEvent
 from agentcore.record import ConversationState, FileStore, LogInfo, Store, read_log
 
 _LISTED = 10
+_MADE_HERE = re.compile(r"\d{8}-\d{6}-[0-9a-f]{10}")
+_SHORT = len("20261121-093000")
 
 
 def open_store(settings: Settings) -> FileStore:
@@ -63,6 +66,15 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
             else ""
         )
     )
+
+
+async def shorten_id(store: Store, conversation_id: str) -> str:
+    """Return the beginning of an id that is enough to find it: its date and time, unless another one has the same."""
+    short = conversation_id[:_SHORT]
+    if _MADE_HERE.fullmatch(conversation_id) is None:
+        return conversation_id
+    alike = [info for info in await store.list() if info.conversation_id.startswith(short)]
+    return short if len(alike) <= 1 else conversation_id
 
 
 def _none_yet(store: Store, settings: Settings) -> str:

@@ -10,7 +10,7 @@ import anyio
 from anyio.to_thread import run_sync
 
 from agentcore.cli.console import DIM, JsonLines, make_console, print_line
-from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store
+from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store, shorten_id
 from agentcore.cli.failures import UsageError
 from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
 from agentcore.cli.reply_printer import ReplyPrinter
@@ -178,7 +178,7 @@ async def resume_conversation(
         ReplyPrinter(console).print_paragraph(state.answer or "")
         print_line(
             console,
-            f"Finished. Continue with a new task: {settings.command(f'resume {conversation_id}')} 'your task'",
+            f"Finished. Continue with a new task: {settings.command(f'resume {await shorten_id(store, conversation_id)}')} 'your task'",
         )
         if json:
             result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)

@@ -12,7 +12,7 @@ import anyio
 
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, print_line, print_text
-from agentcore.cli.conversations import has_log
+from agentcore.cli.conversations import has_log, shorten_id
 from agentcore.cli.failures import OutputRefused, explain, output_error
 from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
@@ -74,10 +74,11 @@ async def run_request(request: RunRequest) -> int:
             request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
         )
         async with conversation:
-            hints = request.settings.command(f"resume {conversation.id}")
+            short_id = await shorten_id(request.store, conversation.id)
+            hints = request.settings.command(f"resume {short_id}")
             interrupts.last_words = f"Stopped. Log saved. Continue: {hints}"
             try:
-                code = await Runner(request, conversation, interrupts).do()
+                code = await Runner(request, conversation, interrupts, short_id).do()
             except Exception as error:
                 if (refused := output_error(error)) is None:
                     raise
@@ -96,10 +97,11 @@ async def run_request(request: RunRequest) -> int:
 
 
 class Runner:
-    def __init__(self, request: RunRequest, conversation: Conversation, interrupts: Interrupts) -> None:
+    def __init__(self, request: RunRequest, conversation: Conversation, interrupts: Interrupts, short_id: str) -> None:
         self._request = request
         self._conversation = conversation
         self._interrupts = interrupts
+        self._short_id = short_id
         self._console = make_console(stderr=request.json)
         self._json = JsonLines() if request.json else None
         self._keyboard: int | None = None
@@ -135,7 +137,7 @@ class Runner:
             self._show_waiting(result.pending)
         code = exit_code(result)
         seconds = time.monotonic() - began
-        print_outcome(self._console, self._conversation.id, result, self._view, self._request.settings, seconds=seconds)
+        print_outcome(self._console, self._short_id, result, self._view, self._request.settings, seconds=seconds)
         if self._json is not None:
             self._json.result(self._conversation.id, result, code)
         return code
@@ -175,7 +177,7 @@ class Runner:
             return ""
         if not isinstance(llm, LLM) or llm.base_url is None:
             return ""
-        elsewhere = request.settings.command(f"resume {self._conversation.id} --base-url")
+        elsewhere = request.settings.command(f"resume {self._short_id} --base-url")
         return f" The address came from the log. Use another one: {elsewhere} URL"
 
     def _broken(self, error: AgentcoreError) -> RunResult:
