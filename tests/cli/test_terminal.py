@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pwd
+import re
 import signal
 import sys
 from contextlib import contextmanager, suppress
@@ -26,6 +28,7 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 FOREVER = call("terminal", command="echo begun; exec sleep 1000")
 TOUCH = call("terminal", command="touch touched")
 ASK = "[y/n/e/l] "
+LOGIN = pwd.getpwuid(os.getuid()).pw_name
 
 
 def kinds(cli: Cli) -> list[str]:
@@ -166,11 +169,12 @@ def test_no_is_told_to_the_model_with_its_reason(cli: Cli) -> None:
     code, screen = approve(
         cli,
         [TOUCH, TOUCH, "Then not."],
-        (ASK, "n\n"), ("Reason, for the model", "It is Sunday.\n"), ("rejected: It is Sunday.", ""),
+        (ASK, "n\n"), ("Reason, for the model", "It is Sunday.\n"), (f"rejected by {LOGIN}: It is Sunday.", ""),
         (ASK, "no not today either\n"),
     )  # fmt: skip
     assert code == 0
-    assert "rejected: not today either" in screen.text
+    assert f"rejected by {LOGIN}: not today either" in screen.text
+    assert re.search(rf"rejected terminal #\d+ by {LOGIN}: It is Sunday\.\n", cli.run("log", "show").out)
     assert not (cli.project / "touched").exists()
     reasons = [event["reason"] for event in cli.events() if event["kind"] == "user_reject"]
     assert reasons == ["It is Sunday.", "not today either"]

@@ -284,7 +284,8 @@ class View:
             case ObservationEvent():
                 self._observed(call, event)
             case UserRejectObservation():
-                self._below(call, Text(f"rejected: {one_line(event.reason)}", WARN))
+                by = f" by {one_line(event.by)}" if event.by else ""
+                self._below(call, Text(f"rejected{by}: {one_line(event.reason)}", WARN))
             case AgentErrorEvent():
                 style = WARN if event.outcome in ("interrupted", "not_run") else BAD
                 self._cut(call, [Text(line, style) for line in error_lines(event, whole=self._verbose)])
