@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import json
 import re
 import sys
 from pathlib import Path
@@ -36,6 +37,32 @@ def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore.cli.app",
         "agentcore.errors",
     }
+
+
+def test_a_task_may_be_several_words(cli: Cli) -> None:
+    with cli.serve("Done.", "Done.") as provider:
+        assert cli.run("run", "fix", "the", "test", "-m", "mine", "--base-url", provider.base_url).code == 0
+        (conversation,) = cli.ids()
+        assert cli.run("resume", conversation, "and", "the", "docs", "--base-url", provider.base_url).code == 0
+        asked = json.loads(provider.requests[-1].content)["messages"]
+    assert [each["content"] for each in asked if each["role"] == "user"] == ["fix the test", "and the docs"]
+    ended = cli.run("resume", "and", "the", "changelog")
+    assert ended.code == 2
+    assert f"agentcore resume {conversation} 'and the changelog'" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        (["fix it"], "agentcore run 'fix it'"),
+        (["fix", "the", "test", "-m", "mine"], "agentcore run fix the test -m mine"),
+        (["runn", "fix", "it"], "Did you mean 'run'?"),
+    ],
+)
+def test_what_is_no_command_suggests_one(cli: Cli, typed: list[str], suggested: str) -> None:
+    ended = cli.run(*typed)
+    assert ended.code == 2
+    assert ended.err.rstrip().endswith(suggested)
 
 
 def test_the_version_is_that_of_the_distribution(cli: Cli) -> None:

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store
+from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store, shorten_id
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.record import EventLog, MemoryStore, Store
+from agentcore.testing import call
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
 
 
 async def store_with(home: Path, *ids: str) -> tuple[Store, Settings]:
@@ -67,3 +73,44 @@ async def test_a_log_that_says_running_is_at_work_while_somebody_holds_it() -> N
     assert not await is_running(store, log.state)
     await store.delete("a")
     assert not await is_running(store, log.state)
+
+
+async def test_a_short_id_is_the_date_and_the_time_unless_two_have_the_same(tmp_path: Path) -> None:
+    ids = ("20260101-000000-aaaaaaaaaa", "20260101-000001-aaaaaaaaaa", "20260101-000001-bbbbbbbbbb", "mine-20260101")
+    store, settings = await store_with(tmp_path, *ids)
+    short = [await shorten_id(store, each) for each in ids]
+    assert short == ["20260101-000000", *ids[1:]]
+    assert [await find_conversation(store, settings, each) for each in short] == list(ids)
+
+
+SEQ = call("terminal", command="seq 20000")
+
+
+def test_deleting_removes_the_log_and_the_outputs_and_leaves_the_project(cli: Cli) -> None:
+    cli.play(SEQ, "Done.", flags=["--id", "one"])
+    (cli.project / "made").touch()
+    (kept,) = {Path(found) for found in re.findall(r"/[^\s\"]+/one/[^\s\"]+\.txt", cli.log().read_text("utf-8"))}
+    assert kept.exists()
+    refused = cli.run("conversations", "delete", "on")
+    assert (refused.code, refused.err) == (2, "error: Deleting one needs a yes, and this is no terminal. Pass --yes.\n")
+    code, screen = cli.on_terminal("conversations", "delete", "on", answers=[("[y/N] ", "\n")])
+    assert (code, cli.ids()) == (1, ["one"])
+    assert "one  finished  Do it.\n" in screen.text
+    assert cli.on_terminal("conversations", "delete", "on", answers=[("[y/N] ", "y\n")])[0] == 0
+    assert cli.ids() == []
+    assert not kept.exists()
+    assert (cli.project / "made").exists()
+
+
+def test_deleting_takes_the_home_from_either_place_and_a_damaged_log_too(cli: Cli) -> None:
+    for id_ in ("one", "two"):
+        cli.play("Done.", flags=["--id", id_])
+    cli.log("two").write_text("nonsense\n" * 3)
+    env = {"AGENTCORE_HOME": ""}
+    home = ("--home", str(cli.home))
+    ended = cli.run("conversations", *home, "delete", "one", "--yes", env=env)
+    assert (ended.code, ended.out) == (0, "deleted one\n"), ended.err
+    assert cli.run("conversations", "delete", "two", "-y", *home, env=env).code == 0
+    assert cli.ids() == []
+    ended = cli.run("conversations", "delete", "two", "-y")
+    assert ended.code == 2

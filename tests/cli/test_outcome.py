@@ -46,9 +46,10 @@ def test_what_is_left_to_do_is_said_for_every_outcome(status: ConversationStatus
     settings = Settings(home="/h", home_flag="/h")
     print_outcome(console, "the-id", result(status, "x"), View(console), settings, seconds=1)
     assert isinstance(console.file, io.StringIO)
-    text = console.file.getvalue()
-    assert "agentcore log show the-id --home /h" in text
-    assert ("agentcore resume the-id" in text) is (status is not ConversationStatus.FINISHED)
+    _, hint = console.file.getvalue().splitlines()
+    finished = status is ConversationStatus.FINISHED
+    assert f"agentcore {'log show' if finished else 'resume'} the-id" in hint
+    assert " --home /h" in hint
 
 
 def test_the_documented_exit_codes_are_those_of_the_code() -> None:

@@ -128,6 +128,53 @@ def test_no_line_of_output_is_lost_or_misplaced_where_replies_follow_at_once(cli
     assert f"> Do it.\n\n{expected}Done.\n\nfinished" in ended.out
 
 
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+
+
+def test_system_prompt_tools_and_images_reach_the_model(cli: Cli) -> None:
+    (cli.project / "prompt.md").write_text("You are terse.\n")
+    (cli.project / "a.png").write_bytes(PNG)
+    (cli.project / "b.png").write_bytes(PNG)
+    flags = ["--system-prompt", "@prompt.md", "--tools", "readonly", "--image", "a.png", "--image", "b.png"]
+    with cli.serve("Done.", "Done.") as provider:
+        server = ("-m", "mine", "--base-url", provider.base_url)
+        assert cli.run("run", "Look.", *server, *flags).code == 0
+        assert cli.run("resume", cli.ids()[0], "Again.", "--image", "a.png", *server).code == 0
+        first, second = (json.loads(request.content) for request in provider.requests)
+    system, task = first["messages"]
+    assert system["content"].startswith("You are terse.")
+    assert [part["type"] for part in task["content"]] == ["text", "image_url", "image_url"]
+    names = {"read_file", "read_many", "list_files", "glob", "grep", "finish", "think"}
+    assert {tool["function"]["name"] for tool in first["tools"]} == names
+    assert {tool["function"]["name"] for tool in second["tools"]} == names
+    assert [part["type"] for part in second["messages"][-1]["content"]] == ["text", "image_url"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "complaint"),
+    [
+        (["--image", "none.png"], "--image: cannot read 'none.png': No such file or directory."),
+        (["--image", "text"], "--image: 'text' is "),
+        (["--system-prompt", "@none.md"], "--system-prompt: cannot read 'none.md': No such file or directory."),
+        (["--system-prompt", "@picture"], "--system-prompt: 'picture' is not UTF-8 text."),
+        (["--system-prompt", " "], "The system prompt is empty."),
+    ],
+)
+def test_files_that_cannot_be_sent_are_refused_before_anything_is(cli: Cli, flags: list[str], complaint: str) -> None:
+    (cli.project / "text").write_text("words")
+    (cli.project / "picture").write_bytes(PNG)
+    ended = cli.run("run", "x", *NOWHERE, *flags)
+    assert (ended.code, ended.out, cli.ids()) == (2, "", [])
+    assert complaint in " ".join(ended.err.split())
+
+
+def test_an_image_needs_a_message(cli: Cli) -> None:
+    cli.play("Done.")
+    ended = cli.run("resume", "--image", "a.png", *NOWHERE)
+    assert ended.code == 2
+    assert "An image needs a message" in ended.err
+
+
 def test_verbose_shows_reasoning_and_bookkeeping_and_a_tool_cannot_control_the_terminal(cli: Cli) -> None:
     evil = call("terminal", command=r"printf '\033]0;owned\007\033[2Jx\n'")
     script = (calls(call("think", thought="hmm"), thinking="deeply considered"), evil, "Done \x1b[2J.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import pwd
+import re
 import signal
 import sys
 from contextlib import contextmanager, suppress
@@ -26,6 +28,7 @@ CTRL_C, CTRL_D = "\x03", "\x04"
 FOREVER = call("terminal", command="echo begun; exec sleep 1000")
 TOUCH = call("terminal", command="touch touched")
 ASK = "[y/n/e/l] "
+LOGIN = pwd.getpwuid(os.getuid()).pw_name
 
 
 def kinds(cli: Cli) -> list[str]:
@@ -70,7 +73,7 @@ def test_ctrl_c_interrupts_and_saves_everything(cli: Cli) -> None:
         screen.types(CTRL_C)
         screen.shows("Interrupting ...")
         screen.shows("interrupted; progress is saved")
-        screen.shows(f"agentcore resume {cli.ids()[0]}")
+        screen.shows(f"agentcore resume {cli.ids()[0][:15]}\n")
         assert screen.ends() == 4
     cli.portal.call(until_gone, *processes)
     assert kinds(cli)[-1] == "interrupt"
@@ -104,7 +107,7 @@ def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli: Cli)
         screen.types(CTRL_C)
         screen.shows("stuck")
         screen.types(CTRL_C)
-        screen.shows(f"Stopped. Log saved. Continue: agentcore resume {cli.ids()[0]}")
+        screen.shows(f"Stopped. Log saved. Continue: agentcore resume {cli.ids()[0][:15]}\n")
         assert screen.ends() == 130
     cli.portal.call(until_gone, *processes)
     assert cli.run("log", "verify").code in {0, 3}  # it may have been killed while it wrote
@@ -166,11 +169,12 @@ def test_no_is_told_to_the_model_with_its_reason(cli: Cli) -> None:
     code, screen = approve(
         cli,
         [TOUCH, TOUCH, "Then not."],
-        (ASK, "n\n"), ("Reason, for the model", "It is Sunday.\n"), ("rejected: It is Sunday.", ""),
+        (ASK, "n\n"), ("Reason, for the model", "It is Sunday.\n"), (f"rejected by {LOGIN}: It is Sunday.", ""),
         (ASK, "no not today either\n"),
     )  # fmt: skip
     assert code == 0
-    assert "rejected: not today either" in screen.text
+    assert f"rejected by {LOGIN}: not today either" in screen.text
+    assert re.search(rf"rejected terminal #\d+ by {LOGIN}: It is Sunday\.\n", cli.run("log", "show").out)
     assert not (cli.project / "touched").exists()
     reasons = [event["reason"] for event in cli.events() if event["kind"] == "user_reject"]
     assert reasons == ["It is Sunday.", "not today either"]
@@ -253,6 +257,29 @@ def test_what_was_typed_before_the_question_is_not_its_answer(cli: Cli) -> None:
     answers = [(ASK, "y\n"), ("terminal $ read -t 2 x", "y\ny\n"), ("terminal $ touch touched", ""), (ASK, "l\n")]
     assert approve(cli, [read, TOUCH], *answers)[0] == 3
     assert not (cli.project / "touched").exists()
+
+
+def test_a_task_from_standard_input_still_asks_on_the_terminal(cli: Cli) -> None:
+    (cli.project / "task.txt").write_text("Do it.\ny\n")
+    with cli.serve(TOUCH, TOUCH, "Done.") as provider:
+        options = f"-m mine --base-url {provider.base_url} --confirm always"
+        command = f"{sys.executable} -m agentcore run - {options} < task.txt"
+        with cli.start(program=["bash", "-c", command]) as screen:
+            screen.shows(ASK)
+            assert not (cli.project / "touched").exists()
+            screen.types("n not yet\n")
+            screen.shows(ASK)
+            screen.types("y\n")
+            assert screen.ends() == 0
+    assert (cli.project / "touched").exists()
+
+
+def test_nobody_is_asked_where_standard_input_was_closed_to_questions(cli: Cli) -> None:
+    with cli.serve(TOUCH) as provider:
+        options = f"-m mine --base-url {provider.base_url} --confirm always"
+        command = f"{sys.executable} -m agentcore run x {options} < /dev/null"
+        with cli.start(program=["bash", "-c", command]) as screen:
+            assert screen.ends() == 3
 
 
 def test_json_lines_and_questions_go_together(cli: Cli) -> None:

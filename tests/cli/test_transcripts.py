@@ -139,7 +139,19 @@ def live(story: Story, *, verbose: bool) -> str:
     return console.file.getvalue()
 
 
-COMMANDS = ["", "demo", "run", "resume", "conversations", "log", "log show", "log export", "log verify", "log repair"]
+COMMANDS = [
+    "",
+    "demo",
+    "run",
+    "resume",
+    "conversations",
+    "conversations delete",
+    "log",
+    "log show",
+    "log export",
+    "log verify",
+    "log repair",
+]
 
 
 def test_help(cli: Cli, compare: Compare) -> None:

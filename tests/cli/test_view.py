@@ -98,6 +98,17 @@ def test_the_progress_line_has_the_output_that_is_not_printed() -> None:
     assert "terminal runs, 40 lines: Downloading 20% (2 s)" in stage.file.getvalue()[drawn:]
 
 
+def test_a_progress_line_that_a_narrower_window_wraps_is_erased_as_a_whole() -> None:
+    stage = Stage(terminal=True)
+    stage.story.call("terminal", command="make")
+    stage.shows()
+    stage.now = 1.0
+    stage.view.ticker.draw()
+    assert stage.file.getvalue().endswith("terminal runs (1 s)\r")  # all of it is behind the cursor
+    stage.view.ticker.clear()
+    assert stage.file.getvalue().endswith("\r\x1b[J")
+
+
 @pytest.mark.parametrize(
     ("width", "output", "printed"),
     [

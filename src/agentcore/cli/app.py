@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Coroutine
 from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from agentcore.errors import UnsupportedPlatform
 
@@ -31,8 +34,20 @@ else:
         _Later, ("conversations", "demo", "export", "log", "run", "settings")
     )
 
+
+class _Commands(TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command; for words that are a task rather than a misspelt command, suggest `run`."""
+        word = args[0]
+        is_task = " " in word or (len(args) > 1 and not get_close_matches(word, self.commands))
+        if is_task and not word.startswith("-") and self.get_command(ctx, word) is None:
+            ctx.fail(f"No such command {word!r}. To give an agent this task: {ctx.command_path} run {shlex.join(args)}")
+        return super().resolve_command(ctx, args)
+
+
 app = typer.Typer(
     name="agentcore",
+    cls=_Commands,
     help="Run coding agents in a folder and inspect what they did.",
     no_args_is_help=True,
     add_completion=False,
@@ -42,6 +57,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 log_app = typer.Typer(help="Show, verify, export and repair logs.", no_args_is_help=True)
+conversations_app = typer.Typer()
+app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
 
 
@@ -115,6 +132,10 @@ MaxSteps = Annotated[
     ),
 ]
 Retries = Annotated[int | None, typer.Option(help="How often a failed model call is retried (5).", min=0, metavar="N")]
+Images = Annotated[
+    list[str] | None,
+    typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON Lines, for programs.")]
 GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="Conversation id or prefix.")]
 
@@ -147,11 +168,23 @@ def demo_command(*, home: Home = None, verbose: Verbose = False, debug: Debug = 
 
 @app.command("run", short_help="Give an agent a task.")
 def run_command(
-    task: Annotated[str, typer.Argument(metavar="TASK", help='The task; "-" reads standard input.')],
+    task: Annotated[
+        list[str],
+        typer.Argument(metavar="TASK", help='The task, in any number of words; "-" reads it from standard input.'),
+    ],
     *,
     model: Model = None,
     base_url: BaseUrl = None,
     workspace: Annotated[str, typer.Option("--workspace", "-w", help="Folder to work in.", metavar="FOLDER")] = ".",
+    system_prompt: Annotated[
+        str | None,
+        typer.Option(help="Replace the system prompt by this text, or by that of a file.", metavar="TEXT|@FILE"),
+    ] = None,
+    tools: Annotated[
+        Literal["coding", "readonly", "planning"],
+        typer.Option(help="What the agent may use; planning writes PLAN.md only."),
+    ] = "coding",
+    images: Images = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -172,9 +205,12 @@ def run_command(
     """
     _execute(
         lambda: run.run_task(
-            task,
+            " ".join(task),
             settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm)),
             workspace=os.path.abspath(workspace),
+            system_prompt=system_prompt,
+            tools=tools,
+            images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             conversation_id=conversation_id,
@@ -189,7 +225,9 @@ def run_command(
 def resume_command(
     *,
     conversation: GivenId = None,
-    message: Annotated[str | None, typer.Argument(metavar="MESSAGE", help='Message; "-" reads standard input.')] = None,
+    message: Annotated[
+        list[str] | None, typer.Argument(metavar="MESSAGE", help='Message; "-" reads it from standard input.')
+    ] = None,
     model: Model = None,
     base_url: BaseUrl = None,
     workspace: Annotated[
@@ -198,6 +236,7 @@ def resume_command(
     confirm: Confirm = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve all waiting calls.")] = False,
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
+    images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
     retries: Retries = None,
@@ -216,7 +255,7 @@ def resume_command(
     _execute(
         lambda: run.resume_conversation(
             conversation,
-            message,
+            " ".join(message) if message else None,
             settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url)),
             workspace=None if workspace is None else os.path.abspath(workspace),
             model=model,
@@ -224,6 +263,7 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
+            images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             json=json,
@@ -233,8 +273,9 @@ def resume_command(
     )
 
 
-@app.command("conversations", short_help="List the conversations.")
+@conversations_app.callback(invoke_without_command=True)
 def conversations_command(
+    context: typer.Context,
     *,
     limit: Annotated[int, typer.Option("--limit", "-n", help="How many to list; 0 for all.", min=0, metavar="N")] = 20,
     home: Home = None,
@@ -242,7 +283,28 @@ def conversations_command(
     debug: Debug = False,
 ) -> None:
     """List the conversations, newest first."""
+    if context.invoked_subcommand is not None:
+        context.obj = home
+        return
     _execute(lambda: conversations.list_conversations(settings.read_settings(home=home), limit=limit, json=json), debug)
+
+
+@conversations_app.command("delete", short_help="Delete a conversation.")
+def delete_command(
+    context: typer.Context,
+    conversation: Annotated[str, typer.Argument(metavar="ID", help="Conversation id or prefix.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
+    home: Home = None,
+    debug: Debug = False,
+) -> None:
+    """Delete a conversation: its log, and the full outputs it kept outside the project. The project is not touched."""
+    _execute(
+        lambda: conversations.delete_conversation(
+            conversation, settings.read_settings(home=home or context.obj), yes=yes
+        ),
+        debug,
+    )
 
 
 @log_app.command("show", short_help="Show what happened.")

@@ -31,7 +31,7 @@ _LEAST_WIDTH: Final = 8
 _EVERY: Final = 0.25
 _QUIET: Final = 0.5
 """Seconds without output before the progress line appears, so that short waits show none."""
-_CLEAR: Final = "\r\x1b[2K"
+_CLEAR: Final = "\r\x1b[J"
 
 
 class Glyphs:
@@ -99,7 +99,8 @@ def print_below(console: Console, mark: str, line: Text) -> None:
 class Ticker:
     """The progress line at the bottom of a terminal: the current wait and how long it has lasted.
 
-    Draws nothing on a pipe, in a file or on a terminal that cannot erase.
+    Draws nothing on a pipe, in a file or on a terminal that cannot erase. The cursor stays at the line's beginning: when the
+    window narrows and the terminal wraps the line, all pieces of it are behind the cursor and are erased.
 
     Call `clear` before printing anything else.
     """
@@ -117,6 +118,11 @@ class Ticker:
         self.clear()
         self._what = (lambda: what) if isinstance(what, str) else what
         self._since = self._clock()
+
+    def keep(self, what: Callable[[], str] | None) -> None:
+        """Like `show`, but what is being waited for already stays, with the time since when."""
+        if self._what != what:
+            self.show(what)
 
     def clear(self) -> bool:
         """Erase the line and return whether there was one; it comes back after a while without output."""
@@ -145,7 +151,7 @@ class Ticker:
             what = set_cell_size(what, room)
         line = f"{what}{how_long}"
         plain = self._console.no_color or self._console.color_system is None
-        self._console.file.write(f"{_CLEAR}{line}" if plain else f"{_CLEAR}\x1b[2m{line}\x1b[0m")
+        self._console.file.write(f"{_CLEAR}{line}\r" if plain else f"{_CLEAR}\x1b[2m{line}\x1b[0m\r")
         self._console.file.flush()
         self._drawn = True
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +10,19 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.console import BAD, DIM, GOOD, WARN, make_console, print_line, write_json
+from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, make_console, print_line, styled, write_json
 from agentcore.cli.failures import UsageError
+from agentcore.cli.prompt import ask, open_keyboard
 from agentcore.cli.settings import Settings
 from agentcore.cli.text import age, cost, one_line
+from agentcore.conversation import Host
 from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.events import ConversationStatus, MessageEvent
 from agentcore.record import ConversationState, FileStore, LogInfo, Store, read_log
 
 _LISTED = 10
+_MADE_HERE = re.compile(r"\d{8}-\d{6}-[0-9a-f]{10}")
+_SHORT = len("20261121-093000")
 
 
 def open_store(settings: Settings) -> FileStore:
@@ -25,14 +30,14 @@ def open_store(settings: Settings) -> FileStore:
     return FileStore(settings.conversations)
 
 
-async def find_conversation(store: Store, settings: Settings, given: str | None, *, or_message: bool = False) -> str:
+async def find_conversation(store: Store, settings: Settings, given: str | None, *, or_message: str = "") -> str:
     """Return the id with this prefix, or without a prefix the id of the last changed conversation.
 
     Args:
         store: The store to search.
         settings: The settings, for suggested commands.
         given: The prefix.
-        or_message: Whether `given` may have been meant as a message: then the error suggests how to send it.
+        or_message: The message that `given` may have begun: the error suggests how to send it.
 
     Raises:
         UsageError: No conversation matches, or several do.
@@ -56,11 +61,20 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
         f"No conversation in {store.location} matches {given!r}. "
         f"List them: {settings.command('conversations')}"
         + (
-            f"\nSend it as a message to the last one: {settings.command(f'resume {newest} {shlex.quote(given)}')}"
+            f"\nSend it as a message to the last one: {settings.command(f'resume {newest} {shlex.quote(or_message)}')}"
             if or_message
             else ""
         )
     )
+
+
+async def shorten_id(store: Store, conversation_id: str) -> str:
+    """Return the beginning of an id that is enough to find it: its date and time, unless another one has the same."""
+    short = conversation_id[:_SHORT]
+    if _MADE_HERE.fullmatch(conversation_id) is None:
+        return conversation_id
+    alike = [info for info in await store.list() if info.conversation_id.startswith(short)]
+    return short if len(alike) <= 1 else conversation_id
 
 
 def _none_yet(store: Store, settings: Settings) -> str:
@@ -163,6 +177,28 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
         print_line(
             console, f"and {len(infos) - len(rows)} older; list all: {settings.command('conversations --limit 0')}", DIM
         )
+    return 0
+
+
+async def delete_conversation(given: str, settings: Settings, *, yes: bool) -> int:
+    """Delete a conversation, after a question unless `yes`, and return the exit code."""
+    store = open_store(settings)
+    conversation_id = await find_conversation(store, settings, given)
+    console = make_console()
+    if not yes:
+        (info,) = [each for each in await store.list() if each.conversation_id == conversation_id]
+        row = await _read(store, info)
+        with open_keyboard(console) as keyboard:
+            if keyboard is None:
+                raise UsageError(f"Deleting {conversation_id} needs a yes, and this is no terminal. Pass --yes.")
+            print_line(console, styled(f"{conversation_id}  ", STRONG).append(f"{row.status}  {row.title}"))
+            answer = await ask(console, keyboard, "Delete this conversation for good? [y/N] ")
+        if (answer or "").strip().lower() not in ("y", "yes"):
+            print_line(console, "Nothing was deleted.")
+            return 1
+    async with Host() as host:
+        await host.delete(conversation_id, store)
+    print_line(console, f"deleted {conversation_id}")
     return 0
 
 

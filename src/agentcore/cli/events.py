@@ -48,12 +48,16 @@ class RenderedEvent:
     """The call that the event is about, as in "terminal #6"."""
     thought: Sequence[Text] = ()
     """The model's reasoning and text in the same reply as the call."""
+    separator: str | None = None
+    """What stands between the call and the line where the call comes first."""
 
     @property
     def summary(self) -> Text:
         """The line and the call that it is about."""
         if not self.about:
             return self.line
+        if self.separator is not None:
+            return Text(f"{self.about}{self.separator}").append_text(self.line)
         return self.line.copy().append(f" ({self.about})") if self.line.plain else Text(self.about, DIM)
 
 
@@ -80,7 +84,9 @@ class EventRenderer:
             case UserRejectObservation():
                 by = f"by {one_line(event.by)}: " if event.by else ""
                 line = Text(f"{by}{one_line(event.reason)}")
-                rendered = RenderedEvent(Text("rejected", WARN), line, about=self._of(event.cause))
+                rendered = RenderedEvent(
+                    Text("rejected", WARN), line, about=self._of(event.cause), separator=" " if by else ": "
+                )
             case AgentErrorEvent():
                 outcome = styled(event.outcome.replace("_", " "), BAD)
                 rendered = RenderedEvent(Text("error", BAD), outcome, self._error(event), self._of(event.cause))

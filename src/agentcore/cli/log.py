@@ -21,7 +21,7 @@ from agentcore.cli.console import (
     print_line,
     styled,
 )
-from agentcore.cli.conversations import find_conversation, folder_of, is_running, open_store
+from agentcore.cli.conversations import find_conversation, folder_of, is_running, open_store, shorten_id
 from agentcore.cli.events import EventRenderer, RenderedEvent
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
@@ -56,7 +56,8 @@ async def show_log(
     if follow:
         await _follow(reader, page)
     elif not after and not kinds:
-        _print_end(console, state, settings, at_work=await is_running(store, state))
+        hint = settings.command(f"resume {await shorten_id(store, conversation_id)}")
+        _print_end(console, state, hint, at_work=await is_running(store, state))
     return 0
 
 
@@ -125,13 +126,13 @@ def _print_head(console: Console, state: ConversationState) -> None:
         print_line(console, one_line(state.title))
 
 
-def _print_end(console: Console, state: ConversationState, settings: Settings, *, at_work: bool) -> None:
+def _print_end(console: Console, state: ConversationState, resume: str, *, at_work: bool) -> None:
     status = "waiting for approval" if state.pending else str(state.status).replace("_", " ")
     if state.status is ConversationStatus.RUNNING and not at_work:
         status = "cut off: its process is gone"
     print_line(console, styled(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
     if state.pending:
-        print_line(console, f"decide: {settings.command(f'resume {state.conversation_id}')}")
+        print_line(console, f"decide: {resume}")
 
 
 def _check_kinds(kinds: Sequence[str], state: ConversationState) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -20,7 +20,9 @@ from agentcore.llm.providers import KEY_VARIABLES, PROVIDERS
 from agentcore.record import ConversationState
 from agentcore.tools import register_tool
 from agentcore.usage import Limits
-from agentcore_tools import FACTORIES, coding_tools
+from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
+
+Tools = Literal["coding", "readonly", "planning"]
 
 _KEY_ALONE = "_API_KEY"
 """A provider whose variables all end like this can only be reached with a key."""
@@ -29,7 +31,9 @@ _REPORTS_COST = "openrouter"
 """The provider that reports the cost of each reply."""
 
 
-def build_agent(settings: Settings, *, retries: int | None = None) -> Agent:
+def build_agent(
+    settings: Settings, *, retries: int | None = None, tools: Tools = "coding", system_prompt: str | None = None
+) -> Agent:
     """Build the agent for a new conversation.
 
     Raises:
@@ -37,7 +41,8 @@ def build_agent(settings: Settings, *, retries: int | None = None) -> Agent:
         MissingExtra: The model needs litellm, which is not installed.
     """
     llm = _model(settings, retries)
-    return Agent(llm=llm, tools=coding_tools(llm.model))
+    chosen = {"readonly": readonly_tools, "planning": planning_tools}.get(tools)
+    return Agent(llm=llm, tools=coding_tools(llm.model) if chosen is None else chosen(), system_prompt=system_prompt)
 
 
 def rebuild_agent(

@@ -52,39 +52,49 @@ def exit_code(result: RunResult) -> int:
 
 
 def print_outcome(
-    console: Console, conversation_id: str, result: RunResult, view: View, settings: Settings, *, seconds: float
+    console: Console, short_id: str, result: RunResult, view: View, settings: Settings, *, seconds: float
 ) -> None:
-    """Print the status, the usage, and the next commands."""
+    """Print the status and the usage, and below them the next command."""
     between = f" {Glyphs(console.encoding).between} "
     used = [count(view.steps, "step"), duration(seconds)]
     if view.usage.total_tokens or view.usage.known_cost:
         used.insert(1, spent(view.usage))
-    heading, advice = _describe(conversation_id, result, settings)
+    heading = _describe(result)
     print_text(console, heading.append(f"{between}{between.join(used)}", DIM))
-    for line in (*advice, ("log", settings.command(f"log show {conversation_id}"))):
-        print_line(console, styled(f"{line[0]}: ", DIM).append(line[1]))
+    label, arguments, note = _next_command(short_id, result)
+    line = styled(f"{label}: ", DIM).append(settings.command(arguments))
+    print_line(console, line.append(f"  ({note})", DIM) if note else line)
 
 
-def _describe(conversation_id: str, result: RunResult, settings: Settings) -> tuple[Text, list[tuple[str, str]]]:
-    resume = settings.command(f"resume {conversation_id}")
-    hints = [("continue", resume)]
+def _describe(result: RunResult) -> Text:
     code, detail = ("", "") if result.error is None else (result.error.code, f": {printable(result.error.detail)}")
     match result.status:
         case ConversationStatus.FINISHED:
-            return styled("finished", f"{STRONG} {GOOD}"), []
+            return styled("finished", f"{STRONG} {GOOD}")
         case ConversationStatus.WAITING_FOR_CONFIRMATION:
-            waiting = f"waiting for approval ({count(len(result.pending), 'call')})"
-            advice = [("decide", f"{resume}  (all calls: --approve or --reject REASON)")]
-            return styled(waiting, f"{STRONG} {WARN}"), advice
+            return styled(f"waiting for approval ({count(len(result.pending), 'call')})", f"{STRONG} {WARN}")
         case ConversationStatus.STUCK:
-            return styled(f"stuck{detail}", f"{STRONG} {BAD}"), [("continue with a hint", f"{resume} 'your message'")]
+            return styled(f"stuck{detail}", f"{STRONG} {BAD}")
         case ConversationStatus.ERROR if code in _LIMITS:
-            if (flag := _LIMITS[code]) is not None:
-                hints = [("continue without the limit", f"{resume} {flag} none")]
-                if code != "cost_unknown":
-                    hints.insert(0, ("continue with a new limit", f"{resume} {flag} ..."))
-            return styled(f"stopped{detail}", f"{STRONG} {WARN}"), hints
+            return styled(f"stopped{detail}", f"{STRONG} {WARN}")
         case ConversationStatus.ERROR:
-            return styled("failed", f"{STRONG} {BAD}"), hints
+            return styled("failed", f"{STRONG} {BAD}")
         case _:
-            return styled("interrupted; progress is saved", f"{STRONG} {WARN}"), hints
+            return styled("interrupted; progress is saved", f"{STRONG} {WARN}")
+
+
+def _next_command(short_id: str, result: RunResult) -> tuple[str, str, str]:
+    """Return what the most useful command is for, its arguments, and a note about others."""
+    resume = f"resume {short_id}"
+    code = "" if result.error is None else result.error.code
+    match result.status:
+        case ConversationStatus.FINISHED:
+            return "log", f"log show {short_id}", ""
+        case ConversationStatus.WAITING_FOR_CONFIRMATION:
+            return "decide", resume, "or --approve, --reject REASON"
+        case ConversationStatus.STUCK:
+            return "continue with a hint", f"{resume} 'your message'", ""
+        case ConversationStatus.ERROR if (flag := _LIMITS.get(code)) is not None:
+            return "continue", f"{resume} {flag} none", "" if code == "cost_unknown" else "or a new limit"
+        case _:
+            return "continue", resume, ""

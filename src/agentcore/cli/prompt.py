@@ -7,8 +7,8 @@ import os
 import shlex
 import sys
 import termios
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -29,9 +29,43 @@ _CHOICES = "yes, no, edit, later? [y/n/e/l] "
 _ANSWERS = "Type y (approve), n [reason] (reject), e (edit arguments) or l (decide later)."
 
 
-def can_ask(console: Console) -> bool:
-    """Return whether questions can be shown and answered on a terminal."""
-    return sys.stdin.isatty() and console.file.isatty()
+@contextmanager
+def open_keyboard(console: Console, *, stdin_taken: bool = False) -> Generator[int | None]:
+    """Open the descriptor to read answers from; None where questions cannot be shown and answered on a terminal.
+
+    Args:
+        console: Where the questions are shown.
+        stdin_taken: Whether standard input had something else to say: then the console's own terminal is read.
+    """
+    descriptor = None
+    if console.file.isatty() and sys.stdin.isatty():
+        descriptor = os.dup(sys.stdin.fileno())
+    elif console.file.isatty() and stdin_taken:
+        with suppress(OSError):  # a container may not have the terminal's device
+            descriptor = os.open(os.ttyname(console.file.fileno()), os.O_RDONLY | os.O_NOCTTY)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+async def ask(console: Console, keyboard: int, question: str) -> str | None:
+    """Read a line, cancellably; None at the end of input (Ctrl-D)."""
+    # Input typed before the question was not meant as its answer.
+    with suppress(termios.error):
+        termios.tcflush(keyboard, termios.TCIFLUSH)
+    console.print(Text(question, STRONG), end="", soft_wrap=True)
+    console.file.flush()
+    typed = b""
+    while not typed.endswith(b"\n"):
+        await anyio.wait_readable(keyboard)
+        piece = os.read(keyboard, 4096)
+        if not piece:
+            console.print()
+            return None
+        typed += piece
+    return typed.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
 
 
 def print_call(
@@ -58,8 +92,9 @@ def print_call(
 class Person:
     """The person at the terminal."""
 
-    def __init__(self, console: Console, settings: Settings, interrupts: Interrupts, root: str) -> None:
+    def __init__(self, console: Console, keyboard: int, settings: Settings, interrupts: Interrupts, root: str) -> None:
         self._console = console
+        self._keyboard = keyboard
         self._settings = settings
         self._interrupts = interrupts
         self._root = root
@@ -85,7 +120,7 @@ class Person:
                     editor = self._settings.editor
                     # Ctrl-C belongs to the editor while it runs.
                     with nullcontext() if editor is None else self._interrupts.muted():
-                        edited = await edit_arguments(arguments or proposed, editor, self._console, self.line)
+                        edited = await edit_arguments(arguments or proposed, editor, self._console, self._keyboard)
                     if edited is not None:
                         arguments = edited
                         self._show(event, arguments, "changed", assessment)
@@ -95,22 +130,8 @@ class Person:
                     print_text(self._console, _ANSWERS, WARN)
 
     async def line(self, question: str) -> str | None:
-        """Read a line, cancellably; None at the end of input (Ctrl-D)."""
-        descriptor = sys.stdin.fileno()
-        # Input typed before the question was not meant as its answer.
-        with suppress(termios.error):
-            termios.tcflush(descriptor, termios.TCIFLUSH)
-        self._console.print(Text(question, STRONG), end="", soft_wrap=True)
-        self._console.file.flush()
-        typed = b""
-        while not typed.endswith(b"\n"):
-            await anyio.wait_readable(descriptor)
-            piece = os.read(descriptor, 4096)
-            if not piece:
-                self._console.print()
-                return None
-            typed += piece
-        return typed.decode(sys.stdin.encoding, errors="replace").rstrip("\r\n")
+        """Read a line; None at the end of input (Ctrl-D)."""
+        return await ask(self._console, self._keyboard, question)
 
     def _show(
         self,
@@ -134,22 +155,25 @@ class Person:
         print_line(self._console, printable(text), WARN)
 
 
-Ask = Callable[[str], Awaitable[str | None]]
-
-
 async def edit_arguments(
-    arguments: Mapping[str, JsonValue], editor: str | None, console: Console, ask: Ask
+    arguments: Mapping[str, JsonValue], editor: str | None, console: Console, keyboard: int
 ) -> dict[str, JsonValue] | None:
     """Let a person edit arguments; None if they were not changed, after a message."""
     if editor is None:
-        return await _ask_for_one(arguments, console, ask)
-    text = await _in_editor(json.dumps(dict(arguments), indent=2, ensure_ascii=False), editor, console)
+        return await _ask_for_one(arguments, console, keyboard)
+    text = await _in_editor(json.dumps(dict(arguments), indent=2, ensure_ascii=False), editor, console, keyboard)
     return None if text is None else _read(text, console)
 
 
-async def _ask_for_one(arguments: Mapping[str, JsonValue], console: Console, ask: Ask) -> dict[str, JsonValue] | None:
+async def _ask_for_one(
+    arguments: Mapping[str, JsonValue], console: Console, keyboard: int
+) -> dict[str, JsonValue] | None:
     names = list(arguments)
-    name = names[0] if len(names) == 1 else await ask(f"Which one ({', '.join(map(one_line, names))})? ")
+    name = (
+        names[0]
+        if len(names) == 1
+        else await ask(console, keyboard, f"Which one ({', '.join(map(one_line, names))})? ")
+    )
     if name is None or name not in arguments:
         print_line(console, "No such argument; nothing was changed.", WARN)
         return None
@@ -158,7 +182,7 @@ async def _ask_for_one(arguments: Mapping[str, JsonValue], console: Console, ask
     print_line(console, styled(f"{one_line(name)} is now: ", DIM).append(one_line(shown)))
     if isinstance(before, str) and "\n" in before:
         print_line(console, "The new value can only be one line. To edit several lines, set VISUAL or EDITOR.", DIM)
-    value = await ask(f"New value of {one_line(name)}: ")
+    value = await ask(console, keyboard, f"New value of {one_line(name)}: ")
     if value is None:
         return None
     if isinstance(before, str):
@@ -167,14 +191,14 @@ async def _ask_for_one(arguments: Mapping[str, JsonValue], console: Console, ask
     return None if changed is None else {**arguments, name: changed["value"]}
 
 
-async def _in_editor(text: str, editor: str, console: Console) -> str | None:
+async def _in_editor(text: str, editor: str, console: Console, keyboard: int) -> str | None:
     # A folder that only this user can read, because arguments may be private.
     async with anyio.TemporaryDirectory(prefix="agentcore-") as folder:
         path = anyio.Path(folder, "arguments.json")
         await path.write_text(f"{text}\n", encoding="utf-8")
         command = [*shlex.split(editor), os.fspath(path)]
         try:
-            ended = await anyio.run_process(command, stdin=None, stdout=console.file, stderr=None, check=False)
+            ended = await anyio.run_process(command, stdin=keyboard, stdout=console.file, stderr=None, check=False)
         except OSError as error:
             print_line(console, f"Cannot start the editor {editor!r}: {error.strerror}. Set VISUAL or EDITOR.", WARN)
             return None

@@ -1,19 +1,53 @@
-"""The model's text in the live view: printed line by line while it streams, and never printed twice."""
+"""The model's text in the live view: printed while it streams, and never printed twice.
+
+On a terminal with colours its Markdown is drawn, block by block as they are complete. Elsewhere it is printed as it is, line by line.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from agentcore.cli.console import DIM, print_text
+from agentcore.cli.console import DIM, print_line, print_text
 from agentcore.cli.text import printable
+
+_BLANK: Final = re.compile(r"\n[ \t]*\n")
+_BESIDES: Final = 20
+"""The columns that "writing:" and the seconds take."""
+
+
+@cache
+def _markdown() -> Any:
+    # Parsing and colouring is imported with the first words that are drawn.
+    return import_module("agentcore.cli.markdown")
 
 
 class ReplyPrinter:
-    """Prints a reply paragraph by paragraph, with an empty line after each."""
+    """Prints a reply paragraph by paragraph, with an empty line after each.
 
-    def __init__(self, console: Console) -> None:
+    Args:
+        console: The console to print to.
+        before: Called before anything is printed.
+    """
+
+    def __init__(self, console: Console, before: Callable[[], object] = lambda: None) -> None:
         self._console = console
+        self._before = before
+        self.draws = console.is_terminal and not console.no_color and console.color_system is not None
+        """Whether Markdown is drawn."""
+        self._block = ""
+        """The block of Markdown that is still being written."""
+        self._try_at = 0
+        """The length of the block from which on it is worth looking for its end."""
+        self._has_drawn = False
+        """True if a block was drawn since the last end."""
         self._style = ""
         self._line = ""
         """The beginning of the line that comes next."""
@@ -24,6 +58,15 @@ class ReplyPrinter:
         """The part of the reply that was printed."""
         self._recorded = ""
         """The part of the reply that events contain so far."""
+
+    def newest(self) -> str:
+        """Return the end of the words that are not drawn yet, to show that there are some."""
+        words = " ".join(self._block.split())
+        room = max(self._console.width - _BESIDES, 1)
+        words = words[-room:]
+        while cell_len(words) > room:
+            words = words[1:]
+        return f"writing: {words}" if words else "writing"
 
     def text(self, reply_id: str | None, offset: int, piece: str) -> None:
         """Print the next piece of a reply, unless one before it is missing: then the event brings all of it."""
@@ -63,6 +106,7 @@ class ReplyPrinter:
         """Discard the reply so far: it starts again, or was abandoned."""
         if self._open:
             self.end()
+            self._before()
             self._console.print(Text("(this reply was cut off)", DIM))
         self._printed = self._recorded = ""
 
@@ -71,12 +115,15 @@ class ReplyPrinter:
         if self._line.strip():
             self._print_line(self._line)
         self._line = ""
+        self._draw(self._block)
+        self._block = ""
 
     def end(self) -> None:
         """End the paragraph."""
         self.pause()
         if self._open:
-            self._open = False
+            self._open = self._has_drawn = False
+            self._before()
             self._console.print()
 
     def _switch_to(self, reply_id: str | None) -> None:
@@ -94,6 +141,13 @@ class ReplyPrinter:
             if not text:
                 return
             self._open = True
+        if self.draws and not style:
+            self._block += printable(text)
+            if len(self._block) >= self._try_at and _BLANK.search(self._block):
+                done, self._block = _markdown().split_blocks(self._block)
+                self._try_at = len(self._block) * 9 // 8  # a long block is not parsed again with each word
+                self._draw(done)
+            return
         *lines, self._line = (self._line + printable(text)).split("\n")
         for line in lines:
             self._print_line(line)
@@ -104,5 +158,16 @@ class ReplyPrinter:
                 self._print_line(line.plain.rstrip())
             self._line = last.plain
 
+    def _draw(self, markdown: str) -> None:
+        if not markdown.strip():
+            return
+        self._before()
+        if self._has_drawn:
+            self._console.print()
+        self._has_drawn = True
+        for line in _markdown().render_markdown(self._console, markdown):
+            print_line(self._console, line)
+
     def _print_line(self, line: str) -> None:
+        self._before()
         print_text(self._console, Text(line, self._style))

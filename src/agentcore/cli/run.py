@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import anyio
 from anyio.to_thread import run_sync
 
-from agentcore.cli.console import DIM, JsonLines, make_console, print_line, print_text
-from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store
+from agentcore.cli.console import DIM, JsonLines, make_console, print_line
+from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store, shorten_id
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.text import count
 from agentcore.conversation import RunResult
-from agentcore.errors import ConversationExists
+from agentcore.errors import ConversationExists, MediaError
 from agentcore.events import ConversationStatus
 from agentcore.ids import check_conversation_id, new_conversation_id
+from agentcore.messages import Block, Message, read_media
 from agentcore.record import ConversationState, Store, read_log
 from agentcore.security import AlwaysConfirm, Approve, ConfirmationPolicy, ConfirmRisky, NeverConfirm, Reject
 from agentcore.usage import Limits
+
+_STDIN: Final = "-"
+"""The task or message that standard input has."""
 
 _POLICIES: Final[Mapping[Confirm, Callable[[], ConfirmationPolicy]]] = {
     "never": NeverConfirm,
@@ -36,6 +41,9 @@ async def run_task(
     settings: Settings,
     *,
     workspace: str,
+    system_prompt: str | None,
+    tools: Tools,
+    images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
     conversation_id: str | None,
@@ -43,7 +51,8 @@ async def run_task(
     verbose: bool,
 ) -> int:
     """Start a conversation with a task and return the exit code."""
-    agent = build_agent(settings, retries=retries)
+    prompt = None if system_prompt is None else await _read_prompt(system_prompt)
+    agent = build_agent(settings, retries=retries, tools=tools, system_prompt=prompt)
     changed_limits = Limits().model_copy(update=limits) if limits else None
     await check_model(agent.llm, changed_limits or Limits())
     store = open_store(settings)
@@ -58,7 +67,8 @@ async def run_task(
             settings=settings,
             id=conversation_id,
             heading=agent.llm.name,
-            message=await read_message(task),
+            message=await read_message(task, images),
+            stdin_taken=task == _STDIN,
             confirm=None if settings.confirm is None else _POLICIES[settings.confirm](),
             limits=changed_limits,
             json=json,
@@ -67,16 +77,42 @@ async def run_task(
     )
 
 
-async def read_message(text: str) -> str:
+async def read_message(text: str, images: Sequence[str] = ()) -> str | Message:
     """Return a task or message; "-" reads it from standard input.
 
     Raises:
-        UsageError: It is empty.
+        UsageError: It is empty, or an image cannot be read.
     """
-    if text == "-":
+    media = [await _read_image(path) for path in images]
+    if text == _STDIN:
         text = await run_sync(sys.stdin.read, abandon_on_cancel=True)
     if not text.strip():
         raise UsageError("The task is empty.")
+    return Message.user(text, *media) if media else text
+
+
+async def _read_image(path: str) -> Block:
+    try:
+        return await read_media(path)
+    except MediaError as error:
+        raise UsageError(f"--image: {error}") from None
+    except OSError as error:
+        raise UsageError(f"--image: cannot read {path!r}: {error.strerror}.") from None
+
+
+async def _read_prompt(given: str) -> str:
+    """Return the text of --system-prompt; "@FILE" reads it from a file."""
+    text = given
+    if given.startswith("@"):
+        path = given[1:]
+        try:
+            text = await (await anyio.Path(path).expanduser()).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--system-prompt: cannot read {path!r}: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise UsageError(f"--system-prompt: {path!r} is not UTF-8 text.") from None
+    if not text.strip():
+        raise UsageError("The system prompt is empty.")
     return text
 
 
@@ -100,6 +136,7 @@ async def resume_conversation(
     confirm: Confirm | None,
     approve: bool,
     reject: str | None,
+    images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
     json: bool,
@@ -109,9 +146,12 @@ async def resume_conversation(
     if given is not None and message is None and " " in given.strip():
         given, message = None, given  # ids have no spaces: this is a message for the last conversation
     store = open_store(settings)
-    conversation_id = await find_conversation(store, settings, given, or_message=message is None)
+    words = " ".join(each for each in (given, message) if each is not None)
+    conversation_id = await find_conversation(store, settings, given, or_message=words)
     state = await read_log(store, conversation_id)
-    text = None if message is None else await read_message(message)
+    if images and message is None:
+        raise UsageError("An image needs a message to go with: agentcore resume ID 'your message' --image FILE")
+    text = None if message is None else await read_message(message, images)
     if text is None and not state.last_user_seq:
         raise UsageError(
             f"Conversation {conversation_id!r} has no task yet. "
@@ -134,10 +174,11 @@ async def resume_conversation(
     standing = f"{conversation_id}: {_standing(state)}, in {where}"
     if state.status is ConversationStatus.FINISHED and text is None:
         print_line(console, standing, DIM)
-        print_text(console, f"\n{state.answer or ''}\n")
+        print_line(console, "")
+        ReplyPrinter(console).print_paragraph(state.answer or "")
         print_line(
             console,
-            f"Finished. Continue with a new task: {settings.command(f'resume {conversation_id}')} 'your task'",
+            f"Finished. Continue with a new task: {settings.command(f'resume {await shorten_id(store, conversation_id)}')} 'your task'",
         )
         if json:
             result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)
@@ -157,6 +198,7 @@ async def resume_conversation(
             before=state,
             standing=standing if changes is None else f"{standing}\n{changes}",
             message=text,
+            stdin_taken=message == _STDIN,
             confirm=None if confirm is None else _POLICIES[confirm](),
             limits=changed_limits,
             decision=decision,

@@ -12,11 +12,11 @@ import anyio
 
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, print_line, print_text
-from agentcore.cli.conversations import has_log
+from agentcore.cli.conversations import has_log, shorten_id
 from agentcore.cli.failures import OutputRefused, explain, output_error
 from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
-from agentcore.cli.prompt import Person, can_ask, print_call
+from agentcore.cli.prompt import Person, open_keyboard, print_call
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
@@ -24,6 +24,7 @@ from agentcore.conversation import Conversation, RunFailure, RunResult
 from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
 from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus
 from agentcore.llm import LLM
+from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
@@ -47,8 +48,10 @@ class RunRequest:
     """Text for the first line, next to the id and the folder."""
     standing: str | None = None
     """The first line of a resumed conversation, printed once its lock is held."""
-    message: str | None = None
+    message: str | Message | None = None
     """The first message to the agent."""
+    stdin_taken: bool = False
+    """True if the message was read from standard input, so that questions are answered on the terminal itself."""
     confirm: ConfirmationPolicy | None = None
     limits: Limits | None = None
     decision: Approve | Reject | None = None
@@ -71,10 +74,11 @@ async def run_request(request: RunRequest) -> int:
             request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
         )
         async with conversation:
-            hints = request.settings.command(f"resume {conversation.id}")
+            short_id = await shorten_id(request.store, conversation.id)
+            hints = request.settings.command(f"resume {short_id}")
             interrupts.last_words = f"Stopped. Log saved. Continue: {hints}"
             try:
-                code = await Runner(request, conversation, interrupts).do()
+                code = await Runner(request, conversation, interrupts, short_id).do()
             except Exception as error:
                 if (refused := output_error(error)) is None:
                     raise
@@ -93,15 +97,21 @@ async def run_request(request: RunRequest) -> int:
 
 
 class Runner:
-    def __init__(self, request: RunRequest, conversation: Conversation, interrupts: Interrupts) -> None:
+    def __init__(self, request: RunRequest, conversation: Conversation, interrupts: Interrupts, short_id: str) -> None:
         self._request = request
         self._conversation = conversation
         self._interrupts = interrupts
+        self._short_id = short_id
         self._console = make_console(stderr=request.json)
         self._json = JsonLines() if request.json else None
+        self._keyboard: int | None = None
         self._view = View(self._console, root=conversation.workspace.root, verbose=request.verbose)
 
     async def do(self) -> int:
+        with open_keyboard(self._console, stdin_taken=self._request.stdin_taken) as self._keyboard:
+            return await self._do()
+
+    async def _do(self) -> int:
         began = time.monotonic()
         result: RunResult | None = None
         failure: AgentcoreError | None = None
@@ -123,11 +133,11 @@ class Runner:
         self._view.end()
         if failure is not None:
             print_text(make_console(stderr=True), f"error: {explain(failure)[0]}{self._other_address(failure)}", BAD)
-        if result.pending and not can_ask(self._console):
+        if result.pending and self._keyboard is None:
             self._show_waiting(result.pending)
         code = exit_code(result)
         seconds = time.monotonic() - began
-        print_outcome(self._console, self._conversation.id, result, self._view, self._request.settings, seconds=seconds)
+        print_outcome(self._console, self._short_id, result, self._view, self._request.settings, seconds=seconds)
         if self._json is not None:
             self._json.result(self._conversation.id, result, code)
         return code
@@ -168,7 +178,7 @@ class Runner:
             return ""
         if not isinstance(llm, LLM) or llm.base_url is None:
             return ""
-        elsewhere = request.settings.command(f"resume {self._conversation.id} --base-url")
+        elsewhere = request.settings.command(f"resume {self._short_id} --base-url")
         return f" The address came from the log. Use another one: {elsewhere} URL"
 
     def _broken(self, error: AgentcoreError) -> RunResult:
@@ -182,8 +192,10 @@ class Runner:
             if request.decision is not None and conversation.state.pending:
                 await self._apply([(event, request.decision) for event in conversation.state.pending])
             result = await conversation.run(request.message)
-        person = Person(self._console, request.settings, self._interrupts, root)
-        while result.pending and self._interrupts.caught is None and can_ask(self._console):
+        if self._keyboard is None:
+            return result
+        person = Person(self._console, self._keyboard, request.settings, self._interrupts, root)
+        while result.pending and self._interrupts.caught is None:
             decisions = await self._ask(person, result.pending)
             if not decisions or self._interrupts.caught is not None:
                 break

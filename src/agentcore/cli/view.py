@@ -101,7 +101,7 @@ class View:
         self._verbose = verbose
         self._renderer = EventRenderer(root=root, whole=verbose)
         self._root = root
-        self._reply_printer = ReplyPrinter(console)
+        self._reply_printer = ReplyPrinter(console, self.ticker.clear)
         self._calls: dict[str, _Call] = {}
         self._reply: list[_Call] = []
         """The calls of the newest reply."""
@@ -152,8 +152,8 @@ class View:
         """Print a delta."""
         match delta.type:
             case "text":
-                self.ticker.show(None)
                 self._reply_printer.text(delta.reply_id, delta.offset, delta.text)
+                self.ticker.keep(self._reply_printer.newest if self._reply_printer.draws else None)
             case "reasoning":
                 if self._verbose:
                     self.ticker.show(None)
@@ -284,7 +284,8 @@ class View:
             case ObservationEvent():
                 self._observed(call, event)
             case UserRejectObservation():
-                self._below(call, Text(f"rejected: {one_line(event.reason)}", WARN))
+                by = f" by {one_line(event.by)}" if event.by else ""
+                self._below(call, Text(f"rejected{by}: {one_line(event.reason)}", WARN))
             case AgentErrorEvent():
                 style = WARN if event.outcome in ("interrupted", "not_run") else BAD
                 self._cut(call, [Text(line, style) for line in error_lines(event, whole=self._verbose)])

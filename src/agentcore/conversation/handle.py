@@ -31,6 +31,7 @@ from agentcore.commands import (
 )
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
+from agentcore.conversation.delete import delete_closed
 from agentcore.conversation.deltas import DeltaCursor
 from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.fork import fork
@@ -342,17 +343,19 @@ class Conversation(AsyncContextManagerMixin):
         await core.life.ended.wait()
 
     async def delete(self) -> None:
-        """Close the conversation and remove its log and the outputs it kept in the workspace.
+        """Close the conversation, if it is open, and remove its log and the outputs it kept in the workspace.
 
         Raises:
-            StoreError: It is closed, and the log could not be removed.
-            ConversationClosed: It was closed already; the store can still delete its log.
+            StoreError: The log could not be removed, is gone already (`ConversationNotFound`), or the conversation was
+                closed and opened again elsewhere (`ConversationLocked`).
             ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
         core = self._core
         forbid_reentry(core.state.conversation_id, "delete")
         if core.life.ended.is_set() and not core.life.delete:
-            raise ConversationClosed(core.state.conversation_id)
+            workspace = core.workspace if core.workspace.is_open else None
+            await delete_closed(core.store, core.state.conversation_id, workspace)
+            return
         core.check_loop()
         core.life.delete = True
         await self.close()

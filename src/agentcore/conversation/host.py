@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 
 from agentcore.agent import Agent
 from agentcore.conversation.core import Core
+from agentcore.conversation.delete import delete_closed
 from agentcore.conversation.exceptions import masked_repr, open_group
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation
@@ -139,6 +140,26 @@ class Host(AsyncContextManagerMixin):
         """
         hosted = self._find(id, store)
         return None if hosted is None or hosted.core.life.stop.is_set() else hosted.handle
+
+    async def delete(self, id: str, store: Store | None = None) -> None:  # noqa: A002
+        """Delete a conversation, as `Conversation.delete` does: its log, and the outputs it kept in its workspace.
+
+        Args:
+            id: The conversation's id.
+            store: Where its log is. One that is not open here is only found with it.
+
+        Raises:
+            ConversationError: It is not open here, and no store was passed.
+            StoreError: There is none of that id (`ConversationNotFound`), it is open elsewhere (`ConversationLocked`),
+                or its log could not be removed.
+        """
+        hosted = self._find(id, store)
+        if hosted is not None:
+            await hosted.handle.delete()
+        elif store is not None:
+            await delete_closed(store, id)
+        else:
+            raise ConversationError(f"Conversation {id!r} is not open here. Pass its store to delete it: store=...")
 
     @property
     def conversations(self) -> tuple[Conversation, ...]:

@@ -256,6 +256,9 @@ class Store(Protocol):
     async def delete(self, conversation_id: str) -> None:
         """Remove a log and its blobs.
 
+        A store cannot reach a workspace: outputs that the conversation kept there stay. `Conversation.delete` and
+        `Host.delete` remove these too.
+
         Raises:
             ConversationNotFound: there is none of that id.
             ConversationLocked: another writer holds it.
