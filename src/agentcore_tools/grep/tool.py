@@ -149,7 +149,7 @@ async def _grep(files: Files, action: GrepAction, _ctx: ToolContext) -> GrepObse
         found, with_python = await _search(files, place, action, glob)
     if patience.cancelled_caught:
         raise ToolError(
-            f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
+            f"The search took longer than {_PATIENCE} s and was stopped. Search in a folder (path) or in some files (include), or "
             "with a simpler pattern."
         )
     found.sort(key=lambda lines: lines.path.split("/"))
