@@ -64,7 +64,11 @@ class Verdict(Value):
 
 STILL_RUNNING: Final = "running"
 """A tool that looks at work which goes on (a command, a build) puts this into its observation's `data`, with the value
-True. Such an answer is never counted as a repetition: waiting is no loop."""
+True. Such an answer is not counted as a repetition, because waiting is not a loop; see `WAITS_FOR_INPUT` for the exception."""
+
+WAITS_FOR_INPUT: Final = "waits_for_input"
+"""A tool puts this beside `STILL_RUNNING`, with the value True, if the work goes on only when the agent has typed something. Such an
+answer is counted: looking again changes nothing."""
 
 
 @final
@@ -140,7 +144,8 @@ def _same(one: AnswerEvent, other: AnswerEvent) -> bool:
 
 
 def _runs(observation: ObservationEvent) -> bool:
-    return observation.data.get(STILL_RUNNING) is True
+    data = observation.data
+    return data.get(STILL_RUNNING) is True and data.get(WAITS_FOR_INPUT) is not True
 
 
 _ERROR_SHOWN = 500

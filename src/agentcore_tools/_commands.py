@@ -8,8 +8,56 @@ from typing import Final
 from urllib.parse import quote
 
 from agentcore.errors import ToolError
-from agentcore.tools import ToolContext, ToolSecrets
+from agentcore.tools import Arguments, Ignored, ToolContext, ToolSecrets
 from agentcore.workspace import Workspace
+
+IGNORED: Final[Ignored] = (
+    "description",
+    "explanation",
+    "justification",
+    "requires_approval",
+    "security_risk",
+    "with_escalated_permissions",
+    "sandbox_permissions",
+    "dangerously_disable_sandbox",
+    "max_output_tokens",
+    "login",
+    "tty",
+    ("run_in_background", False),
+    ("is_background", False),
+    ("shell", "bash"),
+    ("shell", "/bin/bash"),
+)
+"""Arguments that models send to tools that run commands elsewhere, and that change nothing here."""
+
+_IN_BACKGROUND: Final = re.compile(r"(run_?in|is)_?background", re.IGNORECASE)
+_MILLISECONDS: Final = ("timeout_ms", "yield_time_ms")
+# Some tools elsewhere take milliseconds under the same name. Nobody waits for three hours.
+_LEAST_MILLISECONDS: Final = 10_000
+
+
+def read_seconds(arguments: Arguments) -> None:
+    """Put `timeout` in seconds in the place of one in milliseconds."""
+    for name in _MILLISECONDS:
+        value = arguments.get(name)
+        if isinstance(value, int | float) and "timeout" not in arguments:
+            del arguments[name]
+            arguments["timeout"] = value / 1000
+            return
+    value = arguments.get("timeout")
+    if isinstance(value, int | float) and value >= _LEAST_MILLISECONDS:
+        arguments["timeout"] = value / 1000
+
+
+def refuse_background(arguments: Arguments, instead: str) -> None:
+    """Refuse a call that is to go on in the background.
+
+    Raises:
+        ToolError: it says what to do instead.
+    """
+    for name, value in arguments.items():
+        if _IN_BACKGROUND.fullmatch(name) and str(value).lower() == "true":
+            raise ToolError(f"`{name}` is not an argument of this tool, so the command was not run. {instead}")
 
 
 async def named_secrets(text: str, secrets: ToolSecrets) -> dict[str, str]:

@@ -16,7 +16,15 @@ from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Process
 from agentcore_tools._calls import heading, others, rename
-from agentcore_tools._commands import find_left, kept_output, left_mark, named_secrets
+from agentcore_tools._commands import (
+    IGNORED,
+    find_left,
+    kept_output,
+    left_mark,
+    named_secrets,
+    read_seconds,
+    refuse_background,
+)
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, HeadAndTail, OutputFile, shorten
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
@@ -309,6 +317,7 @@ def run_tool(
         reconcile=_reconcile,
         aliases=("exec", "run_program", "subprocess"),
         normalize=_normalize,
+        ignored=IGNORED,
         display_call=_show_call,
         display_answer=_show_answer,
         spec=ToolSpec(name="run", params=params),
@@ -317,7 +326,9 @@ def run_tool(
 
 def _normalize(arguments: Arguments) -> Arguments:
     """Rename the arguments, join a program and its arguments, and write variables as a shell does."""
+    refuse_background(arguments, "What this tool starts ends with it: use a terminal for what goes on.")
     renamed = rename(arguments, _OTHER_NAMES)
+    read_seconds(renamed)
     command, args = renamed.get("command"), renamed.get("args")
     if isinstance(command, str) and isinstance(args, list) and all(isinstance(word, str) for word in args):
         del renamed["args"]

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import pytest
 from pydantic import JsonValue
 
-from agentcore import ActionAssessed, ActionEvent, Message
+from agentcore import ActionAssessed, ActionEvent, Message, ObservationEvent
 from agentcore.context import build_messages
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, calls, say
@@ -114,3 +114,20 @@ async def test_what_a_policy_can_not_decide_on_a_person_decides() -> None:
         assert result.usage.known_cost == PAID.known_cost
         await conversation.approve()
         assert (await conversation.run()).text == "done"
+
+
+async def test_an_answer_says_which_arguments_had_no_effect() -> None:
+    @tool(ignored=("description", "security_risk"))
+    async def look(path: str) -> str:
+        """Look at a file."""
+        return f"looked at {path}"
+
+    given = {"path": "a", "description": "look", "security_risk": "LOW"}
+    async with talk([call("look", **given), call("look", path="b"), say("done")], look) as conversation:
+        await conversation.run("go")
+        first, second = events_of(conversation, ActionEvent)
+        assert (first.arguments, first.ignored) == ({"path": "a"}, ("description", "security_risk"))
+        assert second.ignored == ()
+        texts = [answer.text for answer in events_of(conversation, ObservationEvent)]
+        assert "[Ignored: `description`, `security_risk`; no effect here.]" in texts[0]
+        assert texts[1] == "looked at b"

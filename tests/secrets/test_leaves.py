@@ -78,7 +78,7 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
 @pytest.mark.parametrize(
     ("cls", "fields"),
     [
-        (ActionEvent, {"tool_name", "arguments", "malformed", "before", "after", "display"}),
+        (ActionEvent, {"tool_name", "arguments", "malformed", "ignored", "before", "after", "display"}),
         (MessageEvent, {"message", "by"}),
         (ObservationEvent, {"tool_name", "content", "data", "display"}),
         (UserRejectObservation, {"tool_name", "reason", "by"}),

@@ -23,7 +23,7 @@ from agentcore.events import (
 )
 from agentcore.ids import new_id
 from agentcore.messages import Message, TextBlock
-from agentcore.stuck import STILL_RUNNING, StuckDetector, StuckThresholds, Verdict
+from agentcore.stuck import STILL_RUNNING, WAITS_FOR_INPUT, StuckDetector, StuckThresholds, Verdict
 
 Answer = ObservationEvent | AgentErrorEvent | UserRejectObservation
 Call = tuple[str, dict[str, JsonValue]]
@@ -116,6 +116,7 @@ def no(reason: str) -> UserRejectObservation:
 
 POLL: Call = ("terminal", {"wait": True})
 RUNS = saw("still compiling", running=True)
+ASKS = saw("name?").model_copy(update={"data": {STILL_RUNNING: True, WAITS_FOR_INPUT: True}})
 FRO = [*same(1), *same(1, CAT)]
 STUCK = ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK, code="repeated_action"))
 HOOK = MessageEvent(source="environment", message=Message.user("not yet"), code="stop_hook")
@@ -128,6 +129,7 @@ HISTORIES: dict[str, tuple[Sequence[Event | list[Event]], str | None]] = {
     "an answer that changes": ([reply((LS, saw(f"{number} files"))) for number in range(10)], None),
     "an answer that turned into an error": ([same(3), reply((LS, saw("x", is_error=True)))], None),
     "polling a command that runs": ([same(50, POLL, RUNS)], None),
+    "polling a command that waits for input": ([same(4, POLL, ASKS)], "repeated_action"),
     "polling, with other calls between": ([same(1, POLL, RUNS) + same(1) for _ in range(20)], None),
     "data other than running": ([reply((LS, data(number))) for number in range(4)], "repeated_action"),
     "equal calls in one reply": ([reply(*[(LS, saw("x"))] * 3), same(1)], None),
@@ -343,7 +345,8 @@ def shown_of(answer: Event) -> object:
     if isinstance(answer, AgentErrorEvent):
         return answer.error
     assert isinstance(answer, ObservationEvent)
-    return object() if answer.data.get("running") is True else (answer.text, "seen")
+    runs = answer.data.get("running") is True and answer.data.get("waits_for_input") is not True
+    return object() if runs else (answer.text, "seen")
 
 
 def _until(events: Iterable[Event], ends: Callable[[Event], bool]) -> Iterable[Event]:

@@ -20,7 +20,7 @@ class Step(NamedTuple):
 
 
 def do(command: str = "", text: str | None = None, **given: Any) -> Step:
-    names = {"is_input", "timeout", "session", "reset"}
+    names = {"is_input", "enter", "timeout", "session", "reset"}
     call = {"command": command, **{name: value for name, value in given.items() if name in names}}
     answer = {name: value for name, value in given.items() if name not in names}
     if not answer.get("running"):
@@ -43,10 +43,10 @@ SCENARIOS: dict[str, list[Step]] = {
         do("mkdir sub; cd sub; export A=1; B=2; f() { echo f$A$B; }; alias greet='echo hello'"),
         do("pwd; f; greet; env | grep '^[AB]='", "ROOT/sub\nf12\nhello\nA=1\n", cwd="ROOT/sub"),
     ],
-    "the answer says exit code, directory and Python": [
-        do("mkdir bin; printf '#!/bin/sh\\n' > bin/python; chmod +x bin/python; PATH=$PWD/bin:$PATH"),
-        do("echo out; false", content="out\n[exit code 1, of the last of 2 commands; in ROOT; python is ROOT/bin/python]"),
-        do("true", starts="(no output)\n[exit code 0;"),
+    "the answer says exit code and directory, and Python where that has changed": [
+        do("mkdir bin; printf '#!/bin/sh\\n' > bin/python; chmod +x bin/python; PATH=$PWD/bin:$PATH", content="(no output)\n[exit code 0, of the last of 4 commands; in ROOT; python is ROOT/bin/python]"),
+        do("echo out; false", content="out\n[exit code 1, of the last of 2 commands; in ROOT]"),
+        do("rm bin/python; hash -r", has="; python is "),
     ],
     "that there were several commands is told with the end of the last": [
         do("false\nread\necho done", running=True, timeout=0.2, commands=1),
@@ -55,19 +55,19 @@ SCENARIOS: dict[str, list[Step]] = {
     ],
     "a silent command is told to be running and goes on": [
         do("mkfifo go; true", session="other"),
-        do("echo first; read line < go; echo got $line; (exit 3)", "first\n", running=True, timed_out="quiet", is_error=False, exit_code=None),
+        do("echo first; read line < go; echo got $line; (exit 3)", "first\n", ends="[Still running; no output for 0.3 s.]", running=True, timed_out="quiet", waited=0.3, is_error=False, exit_code=None),
         do("echo it > go", session="other"),
         do("", "got it\n", exit_code=3, running=False),
         do("", problem="nothing_running"),
     ],
     "a timeout ends the wait and not the command": [
-        do("while :; do echo again; sleep 0.05; done", timeout=1, running=True, timed_out="limit", has="again\n"),
+        do("while :; do echo again; sleep 0.05; done", timeout=1, running=True, timed_out="limit", waited=1, ends="[Still running after 1 s.]", has="again\n"),
         do("", timeout=0, running=True),
     ],
     "a timeout takes the place of the wait for silence": [do("sleep 0.6; echo done", "done\n", running=False)],
     "another command is not run and the output so far is told": [
         do("cat", running=True),
-        do("touch made", problem="still_running", running=True, is_error=True, has="was not run"),
+        do("touch made", problem="still_running", running=True, is_error=True, ends="type with is_input (C-c interrupts), or use another session.]"),
         key("C-d", exit_code=0),
         do("ls", ""),
     ],
@@ -85,6 +85,39 @@ SCENARIOS: dict[str, list[Step]] = {
         key("a line", timeout=0, running=True),
         key("C-d", "end\n"),
         do("cat typed.txt", "a line\n"),
+    ],
+    "a shell that was to exit says so, and one that set -e has ended names that": [
+        do("exit", ends="[The shell exited as asked (code 0). The next command starts a new shell.]", is_error=False),
+        do("cd /nowhere || exit 4", ends="[The shell exited as asked (code 4). The next command starts a new shell.]", ended_by="exit"),
+        do("set -e"),
+        do("echo on"),
+        do("false", ends="[The shell exited with code 1, because `set -e` is on and a command failed. The next command starts a new shell.]"),
+        do("set -euo pipefail; (exit 3); echo never", ended_by="set -e", exit_code=3),
+        do("echo 'set -e' > on.sh; source on.sh"),
+        do("source on.sh; false", ended_by="set -e", exit_code=1),
+        do("set -e; true"),
+        do("set +e; false", exit_code=1, shell_ended=False),
+        do("kill -9 $$", ends="[The shell exited with code 137. The next command starts a new shell.]", ended_by=None),
+        do("exec true", ends="[The shell exited with code 0. The next command starts a new shell.]", ended_by=None),
+    ],
+    "text is typed without Enter": [
+        do("read -n 1 -p 'sure? ' x; read -p 'name? ' y; echo \"<$x$y>\"", "sure? ", running=True),
+        key("y", "name? ", enter=False, timeout=0.5, running=True),
+        key("A", "", enter=False, timeout=0.1, running=True),
+        key("da", "<yAda>\n", enter=True, exit_code=0),
+        do("read -p 'go? '; echo gone", running=True),
+        key("", "gone\n", enter=True, exit_code=0),
+        do("read -p 'go? '; echo gone", running=True),
+        do("y", "gone\n", enter=True, exit_code=0),
+    ],
+    "a word that is the name of a key is typed where Enter is asked for": [
+        do("while read -r x && [ $x != END ]; do echo $x; done; echo over", running=True),
+        key("UP", "UP\n", enter=True, timeout=0.5, running=True),
+        key("HOME", enter=True, timeout=0.5, running=True, pressed=None),
+        key("END", enter=True, has="over\n", exit_code=0),
+        do("read -r x; echo ${#x}", running=True),
+        key("END", timeout=0.3, running=True, pressed="END", has="[Pressed the key END. To type this word, add enter=true.]\n["),
+        key("C-c", pressed=None, exit_code=130),
     ],
     "a key without is_input is typed all the same where something runs": [
         do("sleep 1000", running=True),
@@ -255,6 +288,8 @@ def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> N
         match name:
             case "starts":
                 assert content.startswith(wanted)
+            case "ends":
+                assert content.endswith(wanted)
             case "has":
                 assert wanted in content
             case "lacks":

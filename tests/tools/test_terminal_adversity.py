@@ -97,7 +97,7 @@ async def test_the_end_of_the_shell_is_told_and_the_next_command_gets_a_new_one(
     told = await terminal(f"echo before; {command}", timeout=60)
     assert told.text.startswith("before\n")
     assert (told.shell_ended, told.exit_code) == (True, code)
-    assert "shell has ended" in str(told.to_content())
+    assert "The shell exited " in str(told.to_content())
     if code == 5:
         assert "bye\n" in told.text
     fresh = await terminal("echo [$A]; pwd")

@@ -24,9 +24,43 @@ from agentcore_tools.terminal.input import count
         ("terminal", {"command": ["bash", "-lc", "ls | wc"]}, {"command": "ls | wc"}),
         ("terminal", {"command": ["ls | wc"]}, {"command": "ls | wc"}),
         ("terminal", {"reset": True}, {"command": "", "reset": True}),
+        (
+            "terminal",
+            {"command": "y", "is_input": True, "press_enter": "false"},
+            {"command": "y", "is_input": True, "enter": False},
+        ),
         ("terminal", {"restart": "true"}, {"command": "", "reset": True}),
         ("reset", {}, {"command": "", "reset": True}),
         ("reset", {"command": "ls"}, {"command": "ls", "reset": True}),
+        ("Bash", {"command": "ls", "description": "list", "run_in_background": False}, {"command": "ls"}),
+        ("Bash", {"command": "ls", "timeout": 120_000}, {"command": "ls", "timeout": 120}),
+        ("execute_command", {"command": "ls", "requires_approval": True}, {"command": "ls"}),
+        (
+            "exec_command",
+            {"cmd": "make\nls", "workdir": "a b", "yield_time_ms": 1500, "login": True, "shell": "bash"},
+            {"command": "cd -- 'a b' && {\nmake\nls\n}", "timeout": 1.5},
+        ),
+        (
+            "shell",
+            {"command": ["bash", "-lc", "ls"], "workdir": ".", "timeout_ms": 1000},
+            {"command": "ls", "timeout": 1},
+        ),
+        (
+            "local_shell",
+            {
+                "action": {
+                    "type": "exec",
+                    "command": ["ls", "a b"],
+                    "timeout_ms": 2000,
+                    "env": {},
+                    "working_directory": "x",
+                }
+            },
+            {"command": "cd -- x && {\nls 'a b'\n}", "timeout": 2},
+        ),
+        ("local_shell", {"command": ["ls"]}, {"command": "ls"}),
+        ("write_stdin", {"session_id": 1, "chars": "y\n"}, {"command": "y\n", "is_input": True, "enter": False}),
+        ("write_stdin", {"session_id": 1, "chars": "", "yield_time_ms": 500}, {"command": "", "timeout": 0.5}),
         ("git", {"command": "status"}, {"command": "git status"}),
         ("git", {"command": "git log -1"}, {"command": "git log -1"}),
         ("git", {"args": ["log", "a b"]}, {"command": "git log 'a b'"}),
@@ -55,11 +89,21 @@ def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], ac
         {"command": "ls", "timeout": -1},
         {"command": "ls", "where": "here"},
         {"command": 5, "reset": 7},
+        {"command": "ls", "shell": "fish"},
+        {"command": "ls", "run_in_background": "maybe"},
     ],
 )
 def test_a_call_that_can_not_be_meant_is_answered(arguments: dict[str, Any]) -> None:
     read = read_call("terminal", arguments, [terminal_tool()])
     assert read.code == "bad_arguments"
+
+
+@pytest.mark.parametrize("name", ["run_in_background", "is_background", "isBackground"])
+def test_a_command_for_the_background_is_answered_with_how_to_start_one(name: str) -> None:
+    read = read_call("Bash", {"command": "server", name: True}, [terminal_tool()])
+    assert (read.action, read.code) == (None, "bad_arguments")
+    assert read.problem is not None
+    assert "Start it with ` &` behind it" in read.problem
 
 
 @pytest.mark.parametrize(("name", "arguments"), [("git", {"depth": 1}), ("grep", {"path": "src"})])
@@ -102,7 +146,7 @@ def test_the_model_is_told_the_time_that_is_set() -> None:
     assert "silent for 30 seconds" in terminal_tool().description
     assert "silent for 7 seconds" in terminal_tool(quiet_seconds=7).description
     parameters: dict[str, Any] = terminal_tool().schema.parameters
-    assert set(parameters["properties"]) == {"command", "is_input", "timeout", "session", "reset"}
+    assert set(parameters["properties"]) == {"command", "is_input", "enter", "timeout", "session", "reset"}
     assert parameters["required"] == ["command"]
 
 

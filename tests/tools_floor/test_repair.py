@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from agentcore.errors import ToolError
 from agentcore.tools import Action, AnyTool, Arguments, TextObservation, Tool, ToolContext, read_call
 
 
@@ -208,3 +209,48 @@ def test_a_call_that_is_right_is_read_as_it_is(action: Action) -> None:
     for given_arguments in (arguments, json.dumps(arguments)):
         read = read_call(tool.name, given_arguments, TOOLS)
         assert (read.tool, read.action, read.arguments) == (tool, action, arguments)
+
+
+HABITS: AnyTool = Tool(
+    name="terminal",
+    description="Run a command.",
+    action=Run,
+    execute=done,
+    ignored=("description", "timeout", ("run_in_background", False)),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ignored"),
+    [
+        ({"command": "ls"}, ()),
+        ({"command": "ls", "description": "list"}, ("description",)),
+        ({"command": "ls", "Description": None, "runInBackground": "False"}, ("Description", "runInBackground")),
+        ({"command": "ls", "run_in_background": True}, None),
+        ({"command": "ls", "why": "x"}, None),
+    ],
+)
+def test_what_changes_nothing_is_dropped_and_named(
+    arguments: dict[str, JsonValue], ignored: tuple[str, ...] | None
+) -> None:
+    read = read_call("terminal", arguments, [HABITS])
+    assert (read.action is None) == (ignored is None)
+    assert read.ignored == (ignored or ())
+    if ignored is not None:
+        assert read.arguments == {"command": "ls"}
+
+
+def test_an_argument_that_the_tool_has_is_never_dropped() -> None:
+    assert read_call("terminal", {"command": "ls", "timeout": 5}, [HABITS]).action == Run(command="ls", timeout=5)
+
+
+@pytest.mark.parametrize("name", ["terminal", "start"])
+def test_a_tool_says_what_to_do_instead_before_it_is_called(name: str) -> None:
+    def refuse(arguments: Arguments) -> Arguments:
+        raise ToolError(f"Call it later, and not with {arguments['command']}.")
+
+    aliases = (("start", refuse),)
+    tool: AnyTool = Tool(name="terminal", description="", action=Run, execute=done, normalize=refuse, aliases=aliases)
+    read = read_call(name, {"command": "SECRET"}, [tool], mask=lambda text: text.replace("SECRET", "***"))
+    assert (read.name, read.tool, read.action, read.code) == ("terminal", tool, None, "bad_arguments")
+    assert read.problem == "Call it later, and not with ***."

@@ -125,6 +125,7 @@ def _read_calls(
             tool_name=read.name,
             arguments=read.arguments,
             malformed=read.malformed,
+            ignored=read.ignored,
             call_id=block.id,
             before=before,
             after=after,

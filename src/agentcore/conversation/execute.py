@@ -264,6 +264,9 @@ async def observe(core: Core, call: Call, observation: Observation | object) -> 
                 text=clip(block.text, mask=core.secrets.masker.mask_text, full_output_path=full_output_path)
             )
         content.append(block)
+    if event.ignored:
+        names = ", ".join(f"`{name}`" for name in event.ignored)
+        content.append(TextBlock(text=f"[Ignored: {names}; no effect here.]"))
     data: dict[str, Any] = observation.to_data()
     if call.tool.finishes:
         core.output.set(event.id, getattr(call.action, "result", None))

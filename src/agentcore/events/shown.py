@@ -64,6 +64,8 @@ class ActionEvent(EventBase):
     """The arguments of the call; secrets stand here by name."""
     malformed: str | None = None
     """The text of the arguments, where it could not be read (`arguments` is empty then)."""
+    ignored: tuple[str, ...] = ()
+    """The names of arguments that were dropped, because they change nothing (`Tool.ignored`)."""
     call_id: Verbatim
     """The provider's id of the call. Some providers use one twice: key on `id`."""
     given_call_id: Verbatim | None = None

@@ -20,6 +20,7 @@ from agentcore.tools.definition import Aliases as Aliases
 from agentcore.tools.definition import AnyTool as AnyTool
 from agentcore.tools.definition import Arguments as Arguments
 from agentcore.tools.definition import Executor as Executor
+from agentcore.tools.definition import Ignored as Ignored
 from agentcore.tools.definition import Tool as Tool
 from agentcore.tools.definition import ToolAnnotations as ToolAnnotations
 from agentcore.tools.definition import ToolsetSpec as ToolsetSpec

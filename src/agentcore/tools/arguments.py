@@ -95,6 +95,21 @@ def rename_keys(arguments: Mapping[str, JsonValue], schema: Schema) -> dict[str,
     return renamed
 
 
+def drop_ignored(
+    arguments: Mapping[str, JsonValue], ignored: Iterable[str | tuple[str, JsonValue]], schema: Schema
+) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
+    """Return the arguments without those that change nothing (see `Tool.ignored`), and the names of the dropped ones."""
+    known: Mapping[str, Any] = schema.get("properties", {})
+    always = {_folded(each) for each in ignored if isinstance(each, str)}
+    with_value = {(_folded(each[0]), _folded(str(each[1]))) for each in ignored if not isinstance(each, str)}
+    dropped = tuple(
+        name
+        for name, value in arguments.items()
+        if name not in known and (_folded(name) in always or (_folded(name), _folded(str(value))) in with_value)
+    )
+    return {name: value for name, value in arguments.items() if name not in dropped}, dropped
+
+
 def coerce(value: JsonValue, schema: Schema) -> JsonValue:
     """Bring a value into the form that the schema wants, as far as that is beyond doubt."""
     types = _types(schema)

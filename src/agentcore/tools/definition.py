@@ -82,6 +82,9 @@ Aliases: TypeAlias = tuple[str | tuple[str, Callable[[Arguments], Arguments | No
 The function makes the tool's arguments of those that came under the name. It returns None where the tool was not meant.
 """
 
+Ignored: TypeAlias = tuple[str | tuple[str, JsonValue], ...]
+"""Names of arguments that change nothing; a pair of a name and a value is ignored with that value only."""
+
 Executor: TypeAlias = Callable[[ActionT, ToolContext], Awaitable[ObservationT]]
 """A function that carries out an action."""
 
@@ -118,7 +121,12 @@ class Tool(Generic[ActionT, ObservationT]):
     aliases: Aliases = ()
     """Other names that models call it by."""
     normalize: Callable[[Arguments], Arguments] | None = None
-    """Repairs arguments before they are checked: infers a missing field, say. What is right already it leaves alone."""
+    """Repairs arguments before they are checked: infers a missing field, say. What is right already it leaves alone.
+
+    It may raise `ToolError` to tell the model what to do instead.
+    """
+    ignored: Ignored = ()
+    """Arguments that models send out of habit and that change nothing here. They are dropped, and the answer says so."""
     risk: Callable[[ActionT], SecurityRisk] | SecurityRisk | None = None
     """How much harm an action could do. None is low where the tool is read-only, else unknown."""
     finishes: bool = False

@@ -19,7 +19,7 @@ from agentcore.errors import SchemaError, ToolError
 from agentcore.messages import ToolSchema
 from agentcore.schema import Signature, read_signature
 from agentcore.tools.context import ToolContext
-from agentcore.tools.definition import Action, Aliases, Arguments, Tool, ToolAnnotations, ToolSpec
+from agentcore.tools.definition import Action, Aliases, Arguments, Ignored, Tool, ToolAnnotations, ToolSpec
 from agentcore.tools.observation import Observation, observe
 from agentcore.tools.resources import Resource
 
@@ -97,6 +97,7 @@ def tool(
     resources: Callable[[Any, str], Sequence[Resource]] | Sequence[Resource] | None = None,
     aliases: Aliases = (),
     normalize: Callable[[Arguments], Arguments] | None = None,
+    ignored: Ignored = (),
     risk: Callable[[Any], SecurityRisk] | SecurityRisk | None = None,
     display_call: Callable[[Any], Sequence[DisplayBlock]] | None = None,
     display_answer: Callable[[Any, Any], Sequence[DisplayBlock]] | None = None,
@@ -117,6 +118,7 @@ def tool(
     resources: Callable[[Any, str], Sequence[Resource]] | Sequence[Resource] | None = None,
     aliases: Aliases = (),
     normalize: Callable[[Arguments], Arguments] | None = None,
+    ignored: Ignored = (),
     risk: Callable[[Any], SecurityRisk] | SecurityRisk | None = None,
     display_call: Callable[[Any], Sequence[DisplayBlock]] | None = None,
     display_answer: Callable[[Any, Any], Sequence[DisplayBlock]] | None = None,
@@ -151,6 +153,7 @@ def tool(
             resources=resources,
             aliases=aliases,
             normalize=normalize,
+            ignored=ignored,
             risk=risk,
             display_call=display_call,
             display_answer=display_answer,

@@ -15,8 +15,8 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from pydantic import JsonValue
 
 from agentcore._text import Mask, already_masked, replace_lone_surrogates
-from agentcore.errors import ToolArgumentsError
-from agentcore.tools.arguments import coerce, describe_parameters, preview, rename_keys
+from agentcore.errors import ToolArgumentsError, ToolError
+from agentcore.tools.arguments import coerce, describe_parameters, drop_ignored, preview, rename_keys
 from agentcore.tools.definition import Action, AnyTool, Arguments
 from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep
 
@@ -44,6 +44,8 @@ class ReadCall(NamedTuple):
     """The problem, for programs."""
     malformed: str | None = None
     """The text that came instead of arguments, where it could not be read."""
+    ignored: tuple[str, ...] = ()
+    """The names of arguments that were dropped, because they change nothing."""
 
 
 def read_call(
@@ -68,9 +70,12 @@ def read_call(
         came = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         return _unreadable(name, tool, came, error, tools, mask=mask)
     for tool, normalize in _meant(name, tools):
-        repaired = given if normalize is None else _normalized(normalize, given)
-        if repaired is not None:
-            return _read_arguments(tool, repaired, mask)
+        try:
+            repaired = given if normalize is None else _normalized(normalize, given)
+            if repaired is not None:
+                return _read_arguments(tool, repaired, mask)
+        except ToolError as error:
+            return ReadCall(name=tool.name, tool=tool, arguments=given, problem=mask(str(error)), code="bad_arguments")
     return _unknown(name, given, tools, mask)
 
 
@@ -84,10 +89,12 @@ def _read_arguments(tool: AnyTool, given: dict[str, JsonValue], mask: Mask) -> R
     repaired = rename_keys(given, parameters)
     if tool.normalize is not None:
         repaired = _normalized(tool.normalize, repaired)
+    repaired, ignored = drop_ignored(repaired, tool.ignored, parameters)
     coerced = coerce(repaired, parameters)
     assert isinstance(coerced, dict), "arguments are an object and stay one"
     try:
-        return ReadCall(name=tool.name, tool=tool, action=tool.parse(coerced, mask=mask), arguments=coerced)
+        action = tool.parse(coerced, mask=mask)
+        return ReadCall(name=tool.name, tool=tool, action=action, arguments=coerced, ignored=ignored)
     except ToolArgumentsError as error:
         return ReadCall(name=tool.name, tool=tool, arguments=coerced, problem=str(error), code="bad_arguments")
 
@@ -95,6 +102,8 @@ def _read_arguments(tool: AnyTool, given: dict[str, JsonValue], mask: Mask) -> R
 def _normalized(normalize: Callable[[Arguments], NormalizedT], given: Arguments) -> NormalizedT | Arguments:
     try:
         return normalize(dict(given))
+    except ToolError:
+        raise  # it says what to do instead
     except Exception:
         # The tool's own code, on arguments that nobody has checked yet. The check comes next, and says what is wrong.
         return given

@@ -14,6 +14,7 @@ from anyio import to_thread
 from agentcore.errors import ToolError
 from agentcore.tools import Aliases, Arguments
 from agentcore_tools._calls import rename
+from agentcore_tools._commands import read_seconds, refuse_background
 
 _OTHER_NAMES: Final = {
     "cmd": "command",
@@ -23,20 +24,47 @@ _OTHER_NAMES: Final = {
     "input": "command",
     "text": "command",
     "restart": "reset",
+    "cwd": "workdir",
+    "working_directory": "workdir",
+    "working_dir": "workdir",
+    "press_enter": "enter",
+    "submit": "enter",
     "timeout_seconds": "timeout",
     "timeout_sec": "timeout",
 }
 
 
 def normalize(arguments: Arguments) -> Arguments:
-    """Rename the arguments, and join a list of words into a line."""
+    """Rename the arguments, join a list of words into a line, and go to the folder that was named."""
+    refuse_background(arguments, "Start it with ` &` behind it and its output in a file, or in a session of its own.")
     renamed = rename(arguments, _OTHER_NAMES)
+    read_seconds(renamed)
     command = renamed.get("command")
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command):
         renamed["command"] = _line(cast("list[str]", command))
     if "command" not in renamed and renamed.get("reset"):
         renamed["command"] = ""
+    command, folder = renamed.get("command"), renamed.get("workdir")
+    if isinstance(command, str) and isinstance(folder, str):
+        del renamed["workdir"]
+        if folder not in {"", "."}:
+            renamed["command"] = f"cd -- {shlex.quote(folder)} && {{\n{command}\n}}"
     return renamed
+
+
+def _local_shell(arguments: Arguments) -> Arguments:
+    """Read a call of OpenAI's `local_shell`, which has all in one argument."""
+    action = arguments.get("action")
+    if not isinstance(action, dict):
+        return arguments
+    return {name: value for name, value in action.items() if name not in {"type", "user"} and value not in (None, {})}
+
+
+def _write_stdin(arguments: Arguments) -> Arguments:
+    """Read a call of Codex's `write_stdin`, which types characters as they are."""
+    text = arguments.get("chars")
+    rest = {name: value for name, value in arguments.items() if name not in {"chars", "session_id"}}
+    return {**rest, "command": text, "is_input": True, "enter": False} if text else {**rest, "command": ""}
 
 
 def _line(words: list[str]) -> str:
@@ -76,6 +104,9 @@ ALIASES: Final[Aliases] = (
     "execute_command",
     "run_command",
     "run_shell_command",
+    "exec_command",
+    ("local_shell", _local_shell),
+    ("write_stdin", _write_stdin),
     ("git", _git),
     ("grep", _grep),
     ("reset", lambda arguments: {"command": "", **arguments, "reset": True}),
@@ -98,6 +129,9 @@ KEYS: Final = {
 }
 """The bytes that a terminal sends for the keys that have a name."""
 
+KEY_WORDS: Final = frozenset({"TAB", "UP", "DOWN", "LEFT", "RIGHT", "HOME", "END"})
+"""The keys whose names a program may ask for as words."""
+
 _WITH_CONTROL: Final = re.compile(r"(?:C-|c-|\^|Ctrl-|Ctrl\+|ctrl-|ctrl\+)([A-Za-z\\\]\[^_])")
 
 
@@ -109,14 +143,30 @@ def key_name(text: str) -> str | None:
     return text if text in KEYS else None
 
 
-def typed(text: str) -> bytes:
-    """Return the bytes for a key (`C-c`, `UP`), or for text followed by Enter."""
+def typed(text: str, enter: bool | None = None) -> bytes:
+    """Return the bytes for a key (`C-c`, `UP`), or for text followed by Enter. With `enter` given, it is text."""
+    if enter is not None:
+        return text.replace("\n", "\r").encode(errors="replace") + (b"\r" if enter else b"")
     if (key := KEYS.get(text.strip())) is not None:
         return key
     if (control := _WITH_CONTROL.fullmatch(text.strip())) is not None:
         return bytes([ord(control[1].upper()) & 0x1F])
     # Enter sends a carriage return; the terminal makes a line end of it where a program reads lines.
     return text.removesuffix("\n").replace("\n", "\r").encode(errors="replace") + b"\r"
+
+
+_EXIT: Final = re.compile(r"(?:^|[;&|\n{]|\b(?:then|do|else))[ \t]*(?:exit|logout)(?![\w./=-])")
+_ERREXIT: Final = re.compile(r"\bset[ \t]+(?:-[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*o[ \t]+errexit)\b")
+
+
+def asks_to_exit(command: str) -> bool:
+    """Return whether a command that ended its shell was to end it."""
+    return _EXIT.search(command) is not None
+
+
+def sets_errexit(command: str) -> bool:
+    """Return whether a command has `set -e` in it."""
+    return _ERREXIT.search(command) is not None
 
 
 _BETWEEN: Final = re.compile(r"[\n;&]")

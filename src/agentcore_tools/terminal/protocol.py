@@ -77,7 +77,7 @@ __agentcore_report() {
   \builtin set +o history
   \builtin hash python || \builtin hash python3
   __agentcore_python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}
-  \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$2" "$1" \
+  \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$2" "$1${-//[!e]/}" \
     "${DIRSTACK[0]//[[:cntrl:]]/?}" "${__agentcore_python//[[:cntrl:]]/?}" >/dev/tty
   __agentcore_nonce=0
   \builtin unset PROMPT_COMMAND PS0
@@ -133,7 +133,7 @@ def _quoted(text: str) -> str:
 
 # The number that is chosen is a parameter of an operating system command that no terminal knows.
 _BEGINNING: Final = "\x1b]7717;{};"
-_REST: Final = re.compile(rb"(\d+)\x1f([^\x07\x1f]*)\x1f([^\x07\x1f]*)\x07(\r*)\n")
+_REST: Final = re.compile(rb"(\d+)(e*)\x1f([^\x07\x1f]*)\x1f([^\x07\x1f]*)\x07(\r*)\n")
 # A command can find out its own number, and print it. What comes behind that for so long, and is no report, is output.
 _LONGEST_REST: Final = 65536
 
@@ -142,6 +142,8 @@ class Report(NamedTuple):
     """The shell's report that it is ready for another command."""
 
     exit_code: int
+    errexit: bool
+    """True if `set -e` is on."""
     cwd: str
     python: str
     """The path of the Python that a command would find; empty where there is none."""
@@ -196,8 +198,9 @@ class ReportParser:
                 return data[:at], None, b""
             at = later
         self._mark = None
-        code, cwd, python, cooked = rest.groups()
-        report = Report(int(code), cwd.decode(errors="replace"), python.decode(errors="replace"), bool(cooked))
+        code, errexit, cwd, python, cooked = rest.groups()
+        cwd, python = cwd.decode(errors="replace"), python.decode(errors="replace")
+        report = Report(int(code), bool(errexit), cwd, python, bool(cooked))
         return data[:at], report, data[rest.end() :]
 
 

@@ -19,7 +19,8 @@ from agentcore.workspace import Workspace
 from agentcore_tools._commands import named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
-from agentcore_tools.terminal.input import count, key_name, refuse
+from agentcore_tools.terminal.foreground import ForegroundState
+from agentcore_tools.terminal.input import KEY_WORDS, asks_to_exit, count, key_name, refuse, sets_errexit
 from agentcore_tools.terminal.shell import TYPE_SECONDS, Shell
 
 _Seconds = Annotated[float, Field(gt=0)]
@@ -38,6 +39,9 @@ class TerminalSettings(Value):
 
 # People see what comes at once, and a flood in pieces.
 _SHOW_SECONDS: Final = 0.05
+# How soon after the last output it is looked at whether the command waits for input, and how far apart that is in the end.
+_FIRST_CHECK_SECONDS: Final = 0.25
+_LAST_CHECK_SECONDS: Final = 2.0
 _STOP_SECONDS: Final = 12.0
 # How many characters of the previous command's output may stand in the next command's answer.
 _EARLIER_LIMIT: Final = 8_000
@@ -68,6 +72,12 @@ class Session:
         self._shell: Shell | None = None
         self._commands = 1
         """How many commands stand in what runs, or ran last."""
+        self._typed = ""
+        """The text that was typed last: a command, or the input of one."""
+        self._errexit = False
+        """True if `set -e` is on in the shell, as far as that is known."""
+        self._python: str | None = None
+        """The Python that was reported last."""
         self._resume_reported = False
         """Of a conversation that was resumed: whether the model knows that its shell is gone."""
         self._end_reported = False
@@ -112,11 +122,14 @@ class Session:
                 return _Answer(TerminalObservation(text=earlier, new_shell=True))
         elif action.is_input or not command:
             return await self._go_on(action, ctx)
-        elif shell is not None and shell.busy and key_name(command) is not None:
+        elif shell is not None and shell.busy and (action.enter is not None or key_name(command) is not None):
             # It can't have been meant as a command, and is_input was forgotten.
             return await self._go_on(action.model_copy(update={"is_input": True}), ctx)
         elif shell is not None and shell.busy:
-            return _Answer(TerminalObservation(text=shell.take(), running=True, problem="still_running"), shell.whole)
+            stopped = await shell.foreground_state() == "stopped"
+            problem = "stopped" if stopped else "still_running"
+            observation = TerminalObservation(text=shell.take(), running=not stopped, problem=problem)
+            return _Answer(observation, shell.whole)
         return await self._run(action, ctx)
 
     async def _run(self, action: TerminalAction, ctx: ToolContext) -> _Answer:
@@ -130,8 +143,9 @@ class Session:
             before = await shell.run(action.command, variables, whole)
         except WorkspaceError as error:
             await shell.close()
-            raise ToolError(f"{error} The command was not run. The next one gets a new shell.") from error
-        self._commands = commands
+            raise ToolError(f"{error} The command was not run. The next one starts a new shell.") from error
+        self._commands, self._typed = commands, action.command
+        self._errexit = self._errexit or sets_errexit(action.command)
         earlier += await self._titled("Since the last command, from the background:", before, ctx)
         answer = await self._wait(shell, action.timeout, self._settings.quiet_seconds, ctx)
         return answer._replace(observation=answer.observation.model_copy(update={"new_shell": new}), earlier=earlier)
@@ -148,33 +162,54 @@ class Session:
                 return _Answer(TerminalObservation(text=text, problem="nothing_running"))
             if not action.is_input:
                 return late
-            text = _lines(late.observation.text) + "[It had ended before the input came.]\n"
+            text = _lines(late.observation.text) + "[It ended before the input was typed.]\n"
             return late._replace(observation=late.observation.model_copy(update={"text": text}))
-        if action.is_input and action.command:
+        if action.is_input and (action.command or action.enter):
             try:
-                await shell.send(action.command)
+                await shell.send(action.command, action.enter)
+                self._typed = action.command
             except WorkspaceError as error:
                 raise ToolError(f"{error} What runs does not read its input. Wait for it, or interrupt it.") from error
         settings = self._settings
         quiet_seconds = settings.input_seconds if action.is_input else settings.quiet_seconds
-        return await self._wait(shell, action.timeout, quiet_seconds, ctx)
+        answer = await self._wait(shell, action.timeout, quiet_seconds, ctx)
+        if action.is_input and action.enter is None and (word := action.command.strip()) in KEY_WORDS:
+            return answer._replace(observation=answer.observation.model_copy(update={"pressed": word}))
+        return answer
 
     async def _wait(self, shell: Shell, timeout: float | None, quiet_seconds: float, ctx: ToolContext) -> _Answer:
         """Wait for the command's end, or until there is nothing to wait for, and show people what comes."""
         began = anyio.current_time()
         limit = math.inf if timeout is None else began + timeout
         timed_out: Literal["quiet", "limit"] | None = None
-        while shell.busy and timed_out is None:
-            quiet = math.inf if timeout is not None else max(shell.last_output, began) + quiet_seconds
-            with anyio.move_on_after(min(limit, quiet) - anyio.current_time()) as waiting:
+        state: ForegroundState | None = None
+        pause = _FIRST_CHECK_SECONDS
+        check = began + pause
+        while shell.busy and timed_out is None and state is None:
+            silent_since = max(shell.last_output, began)
+            end = limit if timeout is not None else silent_since + quiet_seconds
+            check = max(check, silent_since + _FIRST_CHECK_SECONDS)
+            with anyio.move_on_after(min(end, check) - anyio.current_time()):
                 await shell.changed()
-            if waiting.cancelled_caught:
-                timed_out = "limit" if limit < math.inf else "quiet"
+            if anyio.current_time() >= end:
+                timed_out = "quiet" if timeout is None else "limit"
+            elif anyio.current_time() >= check:
+                state = await shell.foreground_state()
+                pause = min(pause * 2, _LAST_CHECK_SECONDS)
+                check = anyio.current_time() + pause
             await self._show(shell, ctx)
         await self._show(shell, ctx)
         if not shell.busy and (outcome := self._outcome(shell)) is not None:
             return outcome
-        return _Answer(TerminalObservation(text=shell.take(), running=True, timed_out=timed_out), shell.whole)
+        observation = TerminalObservation(
+            text=shell.take(),
+            running=state != "stopped",
+            waits_for_input=state == "reading",
+            problem="stopped" if state == "stopped" else None,
+            timed_out=timed_out,
+            waited=None if timed_out is None else quiet_seconds if timeout is None else timeout,
+        )
+        return _Answer(observation, shell.whole)
 
     async def _show(self, shell: Shell, ctx: ToolContext) -> None:
         while live := shell.take_live():
@@ -189,12 +224,20 @@ class Session:
         if not shell.alive and not self._end_reported:
             self._end_reported = True
             text += shell.take()
-            return _Answer(TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True), shell.whole)
+            ended_by = None
+            if asks_to_exit(self._typed):
+                ended_by = "exit"
+            elif self._errexit and shell.exit_code:
+                ended_by = "set -e"
+            observation = TerminalObservation(text=text, exit_code=shell.exit_code, shell_ended=True, ended_by=ended_by)
+            return _Answer(observation, shell.whole)
         if ended is None:
             return None
-        code, cwd, python, _ = ended.report
+        code, self._errexit, cwd, python, _ = ended.report
+        changed = python if python != self._python else None
+        self._python = python
         observation = TerminalObservation(
-            text=text, exit_code=code, commands=self._commands, cwd=cwd, python=python or None
+            text=text, exit_code=code, commands=self._commands, cwd=cwd, python=changed or None
         )
         return _Answer(observation, ended.whole)
 
@@ -205,10 +248,10 @@ class Session:
             return ""
         outcome, whole, _ = late
         if outcome.exit_code is None:
-            return await self._titled("From the shell before this one:", outcome.text, ctx, whole)
+            return await self._titled("From the previous shell:", outcome.text, ctx, whole)
         what = "shell" if outcome.shell_ended else "command"
-        head = f"[The {what} before this one has ended, with exit code {outcome.exit_code}.]\n"
-        return head + await self._titled("What it had not shown yet:", outcome.text, ctx, whole)
+        head = f"[The previous {what} ended with exit code {outcome.exit_code}.]\n"
+        return head + await self._titled("The rest of its output:", outcome.text, ctx, whole)
 
     async def _titled(self, title: str, text: str, ctx: ToolContext, whole: OutputFile | None = None) -> str:
         shown, _ = await shorten(text, ctx, f"{ctx.action_id}-before.txt", whole, _EARLIER_LIMIT)
@@ -222,7 +265,7 @@ class Session:
         shell = Shell(self._workspace, marks=self._marks, type_seconds=self._settings.type_seconds)
         self._tasks.start_soon(shell.serve, name="shell")
         await shell.ready()
-        self._shell, self._end_reported = shell, False
+        self._shell, self._end_reported, self._errexit = shell, False, False
         return shell, old is not None
 
     async def _stop(self) -> None:

@@ -16,6 +16,7 @@ import anyio
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
 from agentcore_tools._output import HeadAndTail, OutputFile, mark_gaps
+from agentcore_tools.terminal.foreground import ForegroundState, foreground_state
 from agentcore_tools.terminal.input import typed
 from agentcore_tools.terminal.protocol import (
     ENVIRONMENT,
@@ -202,9 +203,9 @@ class Shell:
         await self._type((_FORGET_LINE if self._keyed else b"") + lines)
         self._typed_whole, self._keyed = True, False
 
-    async def send(self, text: str) -> None:
-        """Type a key, or text and Enter, into the command that runs."""
-        data = typed(text)
+    async def send(self, text: str, enter: bool | None = None) -> None:
+        """Type a key, or text and Enter, into the command that runs; with `enter` given, text with or without it."""
+        data = typed(text, enter)
         self._keyed = self._keyed or not data.endswith(b"\r")
         self._normalize = self._normalize or data in _SIGNALLING
         await self._type(data)
@@ -226,6 +227,14 @@ class Shell:
             if self._lines > 1:
                 break  # it may have read a part of them, and would take the rest for other commands
         return False
+
+    async def foreground_state(self) -> ForegroundState | None:
+        """Return whether the command waits for input, or the shell is stopped. None if something came meanwhile."""
+        before = self.last_output
+        if self._process is None or not self._typed_whole or self._ending:
+            return None
+        state = await foreground_state(self._workspace, self._process.pid)
+        return state if self.busy and not self._ending and self.last_output == before else None
 
     async def changed(self) -> None:
         """Wait until something is written, the command ends, or the shell does."""

@@ -14,7 +14,7 @@ from pydantic import JsonValue, ValidationError
 from agentcore.errors import ToolError
 from agentcore.tools import Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
 from agentcore.workspace import Workspace
-from agentcore_tools._commands import find_left, kept_output, left_mark
+from agentcore_tools._commands import IGNORED, find_left, kept_output, left_mark
 from agentcore_tools._output import OUTPUT_FILE_BYTES
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation, show_answer, show_call
 from agentcore_tools.terminal.input import ALIASES, normalize
@@ -97,8 +97,8 @@ directory and jobs in the background stay from one command to the next.
 - A command may be of any length and any number of lines: pipes, loops, here-documents.
 - The answer has what was written to the terminal (standard output and errors together), the exit code and the working \
 directory. A long output is shown from its beginning and its end, with the path of a file that has the whole.
-- A command that is silent for {quiet:g} seconds, or is over its timeout, goes on, and the answer says so. An empty command \
-waits for more; is_input types into it (text and Enter, or a key such as C-c). Another command can't run before it has ended; \
+- A command that waits for input, is silent for {quiet:g} seconds, or is over its timeout, goes on, and the answer says so. An \
+empty command waits for more; is_input types into it (text and Enter, or a key such as C-c). Another command can't run before it has ended; \
 start servers and the like in the background (`server > server.log 2>&1 &`), or in a session of their own.
 - No person sits at the terminal: prefer flags that ask nothing (`-y`, `--no-input`); pages are not shown one by one.
 - A secret of this conversation is in the environment of a command in which its name stands, as in `curl -H "X-Key: $API_TOKEN"`, and of no \
@@ -153,6 +153,7 @@ def terminal_tool(
         reconcile=reconcile,
         aliases=ALIASES,
         normalize=normalize,
+        ignored=IGNORED,
         display_call=show_call,
         display_answer=show_answer,
         spec=ToolSpec(name="terminal", params=params),
