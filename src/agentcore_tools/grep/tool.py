@@ -11,7 +11,7 @@ from pydantic import Field
 from agentcore._value import Value
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
-from agentcore_tools._calls import TextAnswer, rename
+from agentcore_tools._calls import IGNORED, TextAnswer, rename
 from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.files.view import fitting
 from agentcore_tools.grep.python import PYTHON_NOTE, search_here, search_there
@@ -118,6 +118,8 @@ def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservati
         heads="pattern",
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
         normalize=_normalize,
+        # Lines always come with their numbers, and a pattern never goes over more than one.
+        ignored=(*IGNORED, "-n", ("multiline", False), ("offset", 0)),
     )
 
 
