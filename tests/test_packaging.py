@@ -157,7 +157,8 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
 def test_all_brings_only_what_is_used() -> None:
     used = third_party_imports((ROOT / "src").rglob("*.py"))
     provided = {canonicalize_name(name) for module in used for name in distributions_of_modules().get(module, [module])}
-    provided |= {"ripgrep", "mcp"}  # a program that is started where a search is; and what litellm imports at every call
+    # A program that is started where a search is; and what litellm imports at every call.
+    provided |= {"ripgrep", "mcp"}
     plain = {canonicalize_name(each.name) for each in requirements()}
     brought = {canonicalize_name(each.name) for each in requirements("all")}
     assert sorted(brought - plain - provided) == []

@@ -8,13 +8,17 @@ from pydantic_core import to_json
 
 from agentcore.display import DiffBlock, MarkdownBlock, code_span
 from agentcore.messages import ResultBlock
-from agentcore.tools import Action, Arguments, Observation
+from agentcore.tools import Action, Arguments, Ignored, Observation
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 
 FILE_NAMES: Final[tuple[str, ...]] = ("path", "file_path", "filepath", "absolute_path", "filename", "file")
 """Names that models use for a file."""
+
+
+IGNORED: Final[Ignored] = ("description", "explanation", "instruction", "requires_approval", "security_risk")
+"""Arguments that models send with any call, out of habit."""
 
 
 def rename(arguments: Arguments, other_names: Mapping[str, str]) -> Arguments:

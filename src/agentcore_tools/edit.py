@@ -90,7 +90,7 @@ async def _edit(files: Files, action: EditAction, _ctx: ToolContext) -> EditObse
     if not action.old_string:
         if await files.workspace.stat(path) is not None:
             raise ToolError(
-                f"There is something at {path!r} already: an empty old_string is for a new file. Give the text to replace, "
+                f"{path!r} exists already: an empty old_string is for a new file. Give the text to replace, "
                 "or write the whole file with write_file."
             )
         diff = await files.create(path, action.new_string)

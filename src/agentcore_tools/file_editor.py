@@ -126,7 +126,7 @@ async def _view(files: Files, path: str, action: FileEditorAction, ctx: ToolCont
 async def _create(files: Files, path: str, content: str) -> FileEditorObservation:
     if await files.workspace.stat(path) is not None:
         raise ToolError(
-            f"There is something at {path!r} already, and create does not overwrite. Change it with str_replace or insert."
+            f"{path!r} exists already, and create does not overwrite. Change it with str_replace or insert."
         )
     diff = await files.create(path, content)
     lines = len(Text(content).lines)

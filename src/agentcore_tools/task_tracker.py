@@ -16,7 +16,7 @@ from agentcore.display import DisplayBlock, DisplayTask, TasksBlock
 from agentcore.errors import ToolError
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation, Resource, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore_tools._calls import heading, rename
+from agentcore_tools._calls import IGNORED, heading, rename
 
 
 class Task(Value):
@@ -95,6 +95,7 @@ def task_tracker_tool() -> Tool[TaskTrackerAction, TaskTrackerObservation]:
             Resource.named("task_tracker", "read" if action.command == "view" else "write"),
         ),
         aliases=("todo_write", "update_plan", "write_todos", "todo", "plan"),
+        ignored=IGNORED,
         normalize=_normalize,
         display_call=_show_call,
         display_answer=lambda _action, observation: _listed(observation.tasks),

@@ -170,9 +170,9 @@ async def test_nothing_is_written_where_a_part_does_not_fit_and_each_misfit_is_t
     assert "nothing was changed. The other parts of it would fit." in told
     assert "code.py:\n- hunk 1 (line 5 of the patch): its lines are not in the file. The nearest to it is:" in told
     assert "     7\t    def run(self):\n     8\t        start()\n" in told
-    assert "The first line that differs is '        begin()'; there stands '        start()'." in told
+    assert "The first line that differs is '        begin()'; the file has '        start()'." in told
     assert "- hunk 2 (line 10 of the patch): there is no line '@@ class Three:' in the file." in told
-    assert "other: there is something at" in told
+    assert f"other: '{tmp_path}/other' exists already" in told
     assert "nowhere: No such file or folder: " in told
 
 

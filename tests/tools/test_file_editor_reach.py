@@ -181,7 +181,7 @@ async def test_a_model_that_can_not_look_is_told_instead(tmp_path: Path, editor:
     with pytest.raises(ToolError, match="smaller copy"):
         await editor("view", path="large.png")
     editor.host.seeing = False
-    with pytest.raises(ToolError, match=r"image/png, 70 bytes\), which the model that you are can't look at"):
+    with pytest.raises(ToolError, match=r"image/png, 70 bytes\), which you cannot look at"):
         await editor("view", path="dot.png")
     with pytest.raises(ToolError, match="pdftotext"):
         await editor("view", path="paper.pdf")

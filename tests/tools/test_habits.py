@@ -108,3 +108,27 @@ def test_several_edits_are_no_part_of_the_schema_and_are_shown_to_people() -> No
     assert tool.display_call is not None
     action = tool.parse({"command": "str_replace", "path": "f", "edits": [{"old_str": "a", "new_str": "b"}]})
     assert "-a\\n+b" in str(tool.display_call(action))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "ignored"),
+    [
+        ("str_replace_editor", {"command": "view", "path": "f", "security_risk": "LOW"}, ("security_risk",)),
+        ("Grep", {"pattern": "x", "-n": True, "multiline": False, "offset": 0}, ("-n", "multiline", "offset")),
+        ("glob", {"pattern": "*", "explanation": "to find files"}, ("explanation",)),
+        ("task_tracker", {"command": "view", "security_risk": "LOW"}, ("security_risk",)),
+        ("attempt_completion", {"result": "Done.", "command": "open index.html"}, ("command",)),
+    ],
+)
+def test_an_argument_without_effect_is_dropped_and_named(
+    name: str, arguments: dict[str, Any], ignored: tuple[str, ...]
+) -> None:
+    read = read_call(name, arguments, [*CODING, finish_tool()])
+    assert (read.problem, read.ignored) == (None, ignored)
+
+
+@pytest.mark.parametrize("argument", [{"multiline": True}, {"offset": 5}, {"-o": True}])
+def test_an_argument_that_would_change_something_is_refused(argument: dict[str, Any]) -> None:
+    read = read_call("Grep", {"pattern": "x", **argument}, CODING)
+    assert read.code == "bad_arguments"
+    assert read.ignored == ()

@@ -101,6 +101,9 @@ class ThinkAction(Action):
 
 _HARMLESS: Final = {"read_only": True, "destructive": False, "idempotent": True, "open_world": False}
 
+# What models send with any call, out of habit.
+_IGNORED: Final = ("security_risk",)
+
 # What models call the message where they do not call it that.
 _OTHER_NAMES: Final = ("text", "summary", "answer", "final_answer", "response", "content", "task_completed")
 
@@ -126,6 +129,7 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         resources=(),
         aliases=("submit", "done", "complete", "attempt_completion"),
         normalize=partial(_normalize_finish, _OTHER_NAMES if output is not None else (*_OTHER_NAMES, "result")),
+        ignored=("command", *_IGNORED),
         finishes=True,
         display_call=_show_finish,
         display_answer=_show_nothing,
@@ -145,6 +149,7 @@ def think_tool() -> Tool[ThinkAction, TextObservation]:
         execute=_think,
         annotations=ToolAnnotations(title="Think", **_HARMLESS),
         resources=(),
+        ignored=_IGNORED,
         display_call=lambda action: (MarkdownBlock(text=action.thought),),
         display_answer=_show_nothing,
         spec=ToolSpec(name="think"),

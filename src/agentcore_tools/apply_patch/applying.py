@@ -122,7 +122,7 @@ async def _plan_update(files: Files, patch: UpdateFile, path: str) -> Planned:
 
 async def _refuse_if_there(files: Files, path: str, advice: str) -> None:
     if await files.workspace.stat(path) is not None:
-        raise ToolError(f"there is something at {path!r} already. {advice}")
+        raise ToolError(f"{path!r} exists already. {advice}")
 
 
 def _removed(before: bytes, path: str) -> str:

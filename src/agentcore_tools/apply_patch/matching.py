@@ -171,7 +171,7 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
         first.strip(), {line.strip() for line in lines[:_MOST_COMPARED] if line.strip()}, n=1
     )
     if not near:
-        return " Nothing in it is like that. View the file: it may have changed."
+        return " No line in it is similar. View the file: it may have changed."
     places = [number for number, line in enumerate(lines) if line.strip() == near[0]]
     sought = [_without_spaces(line) for line in wanted]
 
@@ -183,5 +183,5 @@ def _nearest(lines: Sequence[str], wanted: Sequence[str], at: int) -> str:
     shown = lines[place : place + min(len(wanted), _SHOWN)]
     pairs = zip(wanted, shown, strict=False)
     differ = next((pair for pair in pairs if _without_spaces(pair[0]) != _without_spaces(pair[1])), None)
-    detail = "" if differ is None else f" The first line that differs is {differ[0]!r}; there stands {differ[1]!r}."
+    detail = "" if differ is None else f" The first line that differs is {differ[0]!r}; the file has {differ[1]!r}."
     return f" The nearest to it is:\n{numbered(shown, place + 1)}\n {detail}".rstrip()

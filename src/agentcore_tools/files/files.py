@@ -17,6 +17,7 @@ from agentcore.tools import (
     Aliases,
     Arguments,
     Executor,
+    Ignored,
     Observation,
     Resource,
     Tool,
@@ -25,7 +26,7 @@ from agentcore.tools import (
     ToolSpec,
 )
 from agentcore.workspace import Workspace
-from agentcore_tools._calls import heading, others, rename
+from agentcore_tools._calls import IGNORED, heading, others, rename
 from agentcore_tools.files.allowed_paths import AllowedPaths, PathGuard
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.masks import refuse_masks
@@ -206,6 +207,7 @@ def file_tool(
     aliases: Aliases = (),
     other_names: Mapping[str, str] | None = None,
     normalize: Callable[[Arguments], Arguments] | None = None,
+    ignored: Ignored = IGNORED,
     resources: Callable[[ActionT, str], Sequence[Resource]] | None = None,
     risk: Callable[[ActionT], SecurityRisk] | None = None,
     display_call: Callable[[ActionT], Sequence[DisplayBlock]] | None = None,
@@ -240,6 +242,7 @@ def file_tool(
         or (lambda action, root: (Resource.file(getattr(action, path), "read" if read_only else "write", root=root),)),
         aliases=aliases,
         normalize=normalize or (lambda arguments: rename(arguments, other_names or {})),
+        ignored=ignored,
         risk=risk,
         display_call=display_call or (lambda action: heading(code_span(getattr(action, heads)), others(action, heads))),
         display_answer=display_answer,

@@ -144,7 +144,7 @@ async def shown_medium(
     if await ctx.model_accepts(medium) is False:
         what, advice = ("a PDF", "pdftotext") if medium == "pdf" else ("a picture", "file, identify or exiftool")
         raise ToolError(
-            f"{path!r} is {what} ({media_type}, {len(data):,} bytes), which the model that you are can't look at. "
+            f"{path!r} is {what} ({media_type}, {len(data):,} bytes), which you cannot look at. "
             f"Find out about it with commands, such as {advice}."
         )
     if medium == "image" and len(data) > _LARGEST_PICTURE:

@@ -12,7 +12,7 @@ from agentcore._text import Mask
 from agentcore._value import Value
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT, Action, Arguments, Tool, ToolContext
-from agentcore_tools._calls import TextAnswer, rename
+from agentcore_tools._calls import IGNORED, TextAnswer, rename
 from agentcore_tools._output import LONGEST_SECRET
 from agentcore_tools.files.files import Files, file_tool
 from agentcore_tools.files.view import fitting
@@ -120,6 +120,8 @@ def grep_tool(extra_roots: Sequence[str] = ()) -> Tool[GrepAction, GrepObservati
         heads="pattern",
         aliases=("rg", "ripgrep", "search_files", "grep_search", "search_file_content"),
         normalize=_normalize,
+        # Lines always come with their numbers, and a pattern never goes over more than one.
+        ignored=(*IGNORED, "-n", ("multiline", False), ("offset", 0)),
     )
 
 
@@ -151,7 +153,7 @@ async def _grep(files: Files, action: GrepAction, ctx: ToolContext) -> GrepObser
         found, with_python = await _search(files, place, action, glob)
     if patience.cancelled_caught:
         raise ToolError(
-            f"The search took longer than {_PATIENCE} s and was ended. Search in a folder (path) or in some files (include), or "
+            f"The search took longer than {_PATIENCE} s and was stopped. Search in a folder (path) or in some files (include), or "
             "with a simpler pattern."
         )
     found.sort(key=lambda lines: lines.path.split("/"))
