@@ -5,6 +5,7 @@ import copy
 import json
 import pickle
 import re
+import shlex
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -76,6 +77,8 @@ def test_a_value_is_replaced_by_its_name() -> None:
         repr(KEY)[1:-1],
         ascii(KEY)[1:-1],
         str(KEY.encode())[2:-1],
+        KEY.replace("'", "'\\''"),
+        shlex.quote(KEY)[1:-1],
         repr(repr(KEY))[3:-3],
         json.dumps(repr(KEY))[2:-2],
     ],

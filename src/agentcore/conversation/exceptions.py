@@ -29,7 +29,12 @@ def safe_repr(error: BaseException) -> str:
 
 def masked_repr(secrets: SecretRegistry, error: BaseException) -> str:
     """Return its `repr` for the log of the program, without the values of secrets."""
-    return secrets.masker.mask_text(safe_repr(error))
+    match getattr(error, "args", ()):
+        case (str(words),):
+            # Masked by itself first: a value that is encoded in it would be encoded twice in the `repr`.
+            return secrets.mask(f"{type(error).__name__}({secrets.mask(words)!r})")
+        case _:
+            return secrets.mask(safe_repr(error))
 
 
 def _told(tell: Callable[[object], str], error: BaseException) -> str:

@@ -63,7 +63,7 @@ def _secret_lines(value: str) -> Iterator[str]:
 
 
 def _text_forms(value: str) -> Iterator[str]:
-    forms = (value, *_json_forms(value), *_python_forms(value), *_url_forms(value))
+    forms = (value, *_shell_forms(value), *_json_forms(value), *_python_forms(value), *_url_forms(value))
     for form in dict.fromkeys(forms):
         yield form
         # The arguments of a call are JSON, which is what watchers see of them.
@@ -116,6 +116,12 @@ def _bytes_repr(value: str) -> str:
 
 def _python_escaped(value: str, written: Callable[[str], str], quote_mark: str) -> str:
     return quote_mark.join(written(part)[1:-1] for part in value.split("'"))
+
+
+def _shell_forms(value: str) -> Iterator[str]:
+    """Yield what shells (with `set -x`, say) and `shlex` write in single quotes."""
+    for quote_mark in ("'\\''", "'\"'\"'"):
+        yield value.replace("'", quote_mark)
 
 
 def _url_forms(value: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from agentcore._text import Mask, clip
 from agentcore.errors import ToolArgumentsError
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools.json_text import decode_prefix
 
 _GIVEN_LIMIT = 2_000
@@ -52,6 +53,7 @@ def _place(loc: Sequence[int | str], arguments: Any) -> str:
 
 def preview(value: Any, limit: int = _GIVEN_LIMIT, *, mask: Mask) -> str:
     """Return a value as JSON, cut to a length that a model can read."""
+    value = LeafMap(mask)(value)  # once more below: what is encoded in a text is encoded twice in the JSON of it
     return clip(json.dumps(value, ensure_ascii=False, default=str), limit, mask=mask)
 
 
