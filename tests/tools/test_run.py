@@ -134,22 +134,22 @@ def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], ac
     assert read.action == RunAction(**action)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        ({}, "`command` is missing."),
-        ({"command": ""}, '`command` must have at least 1 character, not "".'),
-        ({"command": []}, "`command` must have at least 1 item, not []."),
-        ({"command": 5}, "`command` must be text or a list, not 5."),
-        ({"command": {"a": 1}}, '`command` must be text or a list, not {"a": 1}.'),
-        ({"command": ["ls", {}]}, "`command[1]` must be text, not {}."),
-        ({"command": "ls", "timeout": 0}, "`timeout` must be greater than or equal to 0.001, not 0."),
-        ({"command": "ls", "timeout": "soon"}, '`timeout` must be a number, not "soon".'),
-        ({"command": "ls", "env": ["A"]}, "`env[0]` must match pattern '^[^=]+=', not \"A\"."),
-        ({"command": "ls", "env": 5}, "`env` must be a list, not 5."),
-        ({"command": "ls", "run_in_background": True}, "use a terminal for what goes on."),
-    ],
-)
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "`command` is missing."),
+    ({"command": ""}, '`command` must have at least 1 character, not "".'),
+    ({"command": []}, "`command` must have at least 1 item, not []."),
+    ({"command": 5}, "`command` must be text or a list, not 5."),
+    ({"command": {"a": 1}}, '`command` must be text or a list, not {"a": 1}.'),
+    ({"command": ["ls", {}]}, "`command[1]` must be text, not {}."),
+    ({"command": "ls", "timeout": 0}, "`timeout` must be greater than or equal to 0.001, not 0."),
+    ({"command": "ls", "timeout": "soon"}, '`timeout` must be a number, not "soon".'),
+    ({"command": "ls", "env": ["A"]}, "`env[0]` must match pattern '^[^=]+=', not \"A\"."),
+    ({"command": "ls", "env": 5}, "`env` must be a list, not 5."),
+    ({"command": "ls", "run_in_background": True}, "use a terminal for what goes on."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "problem"), REFUSED)
 def test_a_call_that_can_not_be_meant_is_answered_in_plain_words(arguments: dict[str, Any], problem: str) -> None:
     read = read_call("run", arguments, [run_tool()])
     assert read.code == "bad_arguments"
