@@ -25,7 +25,9 @@ from agentcore_tools._commands import (
     read_seconds,
     refuse_background,
 )
-from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, HeadAndTail, OutputFile, shorten
+from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
+from agentcore_tools.terminal.protocol import HEIGHT, WIDTH
+from agentcore_tools.terminal.screen import Screen
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
@@ -42,7 +44,7 @@ class RunAction(Action):
     stdin: str | None = None
     """The text for its standard input; without it, that is empty."""
     timeout: Annotated[float, Field(ge=0.001)] | None = None
-    """After so many seconds it is ended, with all that it started."""
+    """After so many seconds it is killed, with all that it started."""
 
 
 class RunObservation(Observation):
@@ -89,14 +91,14 @@ class RunObservation(Observation):
     def _end(self) -> str:
         if self.problem == "cut_off":
             kept = [path for path in (self.stdout_path, self.stderr_path) if path]
-            where = f" What it had written by then is in {' and '.join(kept)}." if kept else ""
+            where = f" Its output until then: {' and '.join(kept)}." if kept else ""
             return (
-                "[The process that ran this ended first. How it ended is not known: look before you do it again."
+                "[The process that ran this ended first. How the program ended is not known: check before you do it again."
                 f"{where}]"
             )
         if self.timed_out:
-            return f"[It had not ended after {self.seconds:.1f} s, and was ended with all that it had started.]"
-        named = f", that of {self.signal}" if self.signal else ""
+            return f"[Timed out after {self.seconds:.1f} s; killed with its children.]"
+        named = f" ({self.signal})" if self.signal else ""
         return f"[exit code {self.exit_code}{named}; {self.seconds:.1f} s]"
 
 
@@ -128,7 +130,7 @@ def _state(observation: RunObservation) -> str:
     ended = f"exit code {observation.exit_code} ({observation.signal})" if observation.signal else ""
     if not observation.timed_out:
         return ended
-    return ", ".join(filter(None, ("took too long and was ended", ended)))
+    return ", ".join(filter(None, ("timed out and was killed", ended)))
 
 
 def _typed(action: RunAction) -> str:
@@ -151,8 +153,9 @@ class _Stream:
         self._file = f"{ctx.action_id}-{name}.txt"
         self._ctx = ctx
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._kept = HeadAndTail()
         self._whole = OutputFile(partial(ctx.open_spool, self._file, limit=keep_bytes), TEXT_LIMIT // 2)
+        self._screen = Screen(WIDTH, HEIGHT)
+        self._screen.whole = self._whole.add
         self.text = ""
         """The text that was kept, when all is read."""
 
@@ -167,9 +170,9 @@ class _Stream:
     async def finish(self) -> None:
         """Finish reading."""
         await self._add(self._decoder.decode(b"", final=True))
+        self.text = self._screen.finish()
         self._whole.end()
         await self._whole.keep()
-        self.text = self._kept.take()
 
     async def shortened(self, limit: int) -> tuple[str, str | None]:
         """Return the text to show, and the path of the full output if that is not all."""
@@ -179,11 +182,10 @@ class _Stream:
         if not text:
             return
         # A model can't be sent this character by every provider, and it stands for a gap where something is left out.
-        text = text.replace("\0", "\u2400")
-        self._kept.add(text)
-        self._whole.add(text)
+        watched = self._screen.feed(text.replace("\0", "\u2400"))
         await self._whole.keep()
-        await self._ctx.progress(text)
+        if watched:
+            await self._ctx.progress(watched)
 
 
 _MARK: Final = "AGENTCORE_RUN"
@@ -268,13 +270,13 @@ async def _reconcile(_action: RunAction, ctx: ToolContext) -> RunObservation | N
 _TIMEOUT_SECONDS: Final = 120.0
 _DESCRIPTION: Final = """\
 Run one program, or a script for bash, to its end, in a process of its own: nothing is kept from one call to the next, and what \
-it leaves running is ended.
+it leaves running is killed.
 
 - The answer has its standard output, its standard error and its exit code, each by itself. Of a long output the beginning and \
 the end are shown, with the path of a file that has the whole.
 - With a list (`["git", "commit", "-m", "It's done"]`) no shell reads the arguments, so nothing needs quoting.
 - It has no terminal, so it cannot ask for anything; pass its input as stdin.
-- After {timeout:g} seconds, or its timeout, it is ended.
+- After {timeout:g} seconds, or its timeout, it is killed.
 - A secret of this conversation is in its environment if its name stands in the command."""
 
 _OTHER_NAMES: Final = {

@@ -63,7 +63,7 @@ async def test_nothing_is_kept_from_one_call_to_the_next_and_nothing_is_left(tmp
 async def test_the_signal_that_ended_it_is_named(run: Run) -> None:
     told = await run.call(command="kill -KILL $$")
     assert (told.exit_code, told.signal) == (137, "SIGKILL")
-    assert "exit code 137, that of SIGKILL" in str(told.to_content())
+    assert "exit code 137 (SIGKILL)" in str(told.to_content())
     assert (await run.call(command="exit 255")).signal is None
 
 
@@ -71,7 +71,7 @@ async def test_what_takes_too_long_is_ended_and_what_it_wrote_is_told(tmp_path: 
     async with open_run(tmp_path) as run:
         told = await run.call(command="echo begun; (setsid sleep 1000 & echo $! > pid); sleep 1000", timeout=1)
         assert (told.stdout, told.timed_out, told.is_error) == ("begun\n", True, True)
-        assert "had not ended after" in str(told.to_content())
+        assert "s; killed with its children.]" in str(told.to_content())
         assert still_running(int((tmp_path / "pid").read_text())) == []
     async with open_run(tmp_path, timeout_seconds=0.5) as run:
         assert (await run.call(command="sleep 1000")).timed_out
@@ -121,6 +121,7 @@ async def test_a_secret_is_there_for_the_command_that_names_it_alone(tmp_path: P
     ("name", "arguments", "action"),
     [
         ("run", {"command": "ls"}, {"command": "ls"}),
+        ("run", {"command": "ls", "description": "list", "timeout_ms": 1500}, {"command": "ls", "timeout": 1.5}),
         ("exec", {"cmd": ["ls", "-l"], "workdir": "/"}, {"command": ("ls", "-l"), "cwd": "/"}),
         ("run", {"command": "git -C x", "args": ["log", "a b"]}, {"command": ("git", "-C", "x", "log", "a b")}),
         ("run", {"command": "ls", "environment": {"A": "b"}}, {"command": "ls", "env": ("A=b",)}),
@@ -133,12 +134,40 @@ def test_a_call_is_read_as_it_was_meant(name: str, arguments: dict[str, Any], ac
     assert read.action == RunAction(**action)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [{}, {"command": ""}, {"command": []}, {"command": "ls", "timeout": 0}, {"command": "ls", "env": ["A"]}],
-)
-def test_a_call_that_can_not_be_meant_is_answered(arguments: dict[str, Any]) -> None:
-    assert read_call("run", arguments, [run_tool()]).code == "bad_arguments"
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, "`command` is missing."),
+    ({"command": ""}, '`command` must have at least 1 character, not "".'),
+    ({"command": []}, "`command` must have at least 1 item, not []."),
+    ({"command": 5}, "`command` must be text or a list, not 5."),
+    ({"command": {"a": 1}}, '`command` must be text or a list, not {"a": 1}.'),
+    ({"command": ["ls", {}]}, "`command[1]` must be text, not {}."),
+    ({"command": "ls", "timeout": 0}, "`timeout` must be greater than or equal to 0.001, not 0."),
+    ({"command": "ls", "timeout": "soon"}, '`timeout` must be a number, not "soon".'),
+    ({"command": "ls", "env": ["A"]}, "`env[0]` must match pattern '^[^=]+=', not \"A\"."),
+    ({"command": "ls", "env": 5}, "`env` must be a list, not 5."),
+    ({"command": "ls", "run_in_background": True}, "use a terminal for what goes on."),
+]
+
+
+@pytest.mark.parametrize(("arguments", "problem"), REFUSED)
+def test_a_call_that_can_not_be_meant_is_answered_in_plain_words(arguments: dict[str, Any], problem: str) -> None:
+    read = read_call("run", arguments, [run_tool()])
+    assert read.code == "bad_arguments"
+    assert read.problem is not None
+    assert problem in read.problem
+    for word in ("tuple", "valid", "Input", "string should"):
+        assert word not in read.problem.partition("Given:")[0]
+
+
+async def test_escape_sequences_are_resolved_as_in_a_terminal(run: Run) -> None:
+    command = r"printf '\033[31mred\033[0m\n10%%\r100%%\nab\bc\n\033]0;title\007\033[1m'; printf '\033[32mgreen\n' >&2"
+    told = await run.call(command=command)
+    assert (told.stdout, told.stderr) == ("red\n100%\nac\n", "green\n")
+    assert "\033" not in "".join(run.host.shown)
+    told = await run.call(command=r"for i in $(seq 9000); do printf '\033[3%dm%d\033[0m\n' $((i % 8)) $i; done")
+    assert told.stdout_path is not None
+    whole = (await run.workspace.read(told.stdout_path)).decode()
+    assert whole == "".join(f"{number}\n" for number in range(1, 9001))
 
 
 def test_it_travels_by_name_with_what_is_not_as_usual() -> None:

@@ -86,6 +86,11 @@ SCENARIOS: dict[str, list[Step]] = {
         key("C-d", "end\n"),
         do("cat typed.txt", "a line\n"),
     ],
+    "the history begins with what the agent keeps in it": [do("history", ""), do("set -o history; true"), do("echo one", "one\n")],
+    "the directory is known without its variable": [
+        do("mkdir sub; unset DIRSTACK; true", cwd="ROOT"),
+        do("cd sub; true", cwd="ROOT/sub"),
+    ],
     "a shell that was to exit says so, and one that set -e has ended names that": [
         do("exit", ends="[The shell exited as asked (code 0). The next command starts a new shell.]", is_error=False),
         do("cd /nowhere || exit 4", ends="[The shell exited as asked (code 4). The next command starts a new shell.]", ended_by="exit"),

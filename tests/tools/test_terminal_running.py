@@ -169,7 +169,7 @@ async def test_what_comes_is_shown_while_the_command_runs(tmp_path: Path, termin
 async def test_what_can_not_be_a_command_is_refused_with_advice(terminal: Terminal) -> None:
     with pytest.raises(ToolError, match="is_input"):
         await terminal("x", reset=True, is_input=True)
-    for command in ("a\0b", '["ls", "-l"]', '{"command": "ls"}', "{'a': 1}"):
+    for command in ("set -o vi", "set -o emacs; ls", "a\0b", '["ls", "-l"]', '{"command": "ls"}', "{'a': 1}"):
         with pytest.raises(ToolError, match="command"):
             await terminal(command)
     assert (await terminal("[ -d . ] && echo fine")).text == "fine\n"

@@ -83,6 +83,14 @@ def test_the_blanks_that_fill_the_rows_of_a_full_screen_are_not_told() -> None:
     assert screen.take() == "blanks  \n"
 
 
+def test_the_rows_with_which_an_editor_fills_a_full_screen_are_one() -> None:
+    screen = Screen(80, 24)
+    screen.feed("\x1b[?1049h\x1b[Htext\r\n" + "~\x1b[K  \r\n" * 21 + "\r\n-- INSERT --")
+    assert screen.take() == "text\n~\n\n-- INSERT --"
+    # What a program writes in lines stays as it is.
+    assert shown("~\n~\n~\n") == "~\n~\n~\n"
+
+
 def test_what_is_cleared_is_not_lost() -> None:
     assert shown("step one\r\n\x1b[H\x1b[2J\x1b[3Jstep two\r\n") == "step one\nstep two\n"
 
@@ -188,10 +196,11 @@ def test_of_several_gaps_all_that_is_between_them_is_left_out() -> None:
     assert find_gap("no gap 1:2") is None
 
 
-@given(st.binary(max_size=50), st.binary(max_size=50), st.data())
-def test_the_report_is_found_in_any_pieces(before: bytes, after: bytes, data: st.DataObject) -> None:
+@given(st.binary(max_size=50), st.binary(max_size=50), st.booleans(), st.data())
+def test_the_report_is_found_in_any_pieces(before: bytes, after: bytes, errexit: bool, data: st.DataObject) -> None:
     nonce = new_nonce()
-    stream = before + b"\x1b]7717;%d;42\x1f/some where\x1f/bin/python\x07\r\n" % nonce + after
+    code = b"42e" if errexit else b"42"
+    stream = before + b"\x1b]7717;%d;%s\x1f/some where\x1f/bin/python\x07\r\n" % (nonce, code) + after
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
     fence = ReportParser()
     fence.expect(nonce)
@@ -206,7 +215,7 @@ def test_the_report_is_found_in_any_pieces(before: bytes, after: bytes, data: st
         reports += [report] if report else []
         rest += behind
     assert (out, rest) == (before, after)
-    assert reports == [(42, "/some where", "/bin/python", True)]
+    assert reports == [(42, errexit, "/some where", "/bin/python", True)]
 
 
 @given(st.binary(max_size=50), st.binary(max_size=50), st.sampled_from([b"\r\n", b"\n", b"^J"]), st.data())

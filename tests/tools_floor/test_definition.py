@@ -92,9 +92,9 @@ def test_arguments_that_do_not_fit_are_explained_field_by_field() -> None:
         pot().parse({"cups": "many", "into": ["a", 2], "sugar": True})
     text = str(caught.value)
     assert "'pour'" in text
-    assert "`cups`: Input should be a valid integer" in text
+    assert "`cups` must be a whole number, not" in text
     assert 'not "many"' in text
-    assert "`into[1]`: Input should be a valid string" in text
+    assert "`into[1]` must be text, not 2." in text
     assert "`sugar` is not an argument of this tool." in text
     assert '{"cups": "many", "into": ["a", 2], "sugar": true}' in text
     assert "cups (integer, required); into (array of string)" in text

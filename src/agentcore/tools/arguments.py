@@ -22,27 +22,66 @@ def argument_error(
     tool_name: str, error: ValidationError, arguments: Mapping[str, Any], parameters: Mapping[str, Any], *, mask: Mask
 ) -> ToolArgumentsError:
     """Return an error that describes each wrong argument, the arguments that came, and the ones expected."""
+    # A place and the value there, with all that it could have been: a union has an error for each of its branches.
+    wrong: dict[tuple[str, str], dict[str, None]] = {}
     problems: dict[str, None] = {}
     for detail in error.errors(include_url=False, include_context=False):
-        where = _place(detail["loc"], arguments)
-        given = detail["input"]
+        where = _place(detail["loc"], arguments, missing=detail["type"] == "missing")
         match detail["type"]:
             case "missing":
-                problem = f"{where} is missing."
+                problems[f"{where} is missing."] = None
             case "extra_forbidden":
-                problem = f"{where} is not an argument of this tool."
+                problems[f"{where} is not an argument of this tool."] = None
             case _:
-                problem = f"{where}: {detail['msg']}, not {preview(given, _VALUE_LIMIT, mask=mask)}."
-        problems[problem] = None
+                given = preview(detail["input"], _VALUE_LIMIT, mask=mask)
+                wrong.setdefault((where, given), {})[_plain(detail["msg"])] = None
+    for (where, given), sentences in wrong.items():
+        problems[f"{where}{_joined(list(sentences))}, not {given}."] = None
     return ToolArgumentsError(tool_name, list(problems), preview(arguments, mask=mask), describe_parameters(parameters))
 
 
-def _place(loc: Sequence[int | str], arguments: Any) -> str:
+# What pydantic calls a type, for those who do not know Python.
+_PLAIN_TYPES: Final = {
+    "a valid string": "text",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+    "a valid boolean": "true or false",
+    "a valid list": "a list",
+    "a valid tuple": "a list",
+    "a valid set": "a list",
+    "a valid dictionary": "an object",
+}
+# What follows says how it was read, or repeats what was given.
+_WHY: Final = re.compile(r"(, (unable to|got a number)| after validation).*")
+_SUBJECTS: Final = frozenset({"Input", "Value", "String", "Tuple", "List", "Set", "Dictionary"})
+_MUST: Final = " must be "
+
+
+def _plain(message: str) -> str:
+    """Return the sentence of an error without the words of the library that made it, to stand behind the place."""
+    message = _WHY.sub("", message)
+    for kind, plain in _PLAIN_TYPES.items():
+        message = message.replace(kind, plain)
+    if message.startswith("Input should be an object or "):
+        message = "Input should be an object"
+    kind, should, rest = message.partition(" should ")
+    return f" must {rest}" if should and kind in _SUBJECTS else f": {message}"
+
+
+def _joined(sentences: list[str]) -> str:
+    """Join the alternatives at one place into one sentence. One of the right type, and wrong otherwise, is what was meant."""
+    meant = [sentence for sentence in sentences if not sentence.startswith(_MUST)]
+    if meant:
+        return ";".join(meant)
+    return _MUST + " or ".join(sentence.removeprefix(_MUST) for sentence in sentences)
+
+
+def _place(loc: Sequence[int | str], arguments: Any, *, missing: bool) -> str:
     """Name the place in the arguments; what the location says besides (the branch of a union) means nothing to a model."""
     words = ""
     value = arguments
     for step in loc:
-        if isinstance(value, dict) and (step in value or step == loc[-1]):
+        if isinstance(value, dict) and (step in value or (missing and step == loc[-1])):
             words += f".{step}" if words else str(step)
             value = cast("dict[Any, Any]", value).get(step)
         elif isinstance(value, list) and isinstance(step, int) and step < len(cast("list[Any]", value)):

@@ -155,6 +155,7 @@ def typed(text: str, enter: bool | None = None) -> bytes:
     return text.removesuffix("\n").replace("\n", "\r").encode(errors="replace") + b"\r"
 
 
+_LINE_EDITOR: Final = re.compile(r"\s*set[ \t]+-o[ \t]+(?:vi|emacs)[ \t]*(?:[;&|\n]|\Z)")
 _EXIT: Final = re.compile(r"(?:^|[;&|\n{]|\b(?:then|do|else))[ \t]*(?:exit|logout)(?![\w./=-])")
 _ERREXIT: Final = re.compile(r"\bset[ \t]+(?:-[a-zA-Z]*e[a-zA-Z]*|-[a-zA-Z]*o[ \t]+errexit)\b")
 
@@ -178,6 +179,10 @@ def refuse(command: str) -> None:
     """Refuse what can't have been meant as a command."""
     if "\0" in command:
         raise ToolError("There is a NUL character in the command, and bash can't take one. For printf, write \\0.")
+    if _LINE_EDITOR.match(command) is not None:
+        raise ToolError(
+            "No person edits lines in this shell, and `set -o vi` or `set -o emacs` can crash bash. Leave that command out."
+        )
     for read in (json.loads, ast.literal_eval):
         with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
             if isinstance(read(command.strip()), list | dict):

@@ -43,7 +43,7 @@ types is no part of the user's history."""
 # - It leaves `$?` as it was, and neither `set -e` nor an ERR trap sees it: it stands before `&&`.
 # - What the user's `set -x` and traps show of it goes to /dev/null; `set -a`, `-v` and `-x` rest until the next command begins.
 # - What is typed goes into no history, since values of secrets may be typed.
-# - It asks DIRSTACK, since PWD is a variable that any command may set.
+# - It asks DIRSTACK, since PWD is a variable that any command may set; PWD where a command has removed that.
 # - It uses no name that a command may have made a function or read-only: builtins are asked for as such, and a function in
 #   the place of `builtin` itself is removed. The line that is typed says the number again, should its variable be gone.
 # - What was typed too late for the program that was to read it is read here, or it would be the next command: the writer is
@@ -55,10 +55,12 @@ _SETUP: Final = (
     r"""
 unset TMOUT MAILCHECK
 set +o history
+history -c
 __agentcore_report() {
   \unset -f builtin
   case ${2:-0} in 0) \builtin return "$1" ;; esac
-  \builtin local "__agentcore_set=${-//[!avx]/}" __agentcore_python= __agentcore_line= __agentcore_misses=
+  \builtin local "__agentcore_set=${-//[!avx]/}" __agentcore_python= __agentcore_line= __agentcore_misses= \
+    __agentcore_cwd="${DIRSTACK[0]-$PWD}"
   case $__agentcore_set in
     ?*) \builtin set "+$__agentcore_set"; __agentcore_flags="\builtin set -$__agentcore_set;" ;;
     *) __agentcore_flags= ;;
@@ -78,7 +80,7 @@ __agentcore_report() {
   \builtin hash python || \builtin hash python3
   __agentcore_python=${BASH_CMDS[python]-${BASH_CMDS[python3]-}}
   \builtin printf '\033]7717;%s;%s\037%s\037%s\007\n' "$2" "$1${-//[!e]/}" \
-    "${DIRSTACK[0]//[[:cntrl:]]/?}" "${__agentcore_python//[[:cntrl:]]/?}" >/dev/tty
+    "${__agentcore_cwd//[[:cntrl:]]/?}" "${__agentcore_python//[[:cntrl:]]/?}" >/dev/tty
   __agentcore_nonce=0
   \builtin unset PROMPT_COMMAND PS0
   PROMPT_COMMAND='"""

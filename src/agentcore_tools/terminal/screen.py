@@ -25,6 +25,8 @@ _UNFINISHED: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\r\n\x07\x1b]*\x1b?|
 _LONGEST_SEQUENCE: Final = 8192
 _SEVERAL_RETURNS: Final = re.compile(r"\r{2,}\n")
 _BLANKS_AT_END: Final = re.compile(r"(?<! ) +$", re.MULTILINE)
+# The rows behind the end of a text, as editors mark them: one is enough.
+_FILLING: Final = re.compile(r"^(?:~\n){2,}", re.MULTILINE)
 _FULL_SCREEN: Final = frozenset({"47", "1047", "1049"})
 
 # Up, to a place, and to erase, by which going to the first place is known as clearing the screen.
@@ -119,8 +121,8 @@ class Screen:
         text = self._kept.take() + self._main.take()
         if self._page is self._main or not (page := self._page.take()):
             return text
-        # Programs fill the rows of a full screen with blanks.
-        page = _BLANKS_AT_END.sub("", page)
+        # Programs fill the rows of a full screen with blanks, and the screen with rows that say nothing.
+        page = _FILLING.sub("~\n", _BLANKS_AT_END.sub("", page))
         return f"{text}\n{page}" if text and not text.endswith("\n") else text + page
 
     def finish(self) -> str:
