@@ -37,20 +37,23 @@ def frames_of_ours(lines: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("model", "backend", "says"),
+    ("model", "how", "says"),
     [
         ("openai/gpt-5-mini", "asyncio", "Set OPENAI_API_KEY"),
         ("openai/gpt-5-mini", "trio", "Set OPENAI_API_KEY"),
         ("nowhere/some-model", "asyncio", "nowhere"),
-        ("bedrock/some-model", "asyncio", "pip install 'agentcore-runtime[litellm]'"),
+        ("bedrock/some-model", "no litellm", "'bedrock/some-model' needs a part that is not installed: pip install"),
+        ("opnai/gpt-5-mini", "no litellm", "there is no provider 'opnai'. Did you mean 'openai'?"),
     ],
 )
 def test_a_program_that_is_not_configured_shows_its_own_lines_and_one_sentence(
-    tmp_path: Path, model: str, backend: str, says: str
+    tmp_path: Path, model: str, how: str, says: str
 ) -> None:
-    program = README.replace("openai/gpt-5-mini", model).replace("(main)", f"(main, backend={backend!r})")
-    if "litellm" in says:
-        program = f"import sys\nsys.modules['litellm'] = None  # not installed\n{program}"
+    program = README.replace("openai/gpt-5-mini", model)
+    if how == "no litellm":
+        program = f"import sys\nsys.modules['litellm'] = None\n{program}"
+    else:
+        program = program.replace("(main)", f"(main, backend={how!r})")
     lines = stderr_of(program, tmp_path)
     assert len(lines) <= 25, "\n".join(lines)
     assert "\n".join(lines).count("Traceback (most recent call last)") == 1

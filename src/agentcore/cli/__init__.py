@@ -1,3 +1,3 @@
 """The command line: the program that puts the rest together. Nothing imports it."""
 
-from agentcore.cli.app import main as main
+from agentcore.cli.start import main as main

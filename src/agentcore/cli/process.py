@@ -14,9 +14,11 @@ from typing import Any, NoReturn
 
 import anyio
 import psutil
+from rich.text import Text
 
-from agentcore.cli.console import BAD, flush, make_console, prepare_streams, print_text
+from agentcore.cli.console import BAD, WARN, flush, make_console, prepare_streams, print_line, print_text
 from agentcore.cli.failures import explain, is_broken_pipe, output_error
+from agentcore.cli.start import end_start
 from agentcore.logs import configure_logging
 
 _BROKEN_PIPE = 141
@@ -34,6 +36,7 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
         configure_logging(json=False, level="DEBUG")
     try:
         coroutine = command()
+        end_start()
 
         async def main() -> int:
             return await coroutine
@@ -41,6 +44,8 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
         code = anyio.run(main)
         sys.stdout.flush()
     except KeyboardInterrupt:
+        console = make_console(stderr=True)
+        print_line(console, Text("\nStopped." if console.is_terminal else "Stopped.", WARN))
         code = 130
     except Exception as error:
         code = _report(error, debug)

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from agentcore.errors import ModelError
+from agentcore.errors import BadRequest, MissingExtra, ModelError
 from agentcore.llm.catalog import ModelInfo, model_info
 from agentcore.llm.error_bodies import delay_in_body, extract_embedded_message, extract_message, seconds_to_wait
 from agentcore.llm.failures import ProviderError, model_error, no_connection, too_late
@@ -74,7 +74,14 @@ class LiteLLMModel(RequestModel):
 
     async def _prepare(self, request: ModelRequest) -> tuple[Any, ModelInfo, ChatWire | ResponsesWire, dict[str, Any]]:
         """Return litellm, facts about the model, the wire, and the arguments of the call."""
-        litellm = await library.litellm()
+        try:
+            litellm = await library.litellm()
+        except MissingExtra as error:
+            if self.settings.provider in PROVIDERS:
+                raise MissingExtra(f"The model {self.settings.model!r}", error.extra) from None
+            # Installing it would not help.
+            unknown = f"{self.settings.model}: {_no_provider(self.settings)}"
+            raise BadRequest(unknown, model=self.settings.model) from None
         info = await model_info(self.settings)
         messages = without_unseen(request.messages, info.features)
         check_media(messages, self.settings, info.features)
@@ -193,7 +200,10 @@ def _message(error: BaseException, settings: LLMSettings) -> str:
     message = extract_embedded_message(_passed_on(error)) or type(error).__name__
     if _NO_PROVIDER not in message:
         return message
-    # Its own words are for those who call it.
+    return _no_provider(settings)  # its own words are for those who call it
+
+
+def _no_provider(settings: LLMSettings) -> str:
     near = get_close_matches(settings.provider, PROVIDERS, 1)
     hint = f" Did you mean {near[0]!r}?" if near else " For a server of your own, say where it is: LLM(base_url=...)."
     return f"there is no provider {settings.provider!r}.{hint}"
