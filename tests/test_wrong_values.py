@@ -100,6 +100,7 @@ CONSTRUCTORS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("one tool's hint", lambda: agent(tools=ONE_TOOL), TypeError, "Put it in a list: tools=[...]."),
     ("function as tools", lambda: agent(tools=print), TypeError, "not the function print. Decorate it with @tool"),
     ("function as tool", lambda: agent(tools=[plain]), TypeError, "plain is neither a tool nor a toolset: decorate"),
+    ("method as tool", lambda: agent(tools=[str.upper]), TypeError, "upper is neither a tool nor a toolset: decorate"),
     ("agent context", lambda: agent(context="be nice"), TypeError, "an AgentContext(instructions=...), or None, not 'be nice'."),
     ("agent stuck", lambda: agent(stuck=3), TypeError, "`stuck` must be StuckThresholds(...), or None, not 3."),
     ("agent unstuck", lambda: agent(stuck=False), TypeError, "`stuck` must be StuckThresholds(...), or None, not False."),
@@ -192,13 +193,26 @@ async def test_a_wrong_value_is_refused_by_the_call_and_leaves_nothing_in_the_lo
         assert opened.state.head == head
 
 
-async def test_a_host_refuses_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"workspace": LocalWorkspace}, "Did you mean LocalWorkspace"),
+        ({"limit": Limits()}, "did you mean `limits`"),
+        ({"store": Path("logs")}, "Pass FileStore('logs')"),
+        ({"store": True}, "a store, as FileStore('conversations') or MemoryStore(), or None, not True."),
+        ({"confirm": True}, "`confirm` must be a policy, as AlwaysConfirm()"),
+        ({"agent": "anthropic/claude"}, "`agent` must be an Agent("),
+        ({"id": 5}, "`id` must be text"),
+        ({"secrets": ["s3cret"]}, "an object of type list"),
+    ],
+)
+async def test_a_host_refuses_the_same(arguments: dict[str, Any], words: str) -> None:
     async with Host() as host:
         anything: Any = host
-        with pytest.raises(TypeError, match="Did you mean LocalWorkspace"):
-            await anything.open(agent(), LocalWorkspace)
-        with pytest.raises(TypeError, match="did you mean `limits`"):
-            await anything.open(agent(), tmp_path, limit=Limits())
+        with pytest.raises(TypeError) as raised:
+            await anything.open(**{"agent": agent(), **arguments})
+        assert words in str(raised.value)
+        assert host.conversations == ()
 
 
 @pytest.mark.parametrize("missing", ["nowhere", "file"])

@@ -75,7 +75,7 @@ class Conversation(AsyncContextManagerMixin):
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
-        NotRecorded: on entering: `agent` is None, and a part of the recorded one has to be passed again.
+        NotRecorded: on entering: a part of the recorded agent has to be passed. `ToolNotFound`: a tool that was used is gone.
         WorkspaceNotRestored: on entering: `workspace` is None, and the recorded one is gone or can't be made again.
     """
 

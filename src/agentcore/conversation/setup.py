@@ -29,12 +29,11 @@ from agentcore.errors import (
     ConversationError,
     ConversationNotFound,
     NotRecorded,
+    ToolNotFound,
     WorkspaceError,
     WorkspaceNotRestored,
 )
-from agentcore.events import (
-    WorkspaceOpened,
-)
+from agentcore.events import ActionEvent, WorkspaceOpened
 from agentcore.ids import check_conversation_id, new_conversation_id
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, Store
@@ -203,7 +202,9 @@ def _not_restored(conversation_id: str, error: WorkspaceError) -> WorkspaceNotRe
 async def open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
     log = await _find_log(setup, store)
     try:
-        return log, await _choose_agent(setup.agent, log.state)
+        agent = await _choose_agent(setup.agent, log.state)
+        _refuse_vanished_tools(agent, log.state)
+        return log, agent
     except BaseException:
         with anyio.CancelScope(shield=True):
             await log.close()
@@ -231,6 +232,28 @@ async def _choose_agent(agent: Agent | None, state: ConversationState) -> Agent:
         raise NotRecorded(state.conversation_id, state.agent.missing)
     # Finding the tools reads files and imports modules.
     return await run_sync(restore_agent, state.agent.agent)
+
+
+def _refuse_vanished_tools(agent: Agent, state: ConversationState) -> None:
+    """Refuse an agent without a tool that the model has used: its history would speak of what is not there.
+
+    What toolsets bring is known when they are open, and may come and go.
+    """
+    if state.prompt is None or agent.toolsets:
+        return
+    offered = {schema.name for schema in state.prompt.tools}
+    used = dict.fromkeys(event.tool_name for event in state.shown if isinstance(event, ActionEvent))
+    aliases = [alias for tool in agent.own_tools for alias in tool.aliases]
+    known = {alias if isinstance(alias, str) else alias[0] for alias in aliases}
+    known.update(tool.name for tool in agent.own_tools)
+    gone = [name for name in used if name in offered and name not in known]
+    if gone:
+        others = f", nor {', '.join(map(repr, gone[1:]))}" if len(gone) > 1 else ""
+        raise ToolNotFound(
+            gone[0],
+            f"the agent does not have it{others}, and it was used in this conversation. Add it to the agent's tools, or begin "
+            "a new conversation.",
+        )
 
 
 def choose_checks(given: Checks | Confirm | None, state: ConversationState) -> tuple[tuple[Check, ...], Confirm | None]:
