@@ -54,6 +54,8 @@ def _blockbuster() -> BlockBuster:
     for function in watch.functions.values():
         # Once per process, when the first model's schema is built, pydantic looks through what is installed for plugins.
         function.can_block_in("pydantic/plugin/_loader.py", "get_plugins")
+        # Which folder is current is in the kernel's memory: asking for it waits for nothing.
+        function.can_block_in("record/files/store.py", "__init__")
         # coverage's collector works inside of whatever runs: it looks at each new file, and waits for other threads' data.
         function.can_block_in("coverage/control.py", "_should_trace")
         function.can_block_in("coverage/collector.py", "lock_data")

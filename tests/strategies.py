@@ -101,7 +101,7 @@ def _values(cls: Any, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any
     """Values of a class that keeps fields it does not know, now and then with such fields."""
 
     def build(known: dict[str, Any], extra: dict[str, Any]) -> Any:
-        return cls(**{**extra, **known})
+        return cls.model_validate({**extra, **known})
 
     return st.builds(build, st.fixed_dictionaries(fields), _extra)
 

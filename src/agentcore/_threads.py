@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, TypeVarTuple, Unpack, final
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, TypeVarTuple, Unpack, cast, final
 
 import anyio
 from anyio.lowlevel import RunVar
@@ -37,3 +38,11 @@ class Threads:
     async def run(self, function: Callable[[Unpack[Ts]], T], *args: *Ts, abandon_on_cancel: bool = False) -> T:
         """Run a function in a thread. When cancelled, wait for its end or (`abandon_on_cancel`) leave it running."""
         return await run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=self.limiter)
+
+    async def call(self, function: Callable[[Unpack[Ts]], Awaitable[T] | T], *args: *Ts) -> T:
+        """Call a function of the program's: an async one here, any other in a thread that is left running when cancelled."""
+        if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+            return await cast("Awaitable[T]", function(*args))
+        # In a tuple, because trio takes a thread that gives a coroutine (a lambda that calls an async function) for a bug.
+        (answer,) = await self.run(lambda: cast("tuple[Any]", (function(*args),)), abandon_on_cancel=True)
+        return await answer if inspect.isawaitable(answer) else answer

@@ -334,10 +334,10 @@ class ToolArgumentsError(ToolError):
 
 
 class ToolNotFound(AgentcoreError, LookupError):
-    """A recorded tool or toolset can't be made again here. Compare `NotRecorded`, which is about what a log does not hold."""
+    """A recorded tool or toolset is not here, or can't be made again. Compare `NotRecorded`, which is about what a log does not hold."""
 
     def __init__(self, tool_name: str, reason: str, *, what: str = "tool") -> None:
-        super().__init__(f"The recorded {what} {tool_name!r} can't be made again: {reason}")
+        super().__init__(f"The recorded {what} {tool_name!r} can't be used here: {reason}")
         self.tool_name = tool_name
 
 

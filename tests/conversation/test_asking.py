@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Awaitable, Callable
 
 import anyio
+import anyio.from_thread
 import pytest
+from anyio.lowlevel import checkpoint
 
 from agentcore import ActionEvent, Agent, AlwaysConfirm, Conversation, ConversationStatus, MemoryStore, NeverConfirm
+from agentcore.errors import RunError
 from agentcore.security import Approve, Reject
 from agentcore.testing import Gate, call, calls, say
 from talks import PAUSED, WAITING, change, ran, running, scripted, talk
@@ -110,6 +114,59 @@ async def test_a_callback_decides_while_the_conversation_waits() -> None:
         assert (await conversation.run("go")).text == "end"
     assert asked == [WAITING, WAITING]
     assert ran == ["a"]
+
+
+async def test_a_plain_function_decides_in_a_worker_thread() -> None:
+    threads: list[int] = []
+
+    def confirm(action: ActionEvent) -> bool | Reject:
+        threads.append(threading.get_ident())
+        return True if action.arguments["name"] == "a" else Reject("not b")
+
+    async with talk(agent_of("ab"), confirm=confirm) as conversation:
+        assert (await conversation.run("go")).text == "end"
+    assert ran == ["a"]
+    assert threading.get_ident() not in threads
+
+
+async def test_a_plain_function_that_calls_an_async_one_has_its_answer_awaited() -> None:
+    async def ask(action: ActionEvent) -> bool:
+        await checkpoint()
+        return action.arguments["name"] == "a"
+
+    def confirm(action: ActionEvent) -> Awaitable[bool]:
+        return ask(action)
+
+    async with talk(agent_of("ab"), confirm=confirm) as conversation:
+        assert (await conversation.run("go")).text == "end"
+    assert ran == ["a"]
+
+
+async def test_a_plain_function_without_an_answer_fails_the_run_and_approves_nothing() -> None:
+    def confirm(action: ActionEvent) -> None:
+        """Forget to return."""
+
+    async with talk(agent_of("a"), confirm=confirm) as conversation:
+        with pytest.raises(RunError, match=r"answered None.*Does it end without a return"):
+            await conversation.run("go")
+    assert not ran
+
+
+async def test_an_interrupt_withdraws_the_question_from_a_plain_function_that_does_not_end() -> None:
+    begun, answered = anyio.Event(), threading.Event()
+
+    def confirm(action: ActionEvent) -> bool:
+        anyio.from_thread.run_sync(begun.set)
+        return answered.wait(60)
+
+    try:
+        async with talk(agent_of("a"), confirm=confirm) as conversation, running(conversation) as run:
+            await begun.wait()
+            await conversation.interrupt()
+        assert run.result.status is PAUSED
+        assert not ran
+    finally:
+        answered.set()
 
 
 async def test_a_new_policy_while_a_callback_is_asked_does_not_fail_the_run() -> None:

@@ -117,7 +117,7 @@ async def test_a_message_whose_sender_was_cancelled_is_sent() -> None:
 async def test_limits_that_are_none_are_refused_before_anything_is_recorded() -> None:
     async with talk([]) as conversation:
         head = conversation.state.head
-        with pytest.raises(TypeError, match="limits are Limits"):
+        with pytest.raises(TypeError, match="`limits` must be Limits"):
             await conversation.set_limits({"run_seconds": 3})  # type: ignore[arg-type]
         assert conversation.state.head == head
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 import anyio
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
+from typing_extensions import TypedDict
 
 from agentcore import (
     AgentErrorEvent,
@@ -22,7 +25,7 @@ from agentcore.context import rebuild_request
 from agentcore.errors import ConversationError, ModelUnavailable, ReentrantCall, RunError
 from agentcore.record import read_log
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say
-from agentcore.tools import tool
+from agentcore.tools import OutputSchema, tool
 from talks import ERROR, FINISHED, IDLE, STUCK, change, error_of, events_of, kinds_of, ran, running, scripted, talk
 
 
@@ -162,6 +165,47 @@ async def test_an_output_type_is_given_at_the_result_and_read_back_from_the_log(
         assert (await conversation.run("count")).output == Facts(count=3)
     async with talk(agent, store=store, id="a") as conversation:
         assert (await conversation.run()).output == Facts(count=3)
+
+
+@dataclass
+class Place:
+    name: str
+    at: tuple[int, int] = (0, 0)
+
+
+class Trip(TypedDict):
+    places: list[Place]
+
+
+@pytest.mark.parametrize(
+    ("output", "given", "expected", "name"),
+    [
+        (list[int], [1, 2], [1, 2], "list[int]"),
+        (str, "words", "words", "str"),
+        (int | None, None, None, "int | None"),
+        (int | str, "x", "x", "int | str"),
+        (Literal["yes", "no"], "no", "no", "Literal['yes', 'no']"),
+        (Place, {"name": "a", "at": [1, 2]}, Place("a", (1, 2)), "Place"),
+        (Trip, {"places": [{"name": "a"}]}, {"places": [Place("a")]}, "Trip"),
+    ],
+)
+async def test_the_output_is_of_any_type_that_pydantic_knows(
+    output: Any, given: JsonValue, expected: object, name: str
+) -> None:
+    store = MemoryStore()
+    wrong = call("finish", message="ok", result={"of": "another shape"})
+    script = [wrong, call("finish", message="ok", result=given)]
+    async with talk(scripted(script, output=output), store=store, id="a") as conversation:
+        result = await conversation.run("go")
+        assert (result.output, result.steps) == (expected, 2), "the model read what was wrong, and tried again"
+        assert conversation.state.agent is not None
+        recorded: Any = conversation.state.agent.agent["output"]
+        assert recorded["name"] == name
+    async with talk(scripted(script, output=output), store=store, id="a") as conversation:
+        assert (await conversation.run()).output == expected
+    by_schema = OutputSchema(**recorded)
+    async with talk(scripted(script, output=by_schema), store=store, id="a") as conversation:
+        assert (await conversation.run()).output == given
 
 
 async def test_words_instead_of_the_output_twice_are_an_error() -> None:

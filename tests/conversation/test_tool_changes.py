@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,11 +17,11 @@ from agentcore import (
     ToolContext,
     prefixed,
 )
-from agentcore.errors import RunError, ToolArgumentsError, ToolNameTaken
+from agentcore.errors import RunError, ToolArgumentsError, ToolNameTaken, ToolNotFound
 from agentcore.testing import Request, ScriptedReply, call, calls, say
 from agentcore.tools import ToolAnnotations, raw_tool, tool
 from live_toolset import Service, local, notices_of, prompts_of, raw, refusals_in, started_in
-from talks import events_of, log_of, ran, scripted, talk
+from talks import change, events_of, log_of, look, ping, ran, scripted, talk
 
 
 async def test_a_changed_tool_is_not_run_by_a_call_that_was_made_before() -> None:
@@ -85,6 +86,27 @@ async def test_what_was_approved_after_a_restart_runs_only_if_the_tool_is_the_sa
         assert (await conversation.run()).text == "done"
     assert [code for _, code in refusals_in(conversation)] == expected
     assert ran == ([] if expected else ["a"])
+
+
+async def test_a_tool_that_was_used_and_is_gone_when_the_conversation_is_opened_again_is_an_error_that_names_it() -> (
+    None
+):
+    store = MemoryStore()
+    script = [calls(call("change", name="a"), call("look", name="b")), say("done")]
+    async with talk(script, change, look, ping, store=store, id="c") as conversation:
+        await conversation.run("go")
+    head = conversation.state.head
+    with pytest.raises(ToolNotFound, match=r"'change' .*the agent does not have it, nor 'look', .*Add it to") as caught:
+        async with talk([say("x")], ping, store=store, id="c"):
+            pass
+    assert caught.value.tool_name == "change"
+    # One that was never used may go; one that took another name is found by the old one.
+    modify = replace(change, name="modify", aliases=("change",))
+    async with talk([say("went on")], modify, look, store=store, id="c") as again:
+        assert again.state.head == head + 1, "the refusal wrote nothing; this is the agent's new record"
+        assert (await again.run("more")).text == "went on"
+    async with talk([say("went on")], look, Service("service"), store=store, id="c") as served:
+        assert (await served.run("more")).text == "went on", "a toolset may bring it"
 
 
 async def test_what_had_started_when_the_process_died_may_have_happened_and_is_not_run_again() -> None:

@@ -63,16 +63,16 @@ async def test_meta_and_every_line_are_json_that_any_tool_reads(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("path", ["~/logs", "logs"])
-async def test_a_path_is_of_the_folder_that_it_meant_at_first(
+async def test_a_path_is_of_the_folder_in_which_the_store_was_made(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     store = FileStore(path)
+    monkeypatch.chdir("/")
     assert await store.list() == []
     assert not (tmp_path / "logs").exists()
     await fill(store, "a")
-    monkeypatch.chdir("/")
     assert [info.conversation_id for info in await store.list()] == ["a"]
     assert store.location == str(tmp_path / "logs")
     assert repr(store) == f"FileStore({path!r}, durability='sync')"

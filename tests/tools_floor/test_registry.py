@@ -169,6 +169,18 @@ def test_a_log_decides_no_import(registry: ToolRegistry, on_the_path: Callable[[
     assert "stranger" not in sys.modules
 
 
+def test_a_tool_of_another_program_is_named_with_what_helps(registry: ToolRegistry) -> None:
+    with pytest.raises(ToolNotFound, match="Pass the agent with its tools, or define the tool in a module") as raised:
+        registry.resolve(function_spec("__main__:count_words"))
+    assert raised.value.tool_name == "count_words"
+    assert "allow_imports" not in str(raised.value), "that would not help"
+
+
+def test_a_tool_that_is_gone_from_its_module_is_named_with_its_place(registry: ToolRegistry) -> None:
+    with pytest.raises(ToolNotFound, match=f"'{__name__}:gone' is not there. Was it renamed"):
+        registry.resolve(function_spec(f"{__name__}:gone"))
+
+
 def test_a_module_does_not_import_more_because_a_log_asks_it_for_a_name(
     registry: ToolRegistry, on_the_path: Callable[[str, str], None]
 ) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from inspect import isroutine
+from typing import Any, Final
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
+from agentcore._arguments import MODEL, TEXT, WHOLE_NUMBER, Argument, checked, instance_of, object_with, optional
 from agentcore.context import Condenser, Instructions
 from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
 from agentcore.stuck import StuckThresholds
@@ -27,13 +29,47 @@ from agentcore.tools import (
 )
 
 
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def _explain_tools(value: object) -> str | None:
+    if isroutine(value):
+        return "Decorate it with @tool, and pass a list: tools=[...]."
+    if isinstance(value, Tool) or (isinstance(value, Toolset) and not isinstance(value, type)):
+        return "Put it in a list: tools=[...]."
+    return None
+
+
+def _is_type(value: object) -> bool:
+    # Anything else may be one of the many forms of a type: pydantic says whether it knows it.
+    return not isinstance(value, str | int | float | list | tuple | Mapping) and not isroutine(value)
+
+
+def _is_instructions(value: object) -> bool:
+    return isinstance(value, str) or (callable(value) and not isinstance(value, type))
+
+
+_ARGUMENTS: Final = {
+    "llm": MODEL,
+    "tools": Argument("a list of tools and toolsets", _is_list, _explain_tools),
+    "instructions": optional(Argument("text, or a function that returns text", _is_instructions)),
+    "condenser": optional(object_with("condense", description="a condenser")),
+    "output": Argument("a type, as a pydantic model, list[int] or str", _is_type),
+    "system_prompt": optional(TEXT),
+    "max_parallel_calls": WHOLE_NUMBER,
+    "stuck": optional(instance_of(StuckThresholds, description="StuckThresholds(...)")),
+}
+
+
+@checked(**_ARGUMENTS)
 @dataclass(frozen=True, kw_only=True)
 class Agent:
     """A model, its tools, and its instructions. One value serves any number of conversations at once.
 
     Raises:
-        TypeError: `llm` is the name of a model instead of one, what is given as a tool is neither a tool nor a toolset, or
-            `instructions` is neither text nor a function.
+        TypeError: an argument is not what it has to be, or there is none of that name. A type as `output` that JSON Schema
+            can't say is a `SchemaError`.
         ValueError: two tools have one name, or `max_parallel_calls` is below 1.
     """
 
@@ -46,8 +82,9 @@ class Agent:
     is opened and after its history was cut or rewound, with an `InstructionsContext` if it takes an argument."""
     condenser: Condenser | None = None
     """Makes the history shorter when it decides to; None keeps all of it."""
-    output: type[BaseModel] | OutputSchema | None = None
-    """The type of `RunResult.output`: the agent then has to finish with a value of it. A conversation that is resumed
+    output: Any = None
+    """The type of `RunResult.output`, any that pydantic knows (a model, a dataclass, a TypedDict, `list[int]`, `str`, a
+    union), or an `OutputSchema`: the agent then has to finish with a value of it. A conversation that is resumed
     without the agent has the type's JSON Schema here, and plain data that fits it as its output."""
     system_prompt: str | None = None
     """Replaces the prompt that agentcore brings."""
@@ -57,13 +94,6 @@ class Agent:
     """When the agent counts as stuck; None never."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.llm, str):
-            raise TypeError(f"llm={self.llm!r} is the name of a model: pass the model, LLM(model={self.llm!r}).")
-        if self.instructions is not None and (
-            isinstance(self.instructions, type)
-            or not (isinstance(self.instructions, str) or callable(self.instructions))
-        ):
-            raise TypeError(f"instructions are text, or a function that returns text, not {self.instructions!r}.")
         for given in self.tools:
             _refuse_other_than_tool(given)
         if self.max_parallel_calls < 1:

@@ -13,6 +13,7 @@ from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 from pydantic import JsonValue
 
+from agentcore._arguments import check_arguments, checked
 from agentcore.agent import Agent
 from agentcore.commands import (
     AddSecrets,
@@ -41,7 +42,7 @@ from agentcore.conversation.pending import select_pending, validate_arguments
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import serve_conversation
-from agentcore.conversation.setup import Setup, check_limits, check_message
+from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, check_message
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
 from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
@@ -68,18 +69,19 @@ class Conversation(AsyncContextManagerMixin):
             is where a conversation that the store knows worked last; for a new one, the current folder.
         id: A conversation's id. One that the store knows is gone on with; another one begins with this id.
         store: Where the log is kept; by default in memory, for as long as the process lives.
-        confirm: Which actions wait for a person: a policy, a check or a list of those, or an async callback that is
-            asked about each action (except `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
+        confirm: Which actions wait for a person: a policy, a check or a list of those, or a function, async or not, that
+            is asked about each action (except `finish` and `think`). By default the recorded policy, or `NeverConfirm()`.
         limits: Budgets and deadlines; by default the recorded ones, or `Limits()`.
         secrets: Values by name that tools may use and that stay hidden: text, or functions that return it.
         deps: A value of the program's own for its tools, as `ctx.deps`; never recorded.
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
-        NotRecorded: on entering: `agent` is None, and a part of the recorded one has to be passed again.
+        NotRecorded: on entering: a part of the recorded agent has to be passed. `ToolNotFound`: a tool that was used is gone.
         WorkspaceNotRestored: on entering: `workspace` is None, and the recorded one is gone or can't be made again.
     """
 
+    @checked()
     def __init__(
         self,
         agent: Agent | None,
@@ -159,8 +161,7 @@ class Conversation(AsyncContextManagerMixin):
 
         A message never approves anything and starts nothing; `run` does.
         """
-        core = await self._live()
-        return (await self._execute(core, Send(message=check_message(message)))).seq
+        return (await self._execute(await self._live(), Send(message=check_message(message)))).seq
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -206,6 +207,7 @@ class Conversation(AsyncContextManagerMixin):
 
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
+        check_arguments(INTERRUPT, reason=reason)
         core = await self._live()
         command, turn = Interrupt(run=core.state.run.seq, reason=reason), core.turn
         if turn is not None:
@@ -247,6 +249,7 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such action waits.
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
+        check_arguments(CALLS, ids=ids, arguments=arguments, by=by)
         core = await self._live()
         selected, all_that_wait = select_pending(core, ids)
         edited, plain = None, None
@@ -265,6 +268,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             NothingPending: No such action waits.
         """
+        check_arguments(CALLS, reason=reason, ids=ids, by=by)
         core = await self._live()
         selected, all_that_wait = select_pending(core, ids)
         await self._execute(core, Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
@@ -276,6 +280,7 @@ class Conversation(AsyncContextManagerMixin):
             LimitReached: `Limits(cost=..., tokens=...)` is used up.
             ModelError: There is no answer.
         """
+        check_arguments(CALLS, question=question)
         core = await self._live()
         return await self._job(core, ask_aside(core, question))
 
@@ -288,8 +293,7 @@ class Conversation(AsyncContextManagerMixin):
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
             TypeError: `to` is no int.
         """
-        core = await self._live()
-        await self._execute(core, Rewind(to=check_seq("to", to)))
+        await self._execute(await self._live(), Rewind(to=check_seq("to", to)))
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and return its id.
@@ -298,29 +302,34 @@ class Conversation(AsyncContextManagerMixin):
             RewindRefused: `at` is not a settled point.
             TypeError: `at` is neither None nor an int.
         """
+        check_arguments(ARGUMENTS, id=id)
         core = await self._live()
         return await self._job(core, fork(core, at, id))
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
-        core = await self._live()
-        await self._execute(core, SetLimits(limits=check_limits(limits)))
+        check_arguments(CALLS, limits=limits)
+        await self._execute(await self._live(), SetLimits(limits=limits))
 
     async def set_policy(self, policy: Checks) -> None:
         """Let this policy, or these checks, decide which actions wait, from the next reply on."""
-        core = await self._live()
-        await self._execute(core, SetPolicy(policy=record_checks(policy)), Attachment(checks=as_checks(policy)))
+        check_arguments(CALLS, policy=policy)
+        command = SetPolicy(policy=record_checks(policy))
+        await self._execute(await self._live(), command, Attachment(checks=as_checks(policy)))
 
     async def set_title(self, title: str) -> None:
         """Record a title."""
+        check_arguments(CALLS, title=title)
         await self._execute(await self._live(), SetTitle(title=title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
         """Record tags, in place of those that were there."""
+        check_arguments(CALLS, tags=tags)
         await self._execute(await self._live(), SetTags(tags=dict(tags)))
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
         """Register more secrets. History that was written before stays as it is."""
+        check_arguments(CALLS, secrets=secrets)
         core = await self._live()
         SecretRegistry(secrets)  # refuses all of them where one can't be used
         for name, source in secrets.items():

@@ -14,6 +14,7 @@ from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.to_thread import run_sync
 
+from agentcore._arguments import checked
 from agentcore.agent import Agent
 from agentcore.conversation.core import Core
 from agentcore.conversation.delete import delete_closed
@@ -63,6 +64,7 @@ class Host(AsyncContextManagerMixin):
                 for hosted in self._open:
                     hosted.core.life.stop.set()
 
+    @checked()
     async def open(
         self,
         agent: Agent | None,

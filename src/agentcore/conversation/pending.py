@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
+from typing import Final
 
 from pydantic import JsonValue
 
 from agentcore import commands
+from agentcore._threads import Threads
 from agentcore.agent import Call
 from agentcore.assessment import SecurityRisk
 from agentcore.conversation.calls import not_run
@@ -26,6 +29,9 @@ from agentcore.record import ASKING, OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Approve, Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call
+
+_CONFIRMING: Final = Threads("confirming", math.inf)
+"""Each waits for a person, so that a bound would have one conversation wait for the person of another."""
 
 
 async def approved_calls(core: Core) -> list[Call]:
@@ -195,7 +201,7 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> 
         tasks.start_soon(withdraw)
         risk = action.risk if (action := core.state.open_actions.get(event.id)) is not None else SecurityRisk.UNKNOWN
         with mark_running_in(core.state.conversation_id):
-            answer = read_answer(await confirm(rated(event, risk)), event)
+            answer = read_answer(await _CONFIRMING.call(confirm, rated(event, risk)), event)
         tasks.cancel_scope.cancel()
     return answer
 

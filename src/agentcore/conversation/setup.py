@@ -6,26 +6,36 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike
 from pathlib import PurePath
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 import anyio
 from anyio.to_thread import run_sync
 from typing_extensions import TypeIs
 
 from agentcore import workspace as workspaces
+from agentcore._arguments import (
+    FOLDER,
+    TEXT,
+    TEXT_BY_NAME,
+    Argument,
+    check_arguments,
+    has_methods,
+    instance_of,
+    object_with,
+    optional,
+)
 from agentcore.agent import Agent, restore_agent
 from agentcore.errors import (
     ConversationError,
     ConversationNotFound,
     NotRecorded,
+    ToolNotFound,
     WorkspaceError,
     WorkspaceNotRestored,
 )
-from agentcore.events import (
-    WorkspaceOpened,
-)
-from agentcore.ids import new_conversation_id
-from agentcore.messages import Message
+from agentcore.events import ActionEvent, WorkspaceOpened
+from agentcore.ids import check_conversation_id, new_conversation_id
+from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, Store
 from agentcore.secrets import SecretSource
 from agentcore.security import (
@@ -42,6 +52,72 @@ from agentcore.usage import Limits
 from agentcore.workspace import Workspace, WorkspaceSpec, resolve_workspace
 
 
+def _is_workspace(value: object) -> bool:
+    return FOLDER.accepts(value) or has_methods(value, "open_process", "is_open")
+
+
+def _name_store(value: object) -> str | None:
+    return f"Pass FileStore({str(value)!r})." if isinstance(value, str | PurePath) else None
+
+
+def _is_confirm(value: object) -> bool:
+    return not isinstance(value, type) and (is_checks(value) or callable(value))
+
+
+def _explain_policy(value: object) -> str | None:
+    return "A function that is asked about each call is passed as confirm=." if callable(value) else None
+
+
+def _is_by_name(value: object) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in cast("Mapping[Any, Any]", value))
+
+
+ARGUMENTS: Final = {
+    "agent": optional(instance_of(Agent, description="an Agent(llm=..., tools=...)")),
+    "workspace": optional(Argument("a folder or a workspace, as LocalWorkspace('.')", _is_workspace, FOLDER.hint)),
+    "id": optional(instance_of(str, description="text, the id of a conversation")),
+    "store": optional(
+        object_with("create", "open", description="a store, as FileStore('conversations') or MemoryStore()")._replace(
+            hint=_name_store
+        )
+    ),
+    "confirm": optional(
+        Argument(
+            "a policy, as AlwaysConfirm() or ConfirmRisky(), a check or a list of those, or a function that is asked about "
+            "each call",
+            _is_confirm,
+        )
+    ),
+    "limits": optional(instance_of(Limits, description="Limits(steps=..., cost=...)")),
+    "secrets": optional(
+        Argument(
+            "a mapping of names to values, as {'TOKEN': value}", _is_by_name, hidden=True
+        )  # it may hold the values
+    ),
+}
+"""The arguments that a conversation is opened with."""
+
+_IDS: Final = instance_of(str, list, tuple, set, frozenset, description="an id of an action or a list of them")
+
+CALLS: Final = {
+    "message": instance_of(str, Message, description="text or a Message"),
+    "limits": instance_of(Limits, description="Limits(steps=..., cost=...)"),
+    "policy": Argument("a policy or a check, as ConfirmRisky(), or a list of those", is_checks, _explain_policy),
+    "ids": optional(_IDS),
+    "arguments": optional(Argument("a mapping of names to values", _is_by_name)),
+    "by": optional(TEXT),
+    "reason": TEXT,
+    "question": TEXT,
+    "title": TEXT,
+    "tags": TEXT_BY_NAME,
+    "secrets": ARGUMENTS["secrets"]._replace(accepts=_is_by_name),
+}
+"""The arguments of a conversation's methods."""
+
+
+INTERRUPT: Final = {"reason": optional(TEXT)}
+
+
 class Setup(NamedTuple):
     """The arguments a conversation is opened with."""
 
@@ -55,43 +131,35 @@ class Setup(NamedTuple):
     deps: Any = None
 
     def validate(self) -> None:
-        """Refuse a store that is none, and what can decide about nothing: at once, not by the first call that needs it.
+        """Refuse what could only fail later: at once, not by the first call that needs it.
 
         Raises:
-            TypeError: It is one.
+            TypeError: An argument is not what it has to be.
+            ValueError: `id` can't be the id of a conversation.
         """
-        store: object = self.store
-        confirm: object = self.confirm
-        if isinstance(store, str | PurePath):
-            raise TypeError(f"store is a store, not its folder: FileStore({str(store)!r}).")
-        if store is not None and (isinstance(store, type) or not hasattr(store, "create")):
-            raise TypeError(f"store is a store, as FileStore('conversations') or MemoryStore(), not {store!r}.")
-        if confirm is None:
-            return
-        if isinstance(confirm, type) or not (is_checks(confirm) or callable(confirm)):
-            raise TypeError(
-                "confirm is a policy, as AlwaysConfirm() or ConfirmRisky(), a check or a list of those, or an async function "
-                f"that is asked about each call, not {confirm!r}."
-            )
-        if is_checks(confirm):
-            as_checks(cast("Checks", confirm))
+        check_arguments(ARGUMENTS, **self._asdict())
+        if self.id is not None:
+            check_conversation_id(self.id)
+        if self.confirm is not None and is_checks(self.confirm):
+            as_checks(cast("Checks", self.confirm))
 
 
 def check_message(message: str | Message | object) -> Message:
-    """Return a user's text as a message."""
+    """Return a user's text as a message.
+
+    Raises:
+        TypeError: It is neither text nor a message.
+        ValueError: There is nothing in it, or it is not a user's.
+    """
+    check_arguments(CALLS, message=message)
     if isinstance(message, str):
         message = Message.user(message)
-    if not isinstance(message, Message):
-        raise TypeError(f"A message is text or a Message, not {type(message).__name__}.")
+    assert isinstance(message, Message)
     if message.role != "user":
         raise ValueError(f"A message of role {message.role!r} can't be sent: make it with Message.user(...).")
+    if all(isinstance(block, TextBlock) and not block.text.strip() for block in message.content):
+        raise ValueError("The message is empty. To go on without one, call run() with no argument.")
     return message
-
-
-def check_limits(limits: Limits | object) -> Limits:
-    if not isinstance(limits, Limits):
-        raise TypeError(f"limits are Limits(steps=..., cost=...), not {limits!r}.")
-    return limits
 
 
 @asynccontextmanager
@@ -135,7 +203,9 @@ def _not_restored(conversation_id: str, error: WorkspaceError) -> WorkspaceNotRe
 async def open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
     log = await _find_log(setup, store)
     try:
-        return log, await _choose_agent(setup.agent, log.state)
+        agent = await _choose_agent(setup.agent, log.state)
+        _refuse_vanished_tools(agent, log.state)
+        return log, agent
     except BaseException:
         with anyio.CancelScope(shield=True):
             await log.close()
@@ -154,17 +224,37 @@ async def _find_log(setup: Setup, store: Store) -> EventLog:
     return await EventLog.create(store, setup.id or new_conversation_id())
 
 
-async def _choose_agent(agent: Agent | object | None, state: ConversationState) -> Agent:
-    if isinstance(agent, Agent):
-        return agent
+async def _choose_agent(agent: Agent | None, state: ConversationState) -> Agent:
     if agent is not None:
-        raise TypeError(f"A conversation is with an Agent(llm=..., tools=...), not with {agent!r}.")
+        return agent
     if state.agent is None:
         raise NotRecorded(state.conversation_id, ["the agent"])
     if state.agent.missing:
         raise NotRecorded(state.conversation_id, state.agent.missing)
     # Finding the tools reads files and imports modules.
     return await run_sync(restore_agent, state.agent.agent)
+
+
+def _refuse_vanished_tools(agent: Agent, state: ConversationState) -> None:
+    """Refuse an agent without a tool that the model has used: its history would speak of what is not there.
+
+    What toolsets bring is known when they are open, and may come and go.
+    """
+    if state.prompt is None or agent.toolsets:
+        return
+    offered = {schema.name for schema in state.prompt.tools}
+    used = dict.fromkeys(event.tool_name for event in state.shown if isinstance(event, ActionEvent))
+    aliases = [alias for tool in agent.own_tools for alias in tool.aliases]
+    known = {alias if isinstance(alias, str) else alias[0] for alias in aliases}
+    known.update(tool.name for tool in agent.own_tools)
+    gone = [name for name in used if name in offered and name not in known]
+    if gone:
+        others = f", nor {', '.join(map(repr, gone[1:]))}" if len(gone) > 1 else ""
+        raise ToolNotFound(
+            gone[0],
+            f"the agent does not have it{others}, and it was used in this conversation. Add it to the agent's tools, or begin "
+            "a new conversation.",
+        )
 
 
 def choose_checks(given: Checks | Confirm | None, state: ConversationState) -> tuple[tuple[Check, ...], Confirm | None]:

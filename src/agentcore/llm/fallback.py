@@ -9,6 +9,7 @@ from typing import Any, Final, Self, cast
 from pydantic import JsonValue
 
 from agentcore import errors
+from agentcore._arguments import MODEL, check_arguments
 from agentcore.errors import (
     AuthenticationError,
     ModelConnectionError,
@@ -59,6 +60,8 @@ class FallbackLLM(RequestModel):
             others: Asked when those before have failed.
             on: The errors after which the next one is asked; `(*FALLBACK_ERRORS, ContentPolicy)` adds one.
         """
+        for model in (primary, *others):
+            check_arguments({"model": MODEL}, model=model)
         self.models: tuple[Model, ...] = (primary, *others)
         """All of them, in order."""
         self.on = tuple(on)

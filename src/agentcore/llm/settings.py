@@ -51,7 +51,9 @@ class LLMSettings(Value):
     # What is given may be a key in the wrong place: what is wrong with it is said without it.
     model_config = ConfigDict(hide_input_in_errors=True)
 
-    model: str
+    positional_fields = ("model",)
+
+    model: str = Field(kw_only=False)
     """The provider and the model, as in "anthropic/claude-sonnet-4-5" or "openai:gpt-5"; with `base_url`, a bare name is
     one that the server there knows."""
     base_url: str | None = None

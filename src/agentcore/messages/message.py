@@ -9,10 +9,11 @@ citations of each piece as they came. They go back to a provider that wants them
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal, Self, cast
+from typing import Any, Final, Literal, Self, cast
 
 from pydantic import Field, JsonValue
 
+from agentcore._arguments import check_arguments, instance_of
 from agentcore._value import Recorded, Value, Verbatim
 from agentcore.messages.blocks import AudioBlock, Block, ProviderBlock, RefusalBlock, TextBlock, ToolCallBlock
 
@@ -140,7 +141,12 @@ def _words(block: Block) -> str | None:
     return block.transcript or None if isinstance(block, AudioBlock) else None
 
 
+_CONTENT: Final = {"content": instance_of(str, Value, description="text or a block")}
+
+
 def _blocks(content: tuple[str | Block, ...]) -> tuple[Block, ...]:
+    for piece in content:
+        check_arguments(_CONTENT, content=piece)
     return tuple(TextBlock(text=piece) if isinstance(piece, str) else piece for piece in content)
 
 

@@ -1,6 +1,7 @@
 """JSON Schema that every provider takes, from a model, from a function, or from a foreign schema."""
 
 from agentcore.schema.plain import json_schema_of as json_schema_of
+from agentcore.schema.plain import json_schema_of_type as json_schema_of_type
 from agentcore.schema.plain import plain_schema as plain_schema
 from agentcore.schema.plain import schema_of as schema_of
 from agentcore.schema.signature import Described as Described

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, TypeAdapter
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
@@ -216,6 +216,20 @@ def json_schema_of(model: type[BaseModel]) -> dict[str, JsonValue]:
     except (PydanticUserError, PydanticUndefinedAnnotation) as error:
         reason = str(error).split("\n", 1)[0]
         raise SchemaError(f"The model {model.__qualname__!r} can't be said in JSON Schema: {reason}") from error
+
+
+def json_schema_of_type(annotation: Any) -> dict[str, JsonValue]:
+    """Return the JSON Schema of a type's values, with references: of any type that pydantic knows.
+
+    Raises:
+        SchemaError: it is not a type, or one that JSON Schema can't say.
+    """
+    try:
+        return TypeAdapter[Any](annotation).json_schema(schema_generator=_Generator)
+    except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+        reason = str(error).split("\n", 1)[0].split(". ", 1)[0].removesuffix(".")
+        name = getattr(annotation, "__qualname__", repr(annotation))
+        raise SchemaError(f"The type {name} can't be said in JSON Schema: {reason}.") from error
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, JsonValue]:

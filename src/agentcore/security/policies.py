@@ -42,9 +42,9 @@ class Reject:
     """The name of the person."""
 
 
-Confirm: TypeAlias = Callable[[RatedAction], Awaitable[bool | Approve | Reject]]
-"""An async function of the program that is asked about each action that needs confirmation. True is `Approve()`, False is
-`Reject()`."""
+Confirm: TypeAlias = Callable[[RatedAction], Awaitable[bool | Approve | Reject] | bool | Approve | Reject]
+"""A function of the program that is asked about each action that needs confirmation; one that is not async is called in a
+worker thread. True is `Approve()`, False is `Reject()`."""
 
 
 def read_answer(answer: object, action: ActionEvent | None = None) -> Approve | Reject:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema, create_model
+from pydantic import AfterValidator, ConfigDict, Field, JsonValue, TypeAdapter, WithJsonSchema, create_model
 from pydantic_core import PydanticCustomError, to_json
 
 from agentcore.display import DisplayBlock, MarkdownBlock, TableBlock
 from agentcore.errors import SchemaError
 from agentcore.messages import ResultBlock
-from agentcore.schema import check_schema, json_schema_of, plain_schema, schema_errors
+from agentcore.schema import check_schema, json_schema_of_type, plain_schema, schema_errors
 from agentcore.tools.context import ToolContext
 from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations, ToolSpec
 from agentcore.tools.observation import Observation, TextObservation
@@ -43,25 +43,26 @@ class OutputSchema:
         return {"name": self.name, "schema": dict(self.schema)}
 
 
-def output_schema_of(output: type[BaseModel] | OutputSchema) -> dict[str, JsonValue]:
-    """Return an output as a log holds it: its name and its JSON Schema.
+def output_schema_of(output: Any) -> dict[str, JsonValue]:
+    """Return an output, a type or an `OutputSchema`, as a log holds it: its name and its JSON Schema.
 
     Raises:
-        SchemaError: a field has a type that JSON Schema can't say.
+        SchemaError: it is not a type, or one that JSON Schema can't say.
     """
     if isinstance(output, OutputSchema):
         return output.record()
-    return {"name": output.__name__, "schema": json_schema_of(output)}
+    name = output.__name__ if isinstance(output, type) else str(output).replace("typing.", "")
+    return {"name": name, "schema": json_schema_of_type(output)}
 
 
-def read_output(output: type[BaseModel] | OutputSchema, data: JsonValue) -> Any:
+def read_output(output: Any, data: JsonValue) -> Any:
     """Return data as the output: a value of the type, or the data itself where there is a schema only.
 
     Raises:
         ValueError: it does not fit; the message has a sentence for each error.
     """
     if not isinstance(output, OutputSchema):
-        return output.model_validate(data)
+        return TypeAdapter[Any](output).validate_python(data)
     try:
         errors = schema_errors(output.schema, data)
     except SchemaError as error:
@@ -108,14 +109,18 @@ _IGNORED: Final = ("security_risk",)
 _OTHER_NAMES: Final = ("text", "summary", "answer", "final_answer", "response", "content", "task_completed")
 
 
-def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[FinishAction, FinishObservation]:
+def finish_tool(output: Any = None) -> Tool[FinishAction, FinishObservation]:
     """Make the tool with which the agent says that it is done.
 
     With an output, the agent gives that too: the action has it as `result`, checked, and typed where there is a type.
 
+    Args:
+        output: A type that pydantic knows, or an `OutputSchema`.
+
     Raises:
         SchemaError: the output's schema can't be told to a model.
     """
+    spec = ToolSpec(name="finish", params={} if output is None else {"output": output_schema_of(output)})
     action = FinishAction if output is None else _action_with(output)
     described = "Say that the work is done, or that it can't be done and why. Nothing happens after it."
     if output is not None:
@@ -133,7 +138,7 @@ def finish_tool(output: type[BaseModel] | OutputSchema | None = None) -> Tool[Fi
         finishes=True,
         display_call=_show_finish,
         display_answer=_show_nothing,
-        spec=ToolSpec(name="finish", params={} if output is None else {"output": output_schema_of(output)}),
+        spec=spec,
     )
 
 
@@ -156,7 +161,7 @@ def think_tool() -> Tool[ThinkAction, TextObservation]:
     )
 
 
-def _action_with(output: type[BaseModel] | OutputSchema) -> type[FinishAction]:
+def _action_with(output: Any) -> type[FinishAction]:
     class FinishWith(FinishAction):
         # There is no source to look for attribute docstrings in, and looking would read files.
         model_config = ConfigDict(use_attribute_docstrings=False)

@@ -182,35 +182,43 @@ class ToolRegistry:
 
     def _function(self, **params: JsonValue) -> AnyTool:
         path = str(params.get("import"))
-        found = self._load(FUNCTION_SPEC, path)
+        module, _, name = path.partition(":")
+        found = self._load(module, name, path)
         if not isinstance(found, Tool):
-            raise ToolNotFound(
-                FUNCTION_SPEC, f"there is no tool at {path!r}. Was it renamed, or is it another program?"
-            )
+            raise ToolNotFound(name, f"what is at {path!r} is not a tool. Is it another program?")
         return cast("AnyTool", found)
 
     def _finish(self, output: Mapping[str, Any] | None = None) -> AnyTool:
         return finish_tool(None if output is None else OutputSchema(**output))
 
-    def _load(self, tool_name: str, path: str) -> Any:
-        module = path.partition(":")[0]
+    def _load(self, module: str, name: str, path: str) -> Any:
         if module not in sys.modules and self._may_import(module):
             try:
                 importlib.import_module(module)
             except ImportError as error:
-                raise ToolNotFound(tool_name, f"{module!r} can't be imported: {error}") from error
+                raise ToolNotFound(name, f"{module!r} can't be imported: {error}") from error
         found = look_up(path)
         if found is None:
-            raise ToolNotFound(
-                tool_name,
-                f"{path!r} is not there. Import {module!r} first, or allow it with "
-                f"`allow_imports({module!r})`, if the log is to be trusted with that.",
-            )
+            raise ToolNotFound(name, _explain_absence(module, path))
         return found
 
     def _may_import(self, module: str) -> bool:
         declared = {point.module for point in entry_points_in(ENTRY_POINTS) if not point.attr}
         return any(module == name or module.startswith(f"{name}.") for name in self._allowed | declared)
+
+
+def _explain_absence(module: str, path: str) -> str:
+    if module == "__main__":
+        return (
+            "it was defined in the program that began the conversation, and this is another one, or another version. Pass the "
+            "agent with its tools, or define the tool in a module that both programs import."
+        )
+    if module in sys.modules:
+        return f"{path!r} is not there. Was it renamed? Pass the agent with its tools as they are now."
+    return (
+        f"{path!r} is not there. Import {module!r} first, or allow it with `allow_imports({module!r})`, if the log is to be "
+        "trusted with that, or pass the agent with its tools."
+    )
 
 
 def _declared(name: str) -> ToolFactory:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Protocol, final, runtime_checkable
 
+from agentcore._arguments import TEXT, TEXT_BY_NAME, Argument, checked, has_methods
 from agentcore.messages import ToolSchema
 from agentcore.tools.context import ToolSecrets
 from agentcore.tools.definition import AnyTool, ToolsetSpec
@@ -95,6 +96,14 @@ Change = Callable[[AnyTool], AnyTool | None]
 """Makes another tool of one, gives it as it is, or leaves it out."""
 
 
+def _is_toolset(value: object) -> bool:
+    return has_methods(value, "record", "open") and isinstance(value, Toolset)
+
+
+_TOOLSET: Final = Argument("a toolset", _is_toolset)
+
+
+@checked(toolset=_TOOLSET, prefix=TEXT)
 def prefixed(toolset: Toolset, prefix: str) -> Toolset:
     """Put a prefix before the names of all tools, so that no other tool has them: `prefixed(server, "github_")`.
 
@@ -106,6 +115,7 @@ def prefixed(toolset: Toolset, prefix: str) -> Toolset:
     return PrefixedToolset(toolset, prefix)
 
 
+@checked(toolset=_TOOLSET)
 def filtered(toolset: Toolset, keep: Collection[str] | Callable[[AnyTool], bool]) -> Toolset:
     """Keep only some tools: those of these names, or those for which a function is true.
 
@@ -114,6 +124,7 @@ def filtered(toolset: Toolset, keep: Collection[str] | Callable[[AnyTool], bool]
     return FilteredToolset(toolset, keep if callable(keep) else frozenset((keep,) if isinstance(keep, str) else keep))
 
 
+@checked(toolset=_TOOLSET, names=TEXT_BY_NAME)
 def renamed(toolset: Toolset, names: Mapping[str, str]) -> Toolset:
     """Rename tools: `renamed(server, {"search_v2": "search"})`. Tools that are not mentioned keep theirs.
 

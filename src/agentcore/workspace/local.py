@@ -20,6 +20,7 @@ from typing import Final, Self, final
 import anyio
 from pydantic import JsonValue
 
+from agentcore._arguments import FOLDER, TEXT_BY_NAME, checked, optional
 from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.files import (
@@ -58,8 +59,10 @@ class LocalWorkspace:
 
     Raises:
         UnsupportedPlatform: on Windows.
+        TypeError: an argument is not what it has to be.
     """
 
+    @checked(path=FOLDER, env=optional(TEXT_BY_NAME))
     def __init__(
         self,
         path: str | PathLike[str] = ".",

@@ -6,9 +6,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TypeVar, TypeVarTuple, Unpack, get_args
 
+from agentcore._arguments import FOLDER, SECONDS, checked, object_with, one_of, optional
 from agentcore.errors import (
     ConversationExists,
     ConversationNotFound,
@@ -46,16 +46,22 @@ class FileStore:
     """Keeps each conversation in a folder of its own below `path`; the folder is made when the first one begins.
 
     Args:
-        path: The folder. `~` is expanded.
+        path: The folder. `~` is expanded; a relative one is of the folder that is current when the store is made.
         durability: "sync" (an acknowledged event survives a loss of power) or "flush" (the end of the process only).
         seconds: How long one file operation may take before the log is given up as dead.
         disk: The file operations; for tests.
 
     Raises:
         UnsupportedPlatform: on Windows.
-        ValueError: there is no such durability.
+        TypeError: an argument is not what it has to be.
     """
 
+    @checked(
+        path=FOLDER,
+        durability=one_of(*get_args(Durability)),
+        seconds=SECONDS,
+        disk=optional(object_with("open_append", "sync", description="a disk, as RealDisk()")),
+    )
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -66,10 +72,9 @@ class FileStore:
     ) -> None:
         if sys.platform == "win32":
             raise UnsupportedPlatform("Windows")
-        if durability not in get_args(Durability):
-            raise ValueError(f'durability is "sync" or "flush", not {durability!r}.')
-        # Made absolute by the first operation, in its thread: that asks the system for the current folder.
         self._given = os.fspath(path)
+        # Now: by its first use, the program may be in another folder.
+        self._path = os.path.abspath(os.path.expanduser(self._given))
         self._durability: Durability = durability
         self._seconds = seconds
         self._disk: Disk = disk or RealDisk()
@@ -88,12 +93,6 @@ class FileStore:
     def location(self) -> str:
         """The folder."""
         return self._path
-
-    @cached_property
-    def _path(self) -> str:
-        if os.path.isabs(self._given):
-            return os.path.normpath(self._given)
-        return os.path.abspath(os.path.expanduser(self._given))
 
     def folder(self, conversation_id: str) -> str:
         """Return the folder of one conversation, there or not."""
