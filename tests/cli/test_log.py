@@ -150,7 +150,6 @@ def test_a_list_fits_the_terminal_and_never_cuts_an_id(cli: Cli) -> None:
 
 
 def test_sentences_are_wrapped_between_words_on_a_terminal(cli: Cli) -> None:
-    cli.play("Done.", flags=["--id", "a"])
     cli.log().write_bytes(cli.log().read_bytes() + b'{"seq":99,"half')
     code, screen = cli.on_terminal("log", "verify", columns=40)
     assert code == 3
