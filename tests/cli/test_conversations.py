@@ -5,14 +5,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
 
+from agentcore import Agent, Conversation, FileStore
 from agentcore.cli.conversations import find_conversation, has_log, is_running, open_store, shorten_id
 from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.events import ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.record import EventLog, MemoryStore, Store
-from agentcore.testing import call
+from agentcore.testing import ScriptedLLM, call
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -81,6 +83,23 @@ async def test_a_short_id_is_the_date_and_the_time_unless_two_have_the_same(tmp_
     short = [await shorten_id(store, each) for each in ids]
     assert short == ["20260101-000000", *ids[1:]]
     assert [await find_conversation(store, settings, each) for each in short] == list(ids)
+
+
+@pytest.mark.parametrize("conversation_id", ["mine", "conversations"])
+def test_the_folder_of_a_programs_file_store_is_a_home(cli: Cli, tmp_path: Path, conversation_id: str) -> None:
+    async def write() -> None:
+        agent = Agent(llm=ScriptedLLM(["Done."]))
+        async with Conversation(
+            agent, tmp_path, id=conversation_id, store=FileStore(tmp_path / "logs")
+        ) as conversation:
+            await conversation.run("A program's task")
+
+    anyio.run(write)
+    home = ("--home", str(tmp_path / "logs"))
+    assert "A program's task" in cli.run("conversations", *home).out
+    assert "A program's task" in cli.run("log", "show", *home).out
+    assert cli.run("conversations", "delete", conversation_id, "--yes", *home).code == 0
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 SEQ = call("terminal", command="seq 20000")

@@ -35,6 +35,16 @@ def test_the_demo_fixes_a_real_project_and_its_story_is_in_order(cli: Cli, tmp_p
     assert all(line[1:3] == "│ " for lines in paragraphs for line in lines[1:])
 
 
+def test_a_second_demo_uses_the_same_folder_and_begins_anew(cli: Cli, tmp_path: Path) -> None:
+    folders = {path.name for path in tmp_path.iterdir()}
+    for _ in range(2):
+        ended = cli.run("demo", env={"TMPDIR": str(tmp_path)})
+        assert ended.code == 0, ended.out
+        assert "AssertionError: 290 != 370" in ended.out
+    assert {path.name for path in tmp_path.iterdir()} == {*folders, "home"}
+    assert sorted(path.name for path in cli.home.iterdir()) == ["conversations", "demo"]
+
+
 def test_the_demo_needs_neither_git_nor_a_key_nor_a_state_folder(cli: Cli, tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()

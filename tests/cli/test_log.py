@@ -147,3 +147,11 @@ def test_a_list_fits_the_terminal_and_never_cuts_an_id(cli: Cli) -> None:
         assert "the-log" in screen.text
         assert max(map(len, screen.text.splitlines())) <= columns
         assert "Do it." in screen.text
+
+
+def test_sentences_are_wrapped_between_words_on_a_terminal(cli: Cli) -> None:
+    cli.log().write_bytes(cli.log().read_bytes() + b'{"seq":99,"half')
+    code, screen = cli.on_terminal("log", "verify", columns=40)
+    assert code == 3
+    assert "\nThe end is cut off when the conversation\nis resumed." in screen.text
+    assert max(map(len, screen.text.splitlines())) <= 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,11 +71,18 @@ async def find_conversation(store: Store, settings: Settings, given: str | None,
 
 async def shorten_id(store: Store, conversation_id: str) -> str:
     """Return the beginning of an id that is enough to find it: its date and time, unless another one has the same."""
-    short = conversation_id[:_SHORT]
     if _MADE_HERE.fullmatch(conversation_id) is None:
         return conversation_id
-    alike = [info for info in await store.list() if info.conversation_id.startswith(short)]
-    return short if len(alike) <= 1 else conversation_id
+    return _shorten(conversation_id, _count_beginnings(await store.list()))
+
+
+def _count_beginnings(infos: Sequence[LogInfo]) -> Counter[str]:
+    return Counter(info.conversation_id[:_SHORT] for info in infos)
+
+
+def _shorten(conversation_id: str, beginnings: Counter[str]) -> str:
+    short = conversation_id[:_SHORT]
+    return short if _MADE_HERE.fullmatch(conversation_id) and beginnings[short] <= 1 else conversation_id
 
 
 def _none_yet(store: Store, settings: Settings) -> str:
@@ -172,7 +180,7 @@ async def list_conversations(settings: Settings, *, limit: int, json: bool) -> i
     if not rows:
         print_line(console, _none_yet(store, settings))
         return 0
-    _print(console, rows)
+    _print(console, rows, _count_beginnings(infos))
     if len(infos) > len(rows):
         print_line(
             console, f"and {len(infos) - len(rows)} older; list all: {settings.command('conversations --limit 0')}", DIM
@@ -210,14 +218,15 @@ async def _read(store: Store, info: LogInfo) -> _Row:
         return _Row(info, None, str(error))
 
 
-def _print(console: Console, rows: Sequence[_Row]) -> None:
-    """Print a table whose last column, the task, gets the remaining width. Ids are never cut, so that they can be copied.
+def _print(console: Console, rows: Sequence[_Row], beginnings: Counter[str]) -> None:
+    """Print a table whose last column, the task, gets the remaining width.
 
-    On a narrow terminal each id has its own line, and its status and task are below it.
+    On a terminal an id is as short as it can be used. On a narrow one each id has its own line, and its status and task
+    are below it.
     """
     cells = [
         (
-            row.info.conversation_id,
+            _shorten(row.info.conversation_id, beginnings) if console.is_terminal else row.info.conversation_id,
             row.status,
             "" if row.state is None else f"{row.state.head:,}",
             "" if row.state is None else cost(row.state.usage).replace("cost unknown", "?"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import tempfile
 from typing import Final
 
 import anyio
@@ -27,7 +26,7 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     """Run the demo and return the exit code: 0 if the project's tests fail before and pass afterwards."""
     store = open_store(settings)
     console = make_console()
-    root = await run_sync(_make_project)
+    root = await run_sync(_make_project, settings.home)
     conversation_id = new_conversation_id()
 
     print_line(console, "agentcore demo", STRONG)
@@ -69,13 +68,14 @@ async def show_demo(settings: Settings, *, verbose: bool) -> int:
     return 0
 
 
-def _make_project() -> str:
-    # The folder stays, so that it can be inspected. The system cleans its temporary folder.
-    root = tempfile.mkdtemp(prefix="agentcore-demo-")
+def _make_project(home: str) -> str:
+    # One folder that stays, so that it can be inspected, and that the next demo uses again.
+    root = os.path.join(home, "demo")
+    os.makedirs(root, exist_ok=True)
     for name, text in FILES.items():
         with open(f"{root}/{name}", "w", encoding="utf-8") as file:
             file.write(text)
-    return root
+    return os.path.realpath(root)
 
 
 async def _tests_pass(root: str) -> bool:

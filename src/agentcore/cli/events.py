@@ -49,7 +49,7 @@ class RenderedEvent:
     thought: Sequence[Text] = ()
     """The model's reasoning and text in the same reply as the call."""
     separator: str | None = None
-    """What stands between the call and the line where the call comes first."""
+    """The text between the call and the line, where the call comes first."""
 
     @property
     def summary(self) -> Text:

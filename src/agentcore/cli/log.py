@@ -19,6 +19,7 @@ from agentcore.cli.console import (
     make_console,
     print_below,
     print_line,
+    print_text,
     styled,
 )
 from agentcore.cli.conversations import find_conversation, folder_of, is_running, open_store, shorten_id
@@ -130,7 +131,7 @@ def _print_end(console: Console, state: ConversationState, resume: str, *, at_wo
     status = "waiting for approval" if state.pending else str(state.status).replace("_", " ")
     if state.status is ConversationStatus.RUNNING and not at_work:
         status = "cut off: its process is gone"
-    print_line(console, styled(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
+    print_text(console, styled(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
     if state.pending:
         print_line(console, f"decide: {resume}")
 
@@ -163,14 +164,15 @@ async def verify_log(given: str | None, settings: Settings) -> int:
         events, unfinished = await store.verify(conversation_id)
         await read_log(store, conversation_id)  # checks that the lines are events and that their blobs exist
     except LogDamaged as damage:
-        print_line(console, f"damaged: line {damage.line}: {damage.reason}", BAD)
-        print_line(console, f"{damage.sound} The file is {damage.path}", DIM)
+        print_text(console, f"damaged: line {damage.line}: {damage.reason}", BAD)
+        print_text(console, damage.sound, DIM)
+        print_line(console, f"The file is {damage.path}", DIM)
         if damage.line > 1:
             print_line(console, f"Keep the intact part: {settings.command(f'log repair {conversation_id}')}")
         return _DAMAGED
     if unfinished is not None:
-        print_line(console, f"intact, {count(events, 'event')}, with an incomplete end: {unfinished}", WARN)
-        print_line(
+        print_text(console, f"intact, {count(events, 'event')}, with an incomplete end: {unfinished}", WARN)
+        print_text(
             console,
             "The end is cut off when the conversation is resumed. If it may be more than an incomplete write, a copy is kept beside the log.",
             DIM,
@@ -190,7 +192,7 @@ async def repair_log(given: str, settings: Settings) -> int:
     if report.backup is None:
         print_line(console, f"intact, {count(report.kept, 'event')}; nothing was changed", GOOD)
         return 0
-    print_line(
+    print_text(
         console,
         f"{count(report.kept, 'event')} kept, {count(report.cut_lines, 'line')} cut off ({report.reason})",
         WARN,

@@ -152,7 +152,7 @@ class Person:
 
     def warn(self, text: str) -> None:
         """Print a warning."""
-        print_line(self._console, printable(text), WARN)
+        print_text(self._console, printable(text), WARN)
 
 
 async def edit_arguments(
@@ -175,13 +175,13 @@ async def _ask_for_one(
         else await ask(console, keyboard, f"Which one ({', '.join(map(one_line, names))})? ")
     )
     if name is None or name not in arguments:
-        print_line(console, "No such argument; nothing was changed.", WARN)
+        print_text(console, "No such argument; nothing was changed.", WARN)
         return None
     before = arguments[name]
     shown = before if isinstance(before, str) else json.dumps(before, ensure_ascii=False)
     print_line(console, styled(f"{one_line(name)} is now: ", DIM).append(one_line(shown)))
     if isinstance(before, str) and "\n" in before:
-        print_line(console, "The new value can only be one line. To edit several lines, set VISUAL or EDITOR.", DIM)
+        print_text(console, "The new value can only be one line. To edit several lines, set VISUAL or EDITOR.", DIM)
     value = await ask(console, keyboard, f"New value of {one_line(name)}: ")
     if value is None:
         return None
@@ -200,10 +200,10 @@ async def _in_editor(text: str, editor: str, console: Console, keyboard: int) ->
         try:
             ended = await anyio.run_process(command, stdin=keyboard, stdout=console.file, stderr=None, check=False)
         except OSError as error:
-            print_line(console, f"Cannot start the editor {editor!r}: {error.strerror}. Set VISUAL or EDITOR.", WARN)
+            print_text(console, f"Cannot start the editor {editor!r}: {error.strerror}. Set VISUAL or EDITOR.", WARN)
             return None
         if ended.returncode:
-            print_line(
+            print_text(
                 console, f"The editor {editor!r} exited with code {ended.returncode}; nothing was changed.", WARN
             )
             return None
@@ -214,9 +214,9 @@ def _read(text: str, console: Console) -> dict[str, JsonValue] | None:
     try:
         value: Any = json.loads(text)
     except ValueError as error:
-        print_line(console, f"Not valid JSON ({error}); nothing was changed.", WARN)
+        print_text(console, f"Not valid JSON ({error}); nothing was changed.", WARN)
         return None
     if not isinstance(value, dict):
-        print_line(console, "The arguments must be a JSON object; nothing was changed.", WARN)
+        print_text(console, "The arguments must be a JSON object; nothing was changed.", WARN)
         return None
     return cast("dict[str, JsonValue]", value)

@@ -178,7 +178,7 @@ async def resume_conversation(
         ReplyPrinter(console).print_paragraph(state.answer or "")
         print_line(
             console,
-            f"Finished. Continue with a new task: {settings.command(f'resume {await shorten_id(store, conversation_id)}')} 'your task'",
+            f"continue: {settings.command(f'resume {await shorten_id(store, conversation_id)}')} 'your task'",
         )
         if json:
             result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)

@@ -146,12 +146,12 @@ class Runner:
         """Print the heading."""
         conversation, heading, before = self._conversation, self._request.heading, self._request.before
         if self._request.standing is not None:
-            print_line(self._console, self._request.standing, DIM)
+            print_text(self._console, self._request.standing, DIM)
         if heading is not None:
             between = f" {Glyphs(self._console.encoding).between} "
             print_line(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
         if conversation.repaired is not None:
-            print_line(self._console, f"removed the incomplete end of the log: {conversation.repaired}", DIM)
+            print_text(self._console, f"removed the incomplete end of the log: {conversation.repaired}", DIM)
         for action in () if before is None else before.open_actions.values():
             self._view.expect(action.event)
 
@@ -209,7 +209,7 @@ class Runner:
 
     async def _on_interrupt(self) -> None:
         self._view.make_room()
-        print_line(self._console, "Interrupting ... (press Ctrl-C again to quit at once)", WARN)
+        print_text(self._console, "Interrupting ... (press Ctrl-C again to quit at once)", WARN)
         with suppress(AgentcoreError):  # the caller of the run gets the error
             await self._conversation.interrupt("Ctrl-C")
 

@@ -35,6 +35,8 @@ class Settings:
 
     home: str
     """The folder with all data."""
+    is_store: bool = False
+    """True if the home is the folder of a program's `FileStore`."""
     home_flag: str | None = None
     """The folder as the flag named it: suggested commands have to name it too."""
     program: str = "agentcore"
@@ -52,7 +54,7 @@ class Settings:
     @property
     def conversations(self) -> str:
         """The folder of the conversations."""
-        return os.path.join(self.home, "conversations")
+        return self.home if self.is_store else os.path.join(self.home, "conversations")
 
     def command(self, arguments: str) -> str:
         """Return the shell command with these arguments and the same folder."""
@@ -76,8 +78,10 @@ def read_settings(
     # An empty variable counts as not set.
     variables = {name: value for name, value in (environment or os.environ).items() if value}
     key = variables.get("AGENTCORE_API_KEY")
+    folder = os.path.abspath(os.path.expanduser(home or variables.get("AGENTCORE_HOME") or _state_folder()))
     return Settings(
-        home=os.path.abspath(os.path.expanduser(home or variables.get("AGENTCORE_HOME") or _state_folder())),
+        home=folder,
+        is_store=_is_store(folder),
         home_flag=home,
         program=_program(variables.get("PATH")),
         model=model or variables.get("AGENTCORE_MODEL"),
@@ -109,6 +113,22 @@ def check_writable(settings: Settings) -> Settings:
         f"Cannot keep conversations in {settings.conversations!r}: {place!r} {problem}. "
         "Choose another folder with --home or AGENTCORE_HOME."
     )
+
+
+def _is_store(folder: str) -> bool:
+    """Return whether conversations are in the folder itself, and not in `conversations` inside."""
+    inside = os.path.join(folder, "conversations")
+    if os.path.isdir(inside) and not _is_conversation(inside):
+        return False
+    try:
+        with os.scandir(folder) as entries:
+            return any(_is_conversation(entry.path) for entry in entries)
+    except OSError:
+        return False
+
+
+def _is_conversation(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "meta.json"))
 
 
 def _program(path: str | None) -> str:

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agentcore.cli.blocks import RenderedResult, message_of, render_call, render_result
-from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, Ticker, print_below, print_line, styled
+from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, Ticker, print_below, print_line, print_text, styled
 from agentcore.cli.events import EventRenderer
 from agentcore.cli.output import FEW, Output
 from agentcore.cli.reply_printer import ReplyPrinter
@@ -130,7 +130,7 @@ class View:
                 self._aside(event)
             case RetryEvent():
                 self._reply_printer.reset()
-                print_line(self._console, render_state_event(event))
+                print_text(self._console, render_state_event(event))
                 self.ticker.show("waiting for the next attempt")
             case InterruptEvent():
                 self._reply_printer.reset()
@@ -200,7 +200,7 @@ class View:
             print_line(self._console, "")
         else:
             self._reply_printer.end()
-            print_line(self._console, styled("note: ", WARN).append(one_line(event.text)))
+            print_text(self._console, styled("note: ", WARN).append(one_line(event.text)))
 
     def _action(self, event: ActionEvent) -> None:
         self._reply_printer.print_rest(event.reply_id, _text_in(event.before))
@@ -348,7 +348,7 @@ class View:
         if self._verbose:
             rendered = self._renderer.render(event)
             self._reply_printer.end()
-            print_line(
+            print_text(
                 self._console, styled("# ", DIM).append(rendered.label).append(" ").append(rendered.summary), DIM
             )
 
