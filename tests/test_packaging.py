@@ -46,7 +46,9 @@ def pins() -> dict[str, Version]:
 @cache
 def tracked_texts() -> list[tuple[str, str]]:
     """Give path and text of each file in version control."""
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
+    if shutil.which("git") is None:
+        pytest.skip("needs git: install git")
+    if not (ROOT / ".git").exists():
         pytest.skip("not a git repository, so nobody can say which files are tracked")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     files = [(name, ROOT / name) for name in listed.split("\0") if name and (ROOT / name).is_file()]
@@ -157,7 +159,10 @@ def test_what_is_imported_is_declared(folder: str, extras: list[str]) -> None:
 def test_all_brings_only_what_is_used() -> None:
     used = third_party_imports((ROOT / "src").rglob("*.py"))
     provided = {canonicalize_name(name) for module in used for name in distributions_of_modules().get(module, [module])}
-    provided |= {"ripgrep", "mcp"}  # a program that is started where a search is; and what litellm imports at every call
+    provided |= {
+        "ripgrep",
+        "mcp",
+    }  # a program that is started where a search is; and what litellm imports at every call
     plain = {canonicalize_name(each.name) for each in requirements()}
     brought = {canonicalize_name(each.name) for each in requirements("all")}
     assert sorted(brought - plain - provided) == []

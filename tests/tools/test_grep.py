@@ -17,12 +17,13 @@ from agentcore.tools import OUTPUT_LIMIT
 from agentcore_tools import GrepAction, GrepObservation, grep_tool
 from agentcore_tools.grep.python import PYTHON_NOTE
 from opened_tool import Opened, open_tool
+from programs import needs
 
 Grep = Opened[GrepAction, GrepObservation]
 
 NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
 BOTH = [
-    pytest.param("rg", marks=pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")),
+    pytest.param("rg", marks=needs("rg", "ripgrep")),
     "python",
 ]
 
