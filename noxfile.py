@@ -145,7 +145,7 @@ def lowest_versions(*extras: str) -> set[str]:
 
 @nox.session(python=PYTHONS, reuse_venv=False)
 def constraints(session: nox.Session) -> None:
-    """Renew constraints.txt: what a plain install brings, on the lowest Python, then what others need beside it."""
+    """Renew constraints.txt: what all extras bring, on the lowest Python, then what others need beside it."""
     file = HERE / "constraints.txt"
     lines = file.read_text(encoding="utf-8").splitlines()
     pins = {} if session.python == PYTHONS[0] else pins_of(lines)

@@ -1,8 +1,9 @@
-"""Python programs in processes of their own, for what only a process can show: kill -9, exit codes, locks."""
+"""Programs in processes of their own, for what only a process can show: kill -9, exit codes, locks."""
 
 from __future__ import annotations
 
 import runpy
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -15,6 +16,11 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 SECONDS = 60
+
+
+def needs(program: str, package: str | None = None) -> pytest.MarkDecorator:
+    """Skip a test where a program is not installed, and name the package to install."""
+    return pytest.mark.skipif(shutil.which(program) is None, reason=f"needs {program}: install {package or program}")
 
 
 class Program:

@@ -46,7 +46,9 @@ def pins() -> dict[str, Version]:
 @cache
 def tracked_texts() -> list[tuple[str, str]]:
     """Give path and text of each file in version control."""
-    if shutil.which("git") is None or not (ROOT / ".git").exists():
+    if shutil.which("git") is None:
+        pytest.skip("needs git: install git")
+    if not (ROOT / ".git").exists():
         pytest.skip("not a git repository, so nobody can say which files are tracked")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
     files = [(name, ROOT / name) for name in listed.split("\0") if name and (ROOT / name).is_file()]

@@ -11,7 +11,6 @@ import pytest
 from agentcore import (
     LLM,
     Agent,
-    AgentContext,
     AlwaysConfirm,
     ConfirmRisky,
     Conversation,
@@ -40,7 +39,6 @@ wrong: Any = {
     for each in (
         LLM,
         Agent,
-        AgentContext,
         ConfirmRisky,
         Conversation,
         FileStore,
@@ -85,7 +83,7 @@ CONSTRUCTORS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("thresholds", lambda: wrong["StuckThresholds"](repeated_actions=1), TypeError, "did you mean `repeated_action`?"),
     ("policy", lambda: wrong["ConfirmRisky"](treshold="low"), TypeError, "did you mean `threshold`?"),
     ("policy by place", lambda: wrong["ConfirmRisky"]("low"), TypeError, "ConfirmRisky(threshold=...)"),
-    ("context", lambda: wrong["AgentContext"](instruction="x"), TypeError, "did you mean `instructions`?"),
+    ("agent by another name", lambda: agent(instruction="x"), TypeError, "did you mean `instructions`?"),
     ("llm setting", lambda: wrong["LLM"]("openai/gpt-5", temprature=1), TypeError, "did you mean `temperature`?"),
     ("llm habit", lambda: wrong["LLM"]("openai/gpt-5", max_tokens=1), TypeError, "did you mean `max_output_tokens`?"),
     ("llm by place", lambda: wrong["LLM"]("openai/gpt-5", 1), TypeError, "by name, except `model`, as in LLM(base_url=...)."),
@@ -101,7 +99,7 @@ CONSTRUCTORS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("function as tools", lambda: agent(tools=print), TypeError, "not the function print. Decorate it with @tool"),
     ("function as tool", lambda: agent(tools=[plain]), TypeError, "plain is neither a tool nor a toolset: decorate"),
     ("method as tool", lambda: agent(tools=[str.upper]), TypeError, "upper is neither a tool nor a toolset: decorate"),
-    ("agent context", lambda: agent(context="be nice"), TypeError, "an AgentContext(instructions=...), or None, not 'be nice'."),
+    ("agent instructions", lambda: agent(instructions=3), TypeError, "text, or a function that returns text, or None, not 3."),
     ("agent stuck", lambda: agent(stuck=3), TypeError, "`stuck` must be StuckThresholds(...), or None, not 3."),
     ("agent unstuck", lambda: agent(stuck=False), TypeError, "`stuck` must be StuckThresholds(...), or None, not False."),
     ("agent prompt", lambda: agent(system_prompt=3), TypeError, "`system_prompt` must be text, or None, not 3."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from agentcore.errors import AuthenticationError
 from agentcore.llm import RetryPolicy
 from agentcore.testing import ScriptLine, call, calls
 from agentcore.usage import Usage
+from programs import needs
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -31,8 +31,6 @@ NOWHERE = ("-m", "mine", "--base-url", "http://127.0.0.1:9/v1")
 @pytest.fixture
 def repository(cli: Cli) -> Path:
     """A repository whose test fails."""
-    if shutil.which("git") is None:
-        pytest.skip("there is no git here")
     (cli.project / "double.py").write_text("def double(number):\n    return number + number + 1\n")
     (cli.project / "test_double.py").write_text(TEST)
     for command in ("init -q", "add .", "-c user.name=t -c user.email=t@t commit -qm begin"):
@@ -40,6 +38,7 @@ def repository(cli: Cli) -> Path:
     return cli.project
 
 
+@needs("git")
 def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli, repository: Path) -> None:
     run_tests = call("terminal", command=" ".join(TESTS))
     edit = call("file_editor", command="str_replace", path="double.py", old_str=" + 1", new_str="")

@@ -133,7 +133,14 @@ def test_the_process_ends_though_the_thread_of_a_tool_does_not(cli: Cli) -> None
         assert screen.ends() == 4
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+UNDER_NOHUP = pytest.mark.skipif(
+    signal.getsignal(signal.SIGHUP) is signal.SIG_IGN, reason="hang-ups are ignored: nohup"
+)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=UNDER_NOHUP)]
+)
 def test_a_signal_that_ends_programs_interrupts_and_is_in_the_exit_code(cli: Cli, number: int, code: int) -> None:
     with running(cli, FOREVER) as screen:
         screen.shows("│ begun")

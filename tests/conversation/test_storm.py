@@ -103,6 +103,8 @@ class Storm:
 
     async def cancel_twice(self, deed: Coroutine[Any, Any, object]) -> None:
         task = asyncio.ensure_future(deed)
+        # In early releases of Python 3.11, a timeout of before can still cancel who waits below, and then no one asks how it ended.
+        task.add_done_callback(lambda task: task.cancelled() or task.exception())
         for _ in range(2):
             for _ in range(self.dice.randrange(8)):
                 await checkpoint()

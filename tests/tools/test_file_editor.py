@@ -17,6 +17,7 @@ from agentcore.errors import AgentcoreError, PathError, ToolError
 from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.text import Change, NotText, Text
 from opened_tool import Editor
+from programs import needs
 
 THREE = "one\ntwo\nthree\n"
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 21))
@@ -290,6 +291,7 @@ lines = st.lists(st.sampled_from(["a", "b", "", "é", "x y", "-", "+", "@@"]), m
 texts = st.builds("{}{}".format, lines.map("\n".join), st.sampled_from(["", "\n"]))
 
 
+@needs("git")
 @given(texts, texts)
 def test_a_diff_is_one_that_git_can_apply(old: str, new: str) -> None:
     change = between(old, new)

@@ -14,6 +14,7 @@ from agentcore_tools import glob_tool, list_directory_tool, list_files_tool, rea
 from agentcore_tools.search.globs import Glob, read_rules
 from agentcore_tools.search.walk import walk
 from opened_tool import open_tool
+from programs import needs
 
 
 def write(root: Path, *names: str) -> None:
@@ -132,6 +133,7 @@ async def test_many_long_files_are_cut_to_what_fits(tmp_path: Path) -> None:
         assert "more lines. Read the file by itself" in told.text
 
 
+@needs("git")
 async def test_what_is_ignored_is_what_git_ignores(tmp_path: Path) -> None:
     rules = {
         ".gitignore": "*.log\n!keep.log\n/top\nbuild/\ndoc/*.txt\n**/cache\na/**/z\n\\#x\ntrail \n!sub/deep/back.log\n[\n",

@@ -10,6 +10,7 @@ import pytest
 from agentcore.stuck import STILL_RUNNING
 from agentcore_tools import TerminalObservation
 from opened_tool import Terminal, open_terminal
+from programs import needs
 
 
 class Step(NamedTuple):
@@ -306,7 +307,13 @@ def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> N
     assert answer.to_data()[STILL_RUNNING] is answer.running
 
 
-@pytest.mark.parametrize("steps", SCENARIOS.values(), ids=SCENARIOS)
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param(steps, id=name, marks=[needs("git")] if any("git " in str(step) for step in steps) else [])
+        for name, steps in SCENARIOS.items()
+    ],
+)
 async def test_what_is_called_is_answered(tmp_path: Path, steps: list[Step]) -> None:
     async with open_terminal(tmp_path, quiet=0.3, secrets=SECRETS) as terminal:
         for call, expected in steps:

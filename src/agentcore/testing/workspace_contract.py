@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from unittest import SkipTest
 
 import anyio
 
@@ -23,7 +24,13 @@ _ENV = {
 _NOTHING = ()
 
 
+async def _need_git(workspace: Workspace) -> None:
+    if (await workspace.run("command -v git")).exit_code != 0:
+        raise SkipTest("needs git where the workspace runs its commands: install git")
+
+
 async def _do(workspace: Workspace, script: str) -> None:
+    await _need_git(workspace)
     result = await workspace.run(f"set -e; {script}", env=_ENV)
     assert result.exit_code == 0, result.stderr
 
@@ -133,6 +140,7 @@ known'; echo x >ignored; echo again >>changes
         assert ("added", "zzz", None) in changes
 
     async def test_a_folder_without_git_is_an_error_that_says_so(self, workspace: Workspace) -> None:
+        await _need_git(workspace)
         assert workspace.root in str(await refused(NotARepository, workspace.git_changes()))
         await refused(NotARepository, workspace.git_diff())
 

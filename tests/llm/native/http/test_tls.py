@@ -33,7 +33,7 @@ STREAM = (
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make an authority that nobody knows, and a certificate of it for this machine."""
     if shutil.which("openssl") is None:
-        pytest.skip("makes its certificates with openssl, which is not installed")
+        pytest.skip("needs openssl, for certificates: install openssl")
     where = tmp_path_factory.mktemp("tls")
 
     def run(*arguments: str) -> None:
