@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -33,6 +33,8 @@ from agentcore.secrets import SecretRegistry
 from agentcore.security import AlwaysConfirm, Check, Confirm, as_checks, read_checks
 from agentcore.stuck import StuckTracker
 from agentcore.workspace import Workspace
+
+ResultT = TypeVar("ResultT")
 
 
 class Lifecycle:
@@ -123,6 +125,14 @@ class Core:
         """Raise where the caller runs in another event loop, and this has not ended."""
         if not self.life.ended.is_set():
             self.home.check_loop()
+
+    async def wait_for_job(self, job: Coroutine[Any, Any, ResultT]) -> ResultT:
+        """Wait for a job, and note where its caller learns that the log died: leaving the context does not report it again."""
+        try:
+            return await job
+        except StoreError as error:
+            self.journal.failure_reported = self.journal.failure_reported or error is self.life.failure
+            raise
 
     def recorded(self, decisions: Sequence[Decision]) -> None:
         """Act on a group commit (see `RecordListener`)."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from copy import deepcopy
 from os import PathLike
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
@@ -52,8 +52,6 @@ from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Checks, Confirm, as_checks, record_checks
 from agentcore.usage import Limits
 from agentcore.workspace import Workspace
-
-ResultT = TypeVar("ResultT")
 
 
 class Conversation(AsyncContextManagerMixin):
@@ -282,7 +280,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         check_arguments(CALLS, question=question)
         core = await self._live()
-        return await self._job(core, ask_aside(core, question))
+        return await core.wait_for_job(ask_aside(core, question))
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
@@ -304,7 +302,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         check_arguments(ARGUMENTS, id=id)
         core = await self._live()
-        return await self._job(core, fork(core, at, id))
+        return await core.wait_for_job(fork(core, at, id))
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
@@ -380,14 +378,6 @@ class Conversation(AsyncContextManagerMixin):
     async def _execute(self, core: Core, command: Command, attachment: Attachment | None = None) -> Receipt:
         """Hand a command over, and wait until what it came to is kept."""
         return await core.journal.receipt_of(core.journal.hand_over(command, attachment))
-
-    async def _job(self, core: Core, job: Coroutine[Any, Any, ResultT]) -> ResultT:
-        """Wait for a job, and note where its caller learns that the log died: leaving the context does not report it again."""
-        try:
-            return await job
-        except StoreError as error:
-            core.journal.failure_reported = core.journal.failure_reported or error is core.life.failure
-            raise
 
     async def _live(self) -> Core:
         # A caller that is cancelled leaves with that, not with an error that it can do nothing about.
