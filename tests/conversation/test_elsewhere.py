@@ -161,7 +161,7 @@ def test_after_its_loop_has_ended_it_is_closed(tmp_path: Path, backend: str) -> 
 
     conversation = anyio.run(leave, backend=backend)
     for name, use in USES.items():
-        if name not in ("close", "events", "deltas"):
+        if name not in ("close", "delete", "events", "deltas"):
             with pytest.raises(ConversationClosed):
                 used_in_a_loop_of_its_own(use, conversation, backend)
     used_in_a_loop_of_its_own(USES["close"], conversation, backend)
@@ -169,3 +169,4 @@ def test_after_its_loop_has_ended_it_is_closed(tmp_path: Path, backend: str) -> 
         with pytest.raises(StopAsyncIteration):
             used_in_a_loop_of_its_own(USES[name], conversation, backend)
     assert conversation.state.events
+    used_in_a_loop_of_its_own(USES["delete"], conversation, backend)

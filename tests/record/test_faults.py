@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -343,9 +342,3 @@ async def test_two_appends_to_one_log_at_once_are_refused(tmp_path: Path) -> Non
                     await log.append([one])
     await log.append([Record(2, 2, b'{"seq":2}')])
     await log.close()
-
-
-@pytest.mark.parametrize("durability", ["fsync", "SYNC", None, ""])
-def test_a_durability_that_there_is_not_is_refused(tmp_path: Path, durability: Any) -> None:
-    with pytest.raises(ValueError, match='durability is "sync" or "flush", not'):
-        FileStore(tmp_path, durability=durability)

@@ -144,7 +144,6 @@ async def test_an_environment_that_is_too_large_is_an_error_that_shows_the_comma
     async with LocalWorkspace(tmp_path) as workspace:
         error = await refused(WorkspaceError, workspace.run("echo " + "long " * 1000, env={"LARGE": "x" * 200_000}))
         assert "'echo long long" in str(error)
-        assert len(str(error)) < 600
         assert "no program" in str(await refused(WorkspaceError, workspace.run([])))
         assert "null byte" in str(await refused(WorkspaceError, workspace.run("echo \0")))
 
