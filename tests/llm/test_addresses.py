@@ -12,7 +12,9 @@ from agentcore.llm.keys import find_key
 
 
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def _surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    # What other tests of this process have allowed, as the command line does for its --base-url.
+    monkeypatch.setattr("agentcore.llm.recording._allowed", set[str]())
     for name in ("OPENAI", "ANTHROPIC", "HOSTED_VLLM", "OLLAMA", "COHERE", "GEMINI", "X"):
         monkeypatch.setenv(f"{name}_API_KEY", "sk-of-the-user")
 
