@@ -85,6 +85,9 @@ class Recorded(Value):
     # NaN and the infinities, which JSON has no word for, stay visible: left to itself, pydantic writes them as null.
     model_config = ConfigDict(extra="allow", ser_json_inf_nan="constants")
 
+    # Most are made by agentcore itself, many for each step. One that programs make takes `Value.__init__` back.
+    __init__ = BaseModel.__init__
+
 
 @final
 class _VerbatimMark:

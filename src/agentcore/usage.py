@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agentcore._value import Recorded
+from agentcore._value import Recorded, Value
 
 
 class Usage(Recorded):
@@ -78,6 +78,9 @@ class Limits(Recorded):
     Reaching one ends the run with status "error" and the limit's name as its code, except `call_seconds`, which ends
     only that call: the model reads that it was interrupted and goes on.
     """
+
+    # Programs make it: a name that it does not have is refused.
+    __init__ = Value.__init__
 
     steps: Annotated[int, Field(gt=0)] | None = 500
     """Model calls, per run."""
