@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import BaseModel, Field, JsonValue
 
 from agentcore._value import VERBATIM, Value, Verbatim
 from agentcore.messages import (
@@ -24,28 +24,33 @@ from agentcore.messages import (
 from agentcore.usage import Usage
 
 
-class TextDelta(Value):
+class _Piece(Value):
+    # Made for every few letters, by agentcore itself.
+    __init__ = BaseModel.__init__
+
+
+class TextDelta(_Piece):
     """More words."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class ReasoningDelta(Value):
+class ReasoningDelta(_Piece):
     """More thinking, in words."""
 
     type: Literal["reasoning"] = "reasoning"
     text: str
 
 
-class RefusalDelta(Value):
+class RefusalDelta(_Piece):
     """More of the words in which the model refuses."""
 
     type: Literal["refusal"] = "refusal"
     text: str
 
 
-class ToolCallDelta(Value):
+class ToolCallDelta(_Piece):
     """More of a tool call: its name comes once, its arguments in fragments of JSON text."""
 
     type: Literal["tool_call"] = "tool_call"
@@ -56,7 +61,7 @@ class ToolCallDelta(Value):
     arguments: str = ""
 
 
-class ResetDelta(Value):
+class ResetDelta(_Piece):
     """The call starts over: everything said so far is void."""
 
     type: Literal["reset"] = "reset"

@@ -170,7 +170,7 @@ class StreamMasker:
     def feed(self, piece: str) -> str:
         """Take the next piece and give what can be told by now; often that is the piece itself, or nothing."""
         scanner = self._scanner()
-        if not scanner:
+        if not scanner.masks:
             return piece
         text = self._held + piece if self._held else piece
         return self._give_out(scanner, text, scanner.undecided_from(text))

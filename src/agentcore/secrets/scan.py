@@ -8,7 +8,7 @@ depend on the pieces in which a text arrives.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple, final
+from typing import Final, NamedTuple, final
 
 from agentcore.secrets.forms import SHORTEST
 
@@ -39,24 +39,17 @@ class Span(NamedTuple):
 class Scanner:
     """The forms of all known values, ready to be looked for."""
 
-    __slots__ = ("_beginnings", "_by_head", "_longest", "_masks", "_shortest")
+    __slots__ = ("_beginnings", "_by_head", "_longest", "_shortest", "masks")
 
     def __init__(self, masks: Mapping[str, Mask]) -> None:
-        self._masks = dict(masks)
+        self.masks: Final[Mapping[str, Mask]] = dict(masks)
+        """The masks by form; none where there is nothing to look for."""
         self._longest = max(map(len, masks), default=0)
         self._shortest = min(map(len, masks), default=0)
         self._beginnings = frozenset(form[:size] for form in masks for size in range(1, _HEAD))
         self._by_head: dict[str, list[str]] = {}
-        for form in self._masks:
+        for form in self.masks:
             self._by_head.setdefault(form[:_HEAD], []).append(form)
-
-    def __bool__(self) -> bool:
-        return bool(self._masks)
-
-    @property
-    def masks(self) -> Mapping[str, Mask]:
-        """The masks by form."""
-        return self._masks
 
     def replace(self, text: str) -> str:
         """Put masks in the place of all forms; the same object comes back when there is none."""
@@ -73,16 +66,16 @@ class Scanner:
 
     def mask_of(self, span: Span) -> str:
         """Return the mask that stands in the place of a stretch."""
-        return self._masks[span.form].name
+        return self.masks[span.form].name
 
     def spans(self, text: str) -> list[Span]:
         """Return the stretches to be masked, in order; they do not overlap."""
         size = len(text)
-        if not self._masks or size < self._shortest:
+        if not self.masks or size < self._shortest:
             return []
         # Two ways to one answer. A search for a form runs at the memory's speed, but there is one search per form;
         # going through the text by the forms' heads costs the same for any number of them. In nanoseconds, about:
-        if len(self._masks) * (100 + size * 3 // 10) < 130 * size:
+        if len(self.masks) * (100 + size * 3 // 10) < 130 * size:
             found = self._search_form_by_form(text)
         else:
             found = self._search_by_heads(text)
@@ -103,7 +96,7 @@ class Scanner:
         return size
 
     def _restorable(self, span: Span, typed_masks: Collection[str]) -> str:
-        mask = self._masks[span.form]
+        mask = self.masks[span.form]
         alone = span.end - span.start == len(span.form)
         text = mask.name if mask.exact and alone else mask.lost
         while text in typed_masks and not (alone and text == span.form):
@@ -112,7 +105,7 @@ class Scanner:
 
     def _search_form_by_form(self, text: str) -> list[Span]:
         found: list[Span] = []
-        for form in self._masks:
+        for form in self.masks:
             size = len(form)
             start = text.find(form)
             while start != -1:
