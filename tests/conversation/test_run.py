@@ -49,6 +49,8 @@ async def test_calls_are_run_and_the_model_reads_their_answers() -> None:
         assert (await conversation.run("go")).text == "It is done."
     assert [message.role for message in llm.requests[1].messages] == ["system", "user", "assistant", "tool"]
     assert "changed Rome" in str(llm.requests[1].messages[-1])
+    times = [event.timestamp for event in conversation.state.events]
+    assert times == sorted(times)
 
 
 async def test_an_action_is_kept_before_its_tool_starts_and_in_one_group_with_its_start() -> None:

@@ -20,6 +20,7 @@ from agentcore.errors import (
 from agentcore.llm import LLM
 from agentcore.llm.error_bodies import delay_in_body, extract_message, seconds_to_wait
 from agentcore.llm.failures import ProviderError, model_error, refused_in_stream
+from agentcore.messages import Message
 
 GROQ = LLM(model="groq/m")
 
@@ -203,3 +204,9 @@ def test_a_key_that_is_not_accepted_says_where_it_is_and_what_to_do(monkeypatch:
     monkeypatch.setenv("GROQ_API_KEY", "gsk-of-the-test")
     refused = model_error(ProviderError(status=401, message="Invalid API Key"), GROQ)
     assert "the key in GROQ_API_KEY (Invalid API Key). Check that it is complete" in str(refused)
+
+
+@pytest.mark.parametrize("key", ["", "  "])
+async def test_a_blank_key_is_named_before_anything_is_sent(key: str) -> None:
+    with pytest.raises(AuthenticationError, match=r"the key in LLM\(api_key=...\) is empty"):
+        await LLM("openai/gpt-5", api_key=key).complete([Message.user("Hi")])

@@ -82,19 +82,24 @@ async def take_step(
         async for delta in deltas:
             await on_delta(_check(agent, delta, TextDelta, ReasoningDelta, RefusalDelta, ToolCallDelta, ResetDelta))
         reply = _check(agent, deltas.reply, Reply)
-    usage = UsageEvent(
-        reply_id=reply_id,
-        model=reply.model,
-        usage=reply.usage,
-        view_seq=view_seq,
-        stop_reason=reply.stop_reason,
-        seconds=round(clock() - began, 6),
-    )
+    seconds = round(clock() - began, 6)
+
+    # Made in the order in which they stand in the log, so that no event is older than the one before it.
+    def usage() -> UsageEvent:
+        return UsageEvent(
+            reply_id=reply_id,
+            model=reply.model,
+            usage=reply.usage,
+            view_seq=view_seq,
+            stop_reason=reply.stop_reason,
+            seconds=seconds,
+        )
+
     if reply.message.tool_calls:
         reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
-        return StepOutcome("calls", reply, reply_events, answers, calls, usage)
+        return StepOutcome("calls", reply, reply_events, answers, calls, usage())
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
-    return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage)
+    return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage())
 
 
 def _check(agent: Agent, given: _Given, *kinds: type) -> _Given:

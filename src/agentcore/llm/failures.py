@@ -274,10 +274,12 @@ def which_key(settings: LLMSettings, message: str = "") -> str:
     """Describe which key was not accepted, or where a key is looked for, and what to do."""
     variables = key_variables(settings)
     reason = f" ({message})" if message else ""
+    if settings.api_key is not None and not (settings.revealed_key or "").strip():
+        return f"the key in LLM(api_key=...) is empty. Pass the key, or leave it out and set {' or '.join(variables)}"
     if settings.api_key is not None:
         return f"the provider did not accept the key in LLM(api_key=...){reason}. {_CHECK_KEY}"
     for variable in variables:
-        if all(os.environ.get(name) for name in variable.split(" and ")):
+        if all(os.environ.get(name, "").strip() for name in variable.split(" and ")):
             return f"the provider did not accept the key in {variable}{reason}. {_CHECK_KEY}"
     return f"there is no key for {settings.provider}. Set {' or '.join(variables)}, or pass LLM(api_key=...){reason}"
 
