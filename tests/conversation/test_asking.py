@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Awaitable, Callable
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import anyio
 import anyio.from_thread
@@ -206,3 +207,11 @@ async def test_a_callback_is_asked_about_what_waited_through_a_restart() -> None
     async with talk(agent, store=store, id="a", confirm=confirm) as conversation:
         assert (await conversation.run()).text == "end"
     assert ran == ["a", "b"]
+
+
+@pytest.mark.parametrize("kind", [Mock, MagicMock, AsyncMock])
+async def test_a_mock_is_a_function_that_is_asked(kind: type[Mock]) -> None:
+    asked = kind(return_value=True)
+    async with talk(agent_of("a"), confirm=asked) as conversation:
+        await conversation.run("go")
+    asked.assert_called_once()

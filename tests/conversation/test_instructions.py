@@ -62,8 +62,17 @@ def plain_from_deps(ctx: InstructionsContext[str]) -> str:
         lambda: "Be brief in Rome.",
         plain_coroutine,
         plain_from_deps,
+        lambda city="Rome": f"Be brief in {city}.",
     ],
-    ids=["text", "async", "async with context", "plain", "plain that returns a coroutine", "plain with context"],
+    ids=[
+        "text",
+        "async",
+        "async with context",
+        "plain",
+        "plain that returns a coroutine",
+        "plain with context",
+        "a default",
+    ],
 )
 async def test_text_and_functions_are_added_to_the_prompt(instructions: Any) -> None:
     async with Conversation(agent_with(instructions), deps="Rome") as conversation:

@@ -24,6 +24,14 @@ async def test_a_command_that_keeps_writing_is_waited_for(tmp_path: Path) -> Non
         assert told.exit_code == 0
 
 
+async def test_a_command_that_writes_without_a_pause_is_answered_when_its_time_is_over(tmp_path: Path) -> None:
+    async with open_terminal(tmp_path) as terminal:
+        with anyio.fail_after(30):
+            told = await terminal("yes", timeout=0.3)
+            assert (told.running, told.timed_out) == (True, "limit")
+            assert not (await terminal("C-c", is_input=True)).running
+
+
 async def test_what_is_told_bit_by_bit_is_the_whole_put_together(tmp_path: Path, hasty: Terminal) -> None:
     os.mkfifo(tmp_path / "go")
     command = 'exec 3<> go; for i in 1 2 3; do printf "row $i: "; read -u 3 x; echo $x; done; printf end'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeAlias, cast
 
 from typing_extensions import TypeVar
@@ -39,7 +39,7 @@ DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
 class InstructionsContext(Generic[DepsT_co]):
     """Handed to a function that writes instructions, where it takes an argument."""
 
-    deps: DepsT_co
+    deps: DepsT_co = field(repr=False)
     """The value that the program passed as `Conversation(deps=...)`."""
     state: ConversationState
     """The conversation up to now: to be read, and not to be changed."""
@@ -79,8 +79,10 @@ async def write_instructions(instructions: Instructions | None, context: Instruc
 
 
 def _takes_an_argument(function: Callable[..., Any]) -> bool:
-    kinds = {each.kind for each in inspect.signature(function).parameters.values()}
-    return bool(kinds - {inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD})
+    # One with a default is the function's own, as in `lambda name=name: ...`.
+    places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return any(each.kind in places and each.default is inspect.Parameter.empty for each in parameters)
 
 
 _MOST_INSTRUCTIONS = 10_000

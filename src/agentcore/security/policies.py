@@ -241,7 +241,10 @@ def as_checks(given: Checks) -> tuple[Check, ...]:
 
 
 def _is_check(given: object) -> bool:
-    return not isinstance(given, type) and (hasattr(given, "assess") or hasattr(given, "needs_confirmation"))
+    # Statically: a mock, which may stand for the function that is asked, has any attribute that is looked for.
+    return not isinstance(given, type) and any(
+        inspect.getattr_static(given, name, None) is not None for name in ("assess", "needs_confirmation")
+    )
 
 
 @final

@@ -198,7 +198,8 @@ class Session:
                 pause = min(pause * 2, _LAST_CHECK_SECONDS)
                 check = anyio.current_time() + pause
             await self._show(shell, ctx)
-        await self._show(shell, ctx)
+        while await self._show(shell, ctx) and not shell.busy:
+            pass
         if not shell.busy and (outcome := self._outcome(shell)) is not None:
             return outcome
         observation = TerminalObservation(
@@ -211,11 +212,14 @@ class Session:
         )
         return _Answer(observation, shell.whole)
 
-    async def _show(self, shell: Shell, ctx: ToolContext) -> None:
-        while live := shell.take_live():
+    async def _show(self, shell: Shell, ctx: ToolContext) -> bool:
+        """Show people what came since, and let some more come; return whether there was any."""
+        live = shell.take_live()
+        if live:
             await ctx.progress(live)
             with anyio.move_on_after(_SHOW_SECONDS):
                 await shell.idle()
+        return bool(live)
 
     def _outcome(self, shell: Shell) -> _Answer | None:
         """Return how the command or the shell ended, if that was not reported yet."""
