@@ -93,3 +93,88 @@ async def test_all_of_a_diff_is_applied_or_nothing(tmp_path: Path) -> None:
         with pytest.raises(ToolError, match="nothing was changed"):
             await patch.call(patch=written)
     assert (tmp_path / "f").read_text() == "a\n"
+
+
+async def applied(folder: Path, files: dict[str, str], written: str) -> dict[str, str]:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    async with open_tool(apply_patch_tool(), folder) as patch:
+        await patch.call(patch=written)
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+async def refused(folder: Path, files: dict[str, str], written: str, why: str) -> None:
+    with pytest.raises(ToolError, match=why):
+        await applied(folder, files, written)
+    assert {path.name: path.read_text() for path in folder.rglob("*") if path.is_file()} == files
+
+
+@pytest.mark.parametrize("line", ["```", "index = 0", "index 1234567..89abcde 100644", "diff --git is a command"])
+@pytest.mark.parametrize("ranges", ["@@ -1,3 +1,3 @@", "@@"])
+@pytest.mark.parametrize("fence", ["", "```"])
+async def test_no_part_of_a_hunk_is_left_out(tmp_path: Path, line: str, ranges: str, fence: str) -> None:
+    written = diff(f"{ranges}\n-a\n+A\n{line}\n-b\n+B\n")
+    await refused(tmp_path, {"f": f"a\n{line}\nb\n"}, f"{fence}\n{written}\n{fence}\n", "Line 7 of the patch")
+
+
+async def test_what_comes_below_a_whole_hunk_is_refused_except_for_a_fence(tmp_path: Path) -> None:
+    written = diff("@@ -1 +1 @@\n-a\n+b\n")
+    await refused(tmp_path, {"f": "a\n"}, f"{written}This is why.\n", "Line 6 of the patch is 'This is why.'")
+    assert await applied(tmp_path, {}, f"{written}```\n") == {"f": "b\n"}
+
+
+async def test_lines_that_a_hunk_lacks_are_no_header(tmp_path: Path) -> None:
+    written = diff("@@ -1 +1 @@\n--- i\n+++ i\n@@ -3 +3 @@\n-c\n+C\n")
+    assert await applied(tmp_path, {"f": "-- i\nb\nc\n"}, written) == {"f": "++ i\nb\nC\n"}
+
+
+@pytest.mark.parametrize("second", ["@@ -3,3 +3,3 @@\n A\n-B\n+BB\n C\n", "@@ -2,0 +3 @@\n+x\n"])
+async def test_hunks_that_overlap_are_refused(tmp_path: Path, second: str) -> None:
+    text = "start\nmid\nA\nB\nC\n" + "x\n" * 50 + "A\nB\nC\n"
+    written = diff(f"@@ -1,3 +1,3 @@\n-start\n+START\n mid\n A\n{second}")
+    await refused(tmp_path, {"f": text}, written, "the hunks overlap")
+
+
+@pytest.mark.parametrize("named", [1, 5, 9, 99])
+async def test_a_heading_decides_between_equal_places(tmp_path: Path, named: int) -> None:
+    functions = [f"def f{number}():\n    x = 1\n    return x\n\n" for number in range(4)]
+    for number in range(4):
+        heading = f"def f{number}"  # cut
+        written = diff(f"@@ -{named},2 +{named},2 @@ {heading}\n     x = 1\n-    return x\n+    return 2\n")
+        wanted = [text.replace("return x", "return 2") if at == number else text for at, text in enumerate(functions)]
+        assert await applied(tmp_path, {"f": "".join(functions)}, written) == {"f": "".join(wanted)}
+
+
+async def test_empty_files_come_and_go(tmp_path: Path) -> None:
+    new = "diff --git a/new b/new\nnew file mode 100644\nindex 0000000..e69de29\n"
+    gone = "diff --git a/old name b/old name\ndeleted file mode 100644\nindex e69de29..0000000\n"
+    assert await applied(tmp_path, {"f": "a\n", "old name": ""}, diff("@@ -1 +1 @@\n-a\n+b\n") + new + gone) == {"f": "b\n", "new": ""}  # fmt: skip
+    (tmp_path / "new").unlink()
+    await refused(tmp_path, {"f": "a\n", "old name": "kept\n"}, gone, "not what the '-' lines say")
+
+
+@pytest.mark.parametrize(
+    ("part", "why"),
+    [
+        ("diff --git a/g b/g\nold mode 100644\nnew mode 100755\n", "'g' gets another mode"),
+        ("diff --git a/g b/g\nnew file mode 100755\n--- /dev/null\n+++ b/g\n@@ -0,0 +1 @@\n+a\n", "'g' is to have the mode 100755"),
+        ("diff --git a/f b/g\nsimilarity index 100%\ncopy from f\ncopy to g\n", "'g' is a copy"),
+        ("diff --git a/g b/g\nindex 12..34 100644\nBinary files a/g and b/g differ\n", "'g' is binary"),
+        ("diff --git a/g b/g\nindex 12..34 100644\nGIT binary patch\nliteral 1\nIcmZ\n", "'g' is binary|Line"),
+        ("diff --git a/g b/g\nindex 12..34 100644\n", "'g' has no hunk"),
+    ],
+)  # fmt: skip
+async def test_what_only_git_can_do_is_refused(tmp_path: Path, part: str, why: str) -> None:
+    await refused(tmp_path, {"f": "a\n"}, diff("@@ -1 +1 @@\n-a\n+b\n") + part, why)
+    await refused(tmp_path, {"f": "a\n"}, part, why)
+
+
+@pytest.mark.parametrize("lines", ["-something else\n", "-precious\n", "-precious\n-lines\n-more\n"])
+async def test_a_file_with_other_lines_is_not_deleted(tmp_path: Path, lines: str) -> None:
+    written = diff(f"@@ -1 +0,0 @@\n{lines}", "a/f", "/dev/null")
+    await refused(tmp_path, {"f": "precious\nlines\n"}, written, "not what the '-' lines say")
+
+
+async def test_gits_names_and_its_version_are_understood(tmp_path: Path) -> None:
+    written = diff("@@ -0,0 +1 @@\n+hi\n", "/dev/null", r'"b/caf\303\251 \"x\".txt"')
+    assert await applied(tmp_path, {}, f"{written}-- \n2.39.0\n\n") == {'café "x".txt': "hi\n"}

@@ -14,7 +14,7 @@ from anyio.lowlevel import checkpoint
 from agentcore._value import Value
 from agentcore.errors import PathError, ToolError, WorkspaceError
 from agentcore_tools.apply_patch.grammar import AddFile, DeleteFile, FilePatch, UpdateFile, paths_of
-from agentcore_tools.apply_patch.matching import Misfit, changes_of
+from agentcore_tools.apply_patch.matching import Misfit, changes_of, refuse_other
 from agentcore_tools.files.change import unified_diff
 from agentcore_tools.files.files import Files, decode_text, worked
 from agentcore_tools.files.text import Change, NotText, Text, encoded
@@ -89,6 +89,8 @@ async def _plan(files: Files, patch: FilePatch) -> Planned:
             return Planned(PatchedFile(path=path, outcome="created"), None, encoded(patch.text), diff)
         case DeleteFile():
             before = await files.to_change(path)
+            if patch.lines is not None:
+                refuse_other(decode_text(before, path), patch.lines)
             return Planned(PatchedFile(path=path, outcome="removed"), before, None, _removed(before, path))
         case UpdateFile():
             return await _plan_update(files, patch, path)

@@ -36,6 +36,8 @@ class Hunk(NamedTuple):
     """True if it is at the end of the file."""
     near: int | None = None
     """The line of the file where it is said to be, which decides between places that fit equally well."""
+    heading: str = ""
+    """The beginning of a line further up, which decides so before `near` does."""
 
     @property
     def old(self) -> list[str]:
@@ -50,6 +52,8 @@ class AddFile(NamedTuple):
 
 class DeleteFile(NamedTuple):
     path: str
+    lines: tuple[str, ...] | None = None
+    """What is in it, where the patch says so."""
 
 
 class UpdateFile(NamedTuple):
@@ -145,10 +149,7 @@ def _file(kind: str, path: str, number: int, lines: _Lines) -> FilePatch:
         case "Add":
             return AddFile(path, _added(lines))
         case "Delete":
-            for line in lines.until_file():
-                if line.strip():
-                    raise _wrong(lines.number - 1, line, "nothing comes below a file that is deleted")
-            return DeleteFile(path)
+            return DeleteFile(path, _deleted(lines))
         case _:
             move_to = None
             if (line := lines.peek()) is not None and (move := _MOVE.match(line)) is not None:
@@ -179,27 +180,42 @@ def _added(lines: _Lines) -> str:
     return "".join(text)
 
 
+def _deleted(lines: _Lines) -> tuple[str, ...] | None:
+    """Return what a file that is deleted has to be, or None if the patch doesn't say."""
+    below = [(lines.number - 1, line) for line in lines.until_file() if line.strip()]
+    if not below:
+        return None
+    # Of a diff come its lines, and that these are all.
+    is_whole = below[-1][1].rstrip() == _END_OF_FILE
+    said = below[:-1] if is_whole else below
+    for number, line in said:
+        if not is_whole or not line.startswith("-"):
+            raise _wrong(number, line, "nothing comes below a file that is deleted")
+    return tuple(line[1:] for _, line in said)
+
+
 def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
     hunks: list[Hunk] = []
     anchors: list[str] = []
     near: int | None = None
+    heading = ""
     found: list[tuple[str, str]] = []
     start = lines.number
 
     def close(*, at_end: bool = False) -> None:
-        nonlocal near
+        nonlocal near, heading
         # Blank lines between hunks, and before the next file, are no lines of the file.
         while found and found[-1] == (" ", "") and not at_end:
             found.pop()
         if any(sign != " " for sign, _ in found):
-            hunks.append(Hunk(start, tuple(anchors), tuple(found), at_end, near))
+            hunks.append(Hunk(start, tuple(anchors), tuple(found), at_end, near, heading))
         elif found:
             raise ToolError(
                 f"Line {start} of the patch: the hunk that begins here changes nothing: no line of it begins with '-' or '+'."
             )
         found.clear()
         anchors.clear()
-        near = None
+        near, heading = None, ""
 
     for line in lines.until_file():
         if line.rstrip() == _END_OF_FILE:
@@ -209,8 +225,7 @@ def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
                 close()
             if not anchors:
                 start = lines.number - 1
-            named = _line_named(line)
-            near = near if named is None else named
+            near, heading = _named(line) or (near, heading)
             if anchor := _anchor(line):
                 anchors.append(anchor)
         elif line[:1] in {" ", "+", "-"}:
@@ -231,17 +246,15 @@ def _hunks(lines: _Lines) -> tuple[Hunk, ...]:
     return tuple(hunks)
 
 
-def _line_named(line: str) -> int | None:
-    """Return the number of the line that the ranges of an `@@` line name."""
+def _named(line: str) -> tuple[int, str] | None:
+    """Return the line and the heading that an `@@` line with ranges names."""
     ranges = RANGES.match(line)
-    return None if ranges is None else int(ranges[1])
+    return None if ranges is None else (int(ranges[1]), line[ranges.end() :].strip())
 
 
 def _anchor(line: str) -> str:
-    """Return the line of the file that an `@@` line names. Ranges, as other diffs have them, name none."""
-    anchor = line[2:]
-    if (ranges := RANGES.match(line)) is not None:
-        anchor = line[ranges.end() :]
+    """Return the line of the file that an `@@` line names. One with ranges, as diffs have them, names none."""
+    anchor = "" if RANGES.match(line) else line[2:]
     anchor = anchor.removesuffix("@@") if anchor.rstrip() == "@@" else anchor
     return anchor.removeprefix(" ").rstrip()
 

@@ -41,9 +41,12 @@ class _Target:
         self.lines = text.lines
         self._compared: dict[int, list[str]] = {0: self.lines}
 
-    def find(self, wanted: Sequence[str], start: int, *, at_end: bool = False, near: int | None = None) -> int | None:
+    def find(
+        self, wanted: Sequence[str], start: int, *, at_end: bool = False, near: int | None = None, heading: str = ""
+    ) -> int | None:
         """Return the place of the lines at or after `start`, or None: the first one, or that next to the line `near`.
 
+        Of several places those below the heading come first.
         With `at_end` they must be the last lines.
         """
         for way, compared in enumerate(_WAYS):
@@ -56,6 +59,8 @@ class _Target:
                     return last
             else:
                 places = _places(lines, sought, start)
+                if heading:
+                    places = self._below(heading, list(places), len(sought))
                 if near is not None:
                     found = min(places, key=lambda place: abs(place + 1 - near), default=None)
                 else:
@@ -63,6 +68,46 @@ class _Target:
                 if found is not None:
                     return found
         return None
+
+    def _below(self, heading: str, places: Sequence[int], count: int) -> Iterator[int]:
+        """Return those places that are in what a line begins which begins like the heading; all if none is."""
+        if len(places) < 2:
+            return iter(places)
+        scopes = [
+            (at, self._end_of_scope(at)) for at, line in enumerate(self.lines) if line.strip().startswith(heading)
+        ]
+        within = [place for place in places if any(at < place + count and place < end for at, end in scopes)]
+        return iter(within or places)
+
+    def _end_of_scope(self, at: int) -> int:
+        """Return the next line that is as far to the left, and begins with a word."""
+        depth = _depth(self.lines[at])
+        rest = range(at + 1, len(self.lines))
+        return next(
+            (
+                after
+                for after in rest
+                if _depth(self.lines[after]) <= depth and self.lines[after].lstrip()[:1].isidentifier()
+            ),
+            len(self.lines),
+        )
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def refuse_other(text: Text, lines: Sequence[str]) -> None:
+    """Refuse a file to be deleted whose lines are others than the patch says."""
+    found = [line.rstrip() for line in text.lines]
+    said = [line.rstrip() for line in lines]
+    if found != said:
+        at = next((at for at, (one, other) in enumerate(zip(found, said, strict=False)) if one != other), None)
+        at = min(len(found), len(said)) if at is None else at
+        raise Misfit(
+            f"The patch deletes it, but it is not what the '-' lines say: the first difference is at line {at + 1}. "
+            "View the file: it may have changed."
+        )
 
 
 def changes_of(text: Text, hunks: Sequence[Hunk]) -> list[Change]:
@@ -105,13 +150,17 @@ def _place(target: _Target, hunk: Hunk, at: int) -> int:
             raise Misfit(f"there is no line '@@ {anchor}' in the file.{_nearest(target.lines, [anchor], at)}")
         at = found + 1
     old = hunk.old
-    if not old and hunk.near is not None:
-        return min(max(hunk.near, at), len(target.lines))
+    if not old and hunk.near is not None and not hunk.anchors:
+        if hunk.near < at:
+            raise Misfit(_overlap(hunk.near))
+        return min(hunk.near, len(target.lines))
     if not old:
         return at if hunk.anchors and not hunk.at_end else len(target.lines)
     place = target.find(old, at, at_end=True) if hunk.at_end else None
     if place is None:
-        place = target.find(old, at, near=hunk.near)
+        place = target.find(old, at, near=hunk.near, heading=hunk.heading)
+    if place is not None and hunk.near is not None and not hunk.anchors and not hunk.at_end:
+        _refuse_overlap(target, hunk, hunk.near, place, at)
     # A model may repeat the line of the anchor in the hunk.
     if place is None and hunk.anchors:
         place = target.find(old, at - 1)
@@ -125,6 +174,20 @@ def _place(target: _Target, hunk: Hunk, at: int) -> int:
             )
         raise Misfit(f"its lines are not in the file.{_nearest(target.lines, old, at)}")
     return place
+
+
+def _refuse_overlap(target: _Target, hunk: Hunk, near: int, place: int, at: int) -> None:
+    """Refuse a hunk that would go to a place far away because that which it names is taken."""
+    named = target.find(hunk.old, 0, near=near, heading=hunk.heading)
+    if named is not None and named < at and (hunk.heading or abs(named + 1 - near) < abs(place + 1 - near)):
+        raise Misfit(_overlap(named + 1))
+
+
+def _overlap(line: int) -> str:
+    return (
+        f"its place is line {line} of the file, where the hunk before it is or which is above that: the hunks overlap, or are not in "
+        "the order of the file. Make one hunk of both."
+    )
 
 
 def _changes(normal: str, starts: Sequence[int], hunk: Hunk, line: int) -> Iterator[Change]:

@@ -42,7 +42,11 @@ _MOST_FILES: Final = 6
 def show_call(action: ApplyPatchAction) -> Sequence[DisplayBlock]:
     """Show which files are to change, and the patch."""
     files: list[str] = []
-    for what, path in _FILES.findall(from_unified(action.patch)):
+    try:
+        patch = from_unified(action.patch)
+    except ToolError:
+        patch = action.patch  # it is refused, and shown below
+    for what, path in _FILES.findall(patch):
         name = code_span(path.strip())
         if what == "Move to" and files:
             files[-1] = f"{files[-1]} -> {name}"
