@@ -181,6 +181,23 @@ TEXT_LIMIT: Final = OUTPUT_LIMIT - 2_000
 LONGEST_SECRET: Final = 40_000
 
 
+def cut_at_gap(text: str, limit: int, unfinished: Callable[[str], int]) -> str:
+    """Cut a text at its gap, where no secret is torn apart: at most `limit` characters stay of the beginning.
+
+    At the gap itself one was, so that the text behind it begins later: so far that the rest of that is left out.
+    """
+    gap = find_gap(text)
+    if gap is None:
+        return text
+    head, tail = text[: min(gap.start, limit)], text[gap.end :]
+    head = head[: len(head) - unfinished(head)]
+    before = tail[: 2 * LONGEST_SECRET]
+    tail = tail[len(before) - unfinished(before) :]
+    characters = gap.characters + gap.start - len(head) + len(text) - gap.end - len(tail)
+    lines = gap.lines + text.count("\n", len(head), gap.start) + text.count("\n", gap.end, len(text) - len(tail))
+    return f"{head}\0{characters}:{lines}\0{tail}"
+
+
 async def shorten(
     text: str, ctx: ToolContext, name: str, whole: OutputFile | None, limit: int = TEXT_LIMIT
 ) -> tuple[str, str | None]:

@@ -35,7 +35,6 @@ main()
         ("import typer", "Stopped before the start."),
         ("import agentcore.cli.process", "Stopped before the start."),
         ("import agentcore_tools", "Stopped before the start."),
-        ("os.mkdir", "Stopped."),
         ("subprocess.Popen", "Stopped."),  # the tests of the demo's project, before the agent is asked
     ],
 )

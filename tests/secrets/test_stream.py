@@ -3,10 +3,11 @@ from __future__ import annotations
 import base64
 import itertools
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentcore.secrets import Masker
+from agentcore.secrets import Masker, SecretRegistry
 
 values = st.lists(st.text("ab", min_size=6, max_size=9), min_size=1, max_size=4)
 pieces = st.lists(st.text("abc", max_size=12), max_size=12)
@@ -73,3 +74,25 @@ def test_without_secrets_pieces_pass_as_they_are() -> None:
     piece = "anything"
     assert stream.feed(piece) is piece
     assert stream.finish() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "unfinished"),
+    [
+        ("in the zoo!", ""),
+        ("a zeb", "zeb"),
+        ("a zebra-stripes", ""),
+        ("two zebra-stripes of zebra-str", "zebra-str"),
+        ("the whole of one with the beginning of another: old-key-", "old-key-"),
+        ("an old-key-", "old-key-"),
+        ("an old-key-new", "old-key-new"),
+    ],
+)
+def test_a_text_can_be_cut_in_front_of_what_may_go_on_as_a_secret(text: str, unfinished: str) -> None:
+    registry = SecretRegistry({"T": "zebra-stripes", "OLD": "old-key-", "NEW": "key-new-key"})
+    assert registry.unfinished(text) == len(unfinished)
+    assert text.endswith(unfinished)
+
+
+def test_a_row_of_secrets_without_an_end_can_be_cut() -> None:
+    assert SecretRegistry({"T": "000000"}).unfinished("0" * 100_000) < 100

@@ -59,7 +59,7 @@ async def test_after_an_interrupt_the_shell_knows_what_it_knew(tmp_path: Path, t
     assert told.text.endswith(f"[From this command:]\nkept\nf\n{tmp_path}/sub\n")
     assert not told.new_shell
     # What the interrupted command wrote is not lost.
-    assert "exit code 130" in told.text
+    assert "exit code 130" in told.text or "exit code 143" in told.text  # on a busy machine it is ended in the end
     assert "partly\n" in told.text
     assert "never" not in told.text
 

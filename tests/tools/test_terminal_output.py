@@ -184,6 +184,83 @@ async def test_no_half_of_a_secret_is_left_where_the_output_is_cut(
         assert b"horse" not in await terminal.workspace.read(told.full_output_path)
 
 
+TOKEN = "ujOeHwdFcAefAZhnM6Jy8c1rihtYlKNxHddmQAtK"
+
+
+class SlowHost(KeepingHost):
+    """Shows the first piece only when a command says that all is written."""
+
+    async def progress(self, action_id: str, text: str) -> None:
+        if not self.shown:
+            await anyio.Path(self.fifo).read_text()
+        await super().progress(action_id, text)
+
+    fifo = ""
+
+
+@pytest.mark.parametrize("lead", range(0, 60, 7))
+async def test_no_half_of_a_secret_is_left_where_a_flood_is_cut_for_people(tmp_path: Path, lead: int) -> None:
+    secrets = SecretRegistry({"TOKEN": TOKEN})
+    os.mkfifo(tmp_path / "over")
+    (tmp_path / "env.log").write_text("=" * lead + f"export TOKEN={TOKEN}\n" * 8_000)
+    async with open_terminal(tmp_path, secrets={"TOKEN": TOKEN}) as terminal:
+        host = terminal.host = SlowHost(terminal.workspace, secrets)
+        host.fifo = str(tmp_path / "over")
+        await terminal("echo start; cat env.log; echo > over")
+        shown = secrets.mask("".join(host.shown))
+    assert " omitted. " in shown
+    assert shown.startswith("start\n")
+    assert shown.endswith("export TOKEN=<secret:TOKEN>\n")
+    assert not [at for at in range(len(TOKEN) - 3) if TOKEN[at : at + 4] in shown]
+
+
+@pytest.mark.parametrize(
+    ("secret", "cut"),
+    [
+        (TOKEN, 20),
+        (TOKEN, 1),
+        ("".join(f"{number} sheep in a row\n" for number in range(8)), 70),
+        # More rows than there are on the screen, and a row that is given out in parts.
+        ("".join(f"{number} sheep in a row\n" for number in range(200)), 3000),
+        ("".join(f"{number} sheep " for number in range(3_000)), 30_000),
+    ],
+)
+async def test_a_secret_that_goes_on_after_an_answer_is_whole_in_the_next(
+    tmp_path: Path, secret: str, cut: int
+) -> None:
+    for name in ("go", "on"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "one").write_text("=" * 50_000 + "\nkey: " + secret[:cut])
+    (tmp_path / "two").write_text(secret[cut:])
+    async with open_terminal(tmp_path, quiet=0.3, secrets={"KEY": secret}) as terminal:
+        terminal.host.shown = deque()
+        first = await terminal("cat one; read x < go; cat two; read x < on; echo end")
+        assert first.running
+        assert first.text.endswith("=\nkey: ")
+        assert "".join(terminal.host.shown).endswith("=\nkey: ")
+        assert (await terminal()).text == ""
+        terminal.host.shown.clear()
+        (tmp_path / "go").write_text("\n")
+        second = await terminal()
+        assert second.text == secret or second.text.startswith("<secret:KEY>")
+        assert "".join(terminal.host.shown) == secret
+        (tmp_path / "on").write_text("\n")
+        assert (await terminal(timeout=60)).text == "end\n"
+
+
+async def test_the_beginning_of_a_secret_comes_when_the_command_ends_or_writes_over_it(tmp_path: Path) -> None:
+    for name in ("go", "on"):
+        os.mkfifo(tmp_path / name)
+    async with open_terminal(tmp_path, quiet=0.3, secrets={"KEY": TOKEN}) as terminal:
+        command = f"printf 'a\n{TOKEN[:9]}'; read x < go; printf '\r%s' {TOKEN}; read x < on; printf ' {TOKEN[:9]}'"
+        assert (await terminal(command)).text == "a\n"
+        (tmp_path / "go").write_text("\n")
+        assert (await terminal()).text == TOKEN
+        (tmp_path / "on").write_text("\n")
+        last = await terminal(timeout=60)
+        assert (last.text, last.exit_code) == (f" {TOKEN[:9]}", 0)
+
+
 async def test_a_secret_that_can_not_be_had_or_given_is_told_and_nothing_is_run(tmp_path: Path) -> None:
     def locked() -> str:
         raise PermissionError("locked")

@@ -56,6 +56,13 @@ class Masker:
         """Mask a text that is complete; for one that arrives in pieces, see `stream`."""
         return self._scanner.replace(text)
 
+    def unfinished(self, text: str) -> int:
+        """Return how many characters at the end of a text may belong to a value that goes on in what follows.
+
+        A text may be cut in front of them: no value that is known lies on both sides.
+        """
+        return len(text) - self._scanner.last_cut(text)
+
     def mask_bytes(self, data: bytes) -> bytes:
         """Mask the output of a program that is complete; values are looked for in UTF-8."""
         return self._for_bytes().replace(data.decode("latin-1")).encode("latin-1")

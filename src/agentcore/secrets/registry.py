@@ -68,6 +68,10 @@ class SecretRegistry:
         """Return a text that is complete with every value that is known now masked."""
         return self._masker.mask_text(text)
 
+    def unfinished(self, text: str) -> int:
+        """Return how many characters at the end of a text may belong to a value that goes on in what follows."""
+        return self._masker.unfinished(text)
+
     def stream(self) -> StreamMasker:
         """Start on a text that arrives in pieces; values that become known meanwhile are masked from then on."""
         return Masker.follow(lambda: self._masker)

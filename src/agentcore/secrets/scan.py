@@ -95,6 +95,17 @@ class Scanner:
                     return start
         return size
 
+    def last_cut(self, text: str) -> int:
+        """Return the last index at which the text can be cut so that both parts can be masked without the other."""
+        until = self.undecided_from(text)
+        if until == len(text):
+            return until
+        # A form that overlaps with the beginning of another is masked together with it. But a row of the same characters
+        # without an end is cut somewhere.
+        start = max(0, until - 2 * self._longest)
+        near = self.spans(text[start:])
+        return next((start + span.start for span in near if span.start < until - start < span.end), until)
+
     def _restorable(self, span: Span, typed_masks: Collection[str]) -> str:
         mask = self.masks[span.form]
         alone = span.end - span.start == len(span.form)

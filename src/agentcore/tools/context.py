@@ -39,6 +39,10 @@ class ToolSecrets(Protocol):
         """Return a text with every value that is known masked. All that a tool says is masked: this is for what is cut."""
         ...
 
+    def unfinished(self, text: str) -> int:
+        """Return how many characters at the end of a text may belong to a value that goes on in what follows."""
+        ...
+
 
 class Spool(Protocol):
     """A file in the workspace's private folder that grows while an output comes, masked. It may outlive the call."""

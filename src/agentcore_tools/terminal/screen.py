@@ -78,6 +78,7 @@ class Screen:
     def __init__(self, width: int, height: int) -> None:
         self._size = (width, height)
         self._kept = HeadAndTail()
+        self._held = ""
         self.whole: Callable[[str], None] | None = None
         """Takes all the text as it becomes final, until `finish`."""
         self._main = ScreenBuffer(*self._size, self._kept.add, self._add_to_whole)
@@ -116,11 +117,21 @@ class Screen:
             self._page.put(watched[-1])
         return "".join(watched)
 
-    def take(self) -> str:
-        """Return the text since the last call: the rows that became final, then the rows that changed."""
-        text = self._kept.take() + self._main.take()
+    def take(self, unfinished: Callable[[str], int] = lambda _: 0) -> str:
+        """Return the text since the last call: the rows that became final, then the rows that changed.
+
+        At the end, as many characters as `unfinished` returns of a text are held back until the next call.
+        """
+        final, rows = self._held + self._kept.take(), self._main.take()
+        count = unfinished(final + rows)
+        text = (final + rows)[: len(final) + len(rows) - count]
+        self._main.hold_back(min(count, len(rows)))
+        self._held = final[len(text) :]
         if self._page is self._main or not (page := self._page.take()):
             return text
+        if count := unfinished(page):
+            self._page.hold_back(count)
+            page = page[:-count]
         # Programs fill the rows of a full screen with blanks, and the screen with rows that say nothing.
         page = _FILLING.sub("~\n", _BLANKS_AT_END.sub("", page))
         return f"{text}\n{page}" if text and not text.endswith("\n") else text + page

@@ -43,6 +43,13 @@ class ScreenBuffer:
                 return "\n".join(["", *self._rows[number + 1 :]])
         return ""
 
+    def hold_back(self, count: int) -> None:
+        """Take so many characters at the end for not reported, or all rows that there are."""
+        while self._reported and count > len(self._reported[-1]):
+            count -= len(self._reported.pop()) + 1
+        if self._reported and count > 0:
+            self._reported[-1] = self._reported[-1][:-count]
+
     def end(self) -> None:
         """Make all rows final for `finish`."""
         if self._finish is not None:

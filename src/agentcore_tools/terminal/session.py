@@ -128,7 +128,9 @@ class Session:
         elif shell is not None and shell.busy:
             stopped = await shell.foreground_state() == "stopped"
             problem = "stopped" if stopped else "still_running"
-            observation = TerminalObservation(text=shell.take(), running=not stopped, problem=problem)
+            observation = TerminalObservation(
+                text=shell.take(ctx.secrets.unfinished), running=not stopped, problem=problem
+            )
             return _Answer(observation, shell.whole)
         return await self._run(action, ctx)
 
@@ -158,7 +160,7 @@ class Session:
         if shell is None or not shell.busy:
             late = None if shell is None else self._outcome(shell)
             if late is None:
-                text = "" if shell is None else shell.take()
+                text = "" if shell is None else shell.take(ctx.secrets.unfinished)
                 return _Answer(TerminalObservation(text=text, problem="nothing_running"))
             if not action.is_input:
                 return late
@@ -203,7 +205,7 @@ class Session:
         if not shell.busy and (outcome := self._outcome(shell)) is not None:
             return outcome
         observation = TerminalObservation(
-            text=shell.take(),
+            text=shell.take(ctx.secrets.unfinished),
             running=state != "stopped",
             waits_for_input=state == "reading",
             problem="stopped" if state == "stopped" else None,
@@ -214,7 +216,7 @@ class Session:
 
     async def _show(self, shell: Shell, ctx: ToolContext) -> bool:
         """Show people what came since, and let some more come; return whether there was any."""
-        live = shell.take_live()
+        live = shell.take_live(ctx.secrets.unfinished)
         if live:
             await ctx.progress(live)
             with anyio.move_on_after(_SHOW_SECONDS):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple, final
 
@@ -15,7 +15,7 @@ import anyio
 
 from agentcore.errors import WorkspaceError
 from agentcore.workspace import Process, Workspace
-from agentcore_tools._output import HeadAndTail, OutputFile, mark_gaps
+from agentcore_tools._output import LONGEST_SECRET, HeadAndTail, OutputFile, cut_at_gap, mark_gaps
 from agentcore_tools.terminal.foreground import ForegroundState, foreground_state
 from agentcore_tools.terminal.input import typed
 from agentcore_tools.terminal.protocol import (
@@ -90,7 +90,8 @@ class Shell:
         self._whole: OutputFile | None = None
         self._ended: Ended | None = None
         self._failure: WorkspaceError | None = None
-        self._live = HeadAndTail(_LIVE_CHARACTERS)
+        self._live = HeadAndTail(_LIVE_CHARACTERS + 4 * LONGEST_SECRET)
+        self._live_held = ""
         self.exit_code: int | None = None
         """How the shell itself ended, if it did so by itself."""
         self.last_output = -math.inf
@@ -155,7 +156,7 @@ class Shell:
             shown = self.take()
             raise WorkspaceError(f"No bash started in {self._workspace.root!r}: {shown!r}") from self._failure
         self.take_ended()
-        self.take_live()
+        self._forget_live()
 
     async def close(self) -> None:
         """End it with everything that was started in it."""
@@ -173,7 +174,7 @@ class Shell:
         if self._normalize:
             await self._restore_terminal()
             before += self._screen.finish()
-        self.take_live()
+        self._forget_live()
         self._whole = whole
         self._screen.whole = None if whole is None else whole.add
         await self._run(command, variables, new_nonce())
@@ -244,18 +245,28 @@ class Shell:
         """Wait until the command ends, or the shell does."""
         await self._idle.wait()
 
-    def take(self) -> str:
-        """Return the output since the last call."""
-        return self._screen.take()
+    def take(self, unfinished: Callable[[str], int] = lambda _: 0) -> str:
+        """Return the output since the last call, without what is `unfinished` at its end while more may come."""
+        return self._screen.take(unfinished) if self.alive else self._screen.take()
 
     def take_ended(self) -> Ended | None:
         """Return the command that has ended, once."""
         ended, self._ended = self._ended, None
         return ended
 
-    def take_live(self) -> str:
-        """Return the output since the last call, for people who watch; of too much, the beginning and the end."""
-        return mark_gaps(self._live.take())
+    def take_live(self, unfinished: Callable[[str], int]) -> str:
+        """Return the output since the last call, for people who watch; of too much, the beginning and the end.
+
+        What is `unfinished` at the end is held back while the command runs.
+        """
+        text = cut_at_gap(self._live_held + self._live.take(), _LIVE_CHARACTERS // 2, unfinished)
+        shown = len(text) - (unfinished(text) if self.busy else 0)
+        self._live_held = text[shown:]
+        return mark_gaps(text[:shown])
+
+    def _forget_live(self) -> None:
+        self._live.take()
+        self._live_held = ""
 
     async def _type(self, data: bytes) -> None:
         assert self._process is not None, "it is typed to when it has started"
