@@ -53,7 +53,7 @@ class AddFile(NamedTuple):
 class DeleteFile(NamedTuple):
     path: str
     lines: tuple[str, ...] | None = None
-    """What is in it, where the patch says so."""
+    """Its lines, where the patch has them."""
 
 
 class UpdateFile(NamedTuple):
@@ -187,11 +187,11 @@ def _deleted(lines: _Lines) -> tuple[str, ...] | None:
         return None
     # Of a diff come its lines, and that these are all.
     is_whole = below[-1][1].rstrip() == _END_OF_FILE
-    said = below[:-1] if is_whole else below
-    for number, line in said:
+    written = below[:-1] if is_whole else below
+    for number, line in written:
         if not is_whole or not line.startswith("-"):
             raise _wrong(number, line, "nothing comes below a file that is deleted")
-    return tuple(line[1:] for _, line in said)
+    return tuple(line[1:] for _, line in written)
 
 
 def _hunks(lines: _Lines) -> tuple[Hunk, ...]:

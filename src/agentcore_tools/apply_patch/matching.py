@@ -100,10 +100,10 @@ def _depth(line: str) -> int:
 def refuse_other(text: Text, lines: Sequence[str]) -> None:
     """Refuse a file to be deleted whose lines are others than the patch says."""
     found = [line.rstrip() for line in text.lines]
-    said = [line.rstrip() for line in lines]
-    if found != said:
-        at = next((at for at, (one, other) in enumerate(zip(found, said, strict=False)) if one != other), None)
-        at = min(len(found), len(said)) if at is None else at
+    wanted = [line.rstrip() for line in lines]
+    if found != wanted:
+        at = next((at for at, (one, other) in enumerate(zip(found, wanted, strict=False)) if one != other), None)
+        at = min(len(found), len(wanted)) if at is None else at
         raise Misfit(
             f"The patch deletes it, but it is not what the '-' lines say: the first difference is at line {at + 1}. "
             "View the file: it may have changed."

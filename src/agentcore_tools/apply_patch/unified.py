@@ -23,7 +23,7 @@ _VERSION: Final = re.compile(r"\d+\.\d+[\w. ()-]*$")
 _NOWHERE: Final = "/dev/null"
 _NEW: Final = "new file mode "
 _GONE: Final = "deleted file mode "
-_SAID: Final = ("rename from ", "rename to ", "copy from ", "copy to ", "old mode ", _NEW, _GONE, "Binary ", "GIT ")
+_HEADERS: Final = ("rename from ", "rename to ", "copy from ", "copy to ", "old mode ", _NEW, _GONE, "Binary ", "GIT ")
 
 
 def from_unified(text: str) -> str:
@@ -76,23 +76,23 @@ def _rewritten(lines: Sequence[str], at: int) -> Iterator[str]:
 
 def _begun(head: Sequence[str], kind: str, path: str) -> Iterator[str]:
     """Return the lines with which a file begins. What git says of it and a patch can't do is refused."""
-    said = {start: line for line in head for start in _SAID if line.startswith(start)}
-    if "Binary " in said or "GIT " in said:
+    headers = {start: line for line in head for start in _HEADERS if line.startswith(start)}
+    if "Binary " in headers or "GIT " in headers:
         raise _refused(path, "is binary, which a patch can't change. Write it with a command.")
-    if copy := said.get("copy to "):
+    if copy := headers.get("copy to "):
         raise _refused(
             _path(copy), "is a copy of another file, which a patch can't make. Copy it with a command first."
         )
-    if "old mode " in said:
+    if "old mode " in headers:
         raise _refused(path, "gets another mode, which a patch can't change. Leave the mode out, and use chmod.")
-    mode = (said.get(_NEW) or "100644").split()[-1]
+    mode = (headers.get(_NEW) or "100644").split()[-1]
     if mode != "100644":
         raise _refused(
             path, f"is to have the mode {mode}, which a patch can't set. Leave it out, and use a command for it."
         )
-    if (said.get(_GONE) or "100644").split()[-1][:3] != "100":
+    if (headers.get(_GONE) or "100644").split()[-1][:3] != "100":
         raise _refused(path, "is a link or a module, which a patch can't delete. Use a command.")
-    source, target = said.get("rename from "), said.get("rename to ")
+    source, target = headers.get("rename from "), headers.get("rename to ")
     if source is not None and target is not None:
         yield f"*** Update File: {_path(source)}"
         yield f"*** Move to: {_path(target)}"
