@@ -106,12 +106,12 @@ def _without_hunks(head: Sequence[str]) -> Iterator[str]:
         return
     same = _SAME.match(head[0])
     path = head[0] if same is None else same[1] or _unquoted(same[2] or "") or same[3]
-    is_new, is_gone = (any(line.startswith(start) for line in head) for start in (_NEW, _GONE))
+    is_new, is_removed = (any(line.startswith(start) for line in head) for start in (_NEW, _GONE))
     begun = list(_begun(head, "Add" if is_new else "Delete", path))
-    if len(begun) == 1 and (same is None or not (is_new or is_gone)):
+    if len(begun) == 1 and (same is None or not (is_new or is_removed)):
         raise _refused(path, "has no hunk, so there is nothing to change.")
     yield from begun
-    if is_gone:
+    if is_removed:
         yield "*** End of File"
 
 
