@@ -19,6 +19,7 @@ from agentcore.events import AgentErrorEvent as AgentErrorEvent
 from agentcore.events import Condensation as Condensation
 from agentcore.events import CondensationRequest as CondensationRequest
 from agentcore.events import CondensationSummaryEvent as CondensationSummaryEvent
+from agentcore.events import ContextAdded as ContextAdded
 from agentcore.events import ConversationErrorEvent as ConversationErrorEvent
 from agentcore.events import ConversationStateUpdateEvent as ConversationStateUpdateEvent
 from agentcore.events import ConversationStatus as ConversationStatus

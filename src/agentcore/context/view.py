@@ -15,6 +15,7 @@ from agentcore.events import (
     AgentErrorEvent,
     Condensation,
     CondensationSummaryEvent,
+    ContextAdded,
     MessageEvent,
     ObservationEvent,
     SystemPromptEvent,
@@ -117,6 +118,8 @@ class View:
             case MessageEvent():
                 if event.message.content:
                     self._say(event.message)
+            case ContextAdded():
+                self._say(Message.user(event.text))
             case CondensationSummaryEvent():
                 self._say(Message.user(event.summary))
             case ActionEvent():

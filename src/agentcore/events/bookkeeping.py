@@ -18,6 +18,7 @@ __all__ = [
     "AgentConfigured",
     "BookkeepingEvent",
     "Condensation",
+    "CondensationReason",
     "CondensationRequest",
     "ConversationErrorEvent",
     "HeadMoved",
@@ -92,13 +93,32 @@ class CondensationRequest(EventBase):
     kind: Literal["condensation_request"] = "condensation_request"
 
 
+CondensationReason = Literal["soft", "hard", "asked", "repair"]
+
+
 class Condensation(EventBase):
-    """From here on the model is not shown these events, and reads a summary in place of the first of them."""
+    """From here on the model is not shown some events, or only that there was an answer; it reads a summary in place of the first.
+
+    Tokens are estimates of the whole request. A later condensation forgets this one's summary by the id of this event.
+    """
 
     kind: Literal["condensation"] = "condensation"
-    forgotten: tuple[Verbatim, ...]
-    """Ids of events of the active branch."""
+    forgotten: tuple[Verbatim, ...] = ()
+    """Ids of events of the active branch that are not shown any more: whole replies, with their answers."""
+    masked: tuple[Verbatim, ...] = ()
+    """Ids of answers whose content is left out; that there was one is still shown."""
     summary: str | None = None
+    """Shown in place of the first event that is forgotten."""
+    fields: dict[str, JsonValue] = {}
+    """The parts of the summary: what the log knows by itself, and what the model wrote."""
+    reason: CondensationReason = "asked"
+    """Why: the history was large ("soft"), too large ("hard"), somebody asked for it ("asked"), or the provider refused it ("repair")."""
+    condenser: Verbatim | None = None
+    """The condenser that made it."""
+    tokens_before: int | None = None
+    tokens_after: int | None = None
+    critical: Literal[True] = True
+    """A version that does not know this event must not continue the log: its model would be shown another history."""
 
 
 class PauseEvent(CommandedEvent):

@@ -12,6 +12,7 @@ from agentcore.events.base import CommandedEvent
 from agentcore.usage import Limits
 
 __all__ = [
+    "ContextNotice",
     "ConversationStateUpdateEvent",
     "ConversationStatus",
     "Fact",
@@ -116,6 +117,18 @@ class ToolsetNotice(Recorded):
     """The same, for people."""
 
 
+class ContextNotice(Recorded):
+    """Something about the context that people should know: a source, a skill or a file was left out, a condenser failed."""
+
+    fact: Literal["context"] = "context"
+    name: str
+    """The source, or the condenser."""
+    code: Verbatim
+    """The kind of notice, for programs: "left_out", "source_failed" or "condenser_failed"."""
+    detail: str
+    """The same, for people."""
+
+
 class UnknownFact(Recorded):
     """A fact that only a newer version knows: kept as it is."""
 
@@ -131,7 +144,16 @@ class UnknownFact(Recorded):
 
 
 KnownFact = (
-    StatusChanged | TitleSet | TagsSet | LimitsSet | PolicySet | SecretsRegistered | Forked | RunJoined | ToolsetNotice
+    StatusChanged
+    | TitleSet
+    | TagsSet
+    | LimitsSet
+    | PolicySet
+    | SecretsRegistered
+    | Forked
+    | RunJoined
+    | ToolsetNotice
+    | ContextNotice
 )
 
 _CLASSES: tuple[type[Recorded], ...] = KnownFact.__args__

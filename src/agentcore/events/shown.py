@@ -21,6 +21,7 @@ __all__ = [
     "AnswerEvent",
     "CondensationSummaryEvent",
     "ContentEvent",
+    "ContextAdded",
     "ErrorOutcome",
     "MessageEvent",
     "ObservationEvent",
@@ -35,6 +36,21 @@ class SystemPromptEvent(EventBase):
     kind: Literal["system_prompt"] = "system_prompt"
     prompt: str
     tools: tuple[ToolSchema, ...] = ()
+    parts: dict[str, Verbatim] = {}
+    """The parts of context in the prompt (project files, memory ...) by name, with the digest of each."""
+
+
+class ContextAdded(EventBase):
+    """A part of context that is shown from here on: a project file, a skill, the date. `cause` is what it is shown for."""
+
+    kind: Literal["context_added"] = "context_added"
+    name: Verbatim
+    """Its name, as in "file:src/AGENTS.md" or "skill:deploy"."""
+    text: str
+    digest: Verbatim
+    """Of the text, so that the same one is not shown twice."""
+    critical: Literal[True] = True
+    """A version that does not know this event must not continue the log: its model would be shown another history."""
 
 
 class MessageEvent(CommandedEvent):
@@ -92,7 +108,7 @@ class CondensationSummaryEvent(EventBase):
     summary: str
 
 
-ContentEvent = SystemPromptEvent | MessageEvent | ActionEvent | CondensationSummaryEvent
+ContentEvent = SystemPromptEvent | ContextAdded | MessageEvent | ActionEvent | CondensationSummaryEvent
 
 
 ErrorOutcome = Literal["failed", "interrupted", "not_run", "unknown"]

@@ -26,6 +26,7 @@ from agentcore.events import (
     CommandedEvent,
     Condensation,
     CondensationSummaryEvent,
+    ContextAdded,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -53,6 +54,7 @@ from agentcore.usage import Limits, Usage
 
 ShownEvent = (
     SystemPromptEvent
+    | ContextAdded
     | MessageEvent
     | ActionEvent
     | CondensationSummaryEvent
@@ -144,6 +146,7 @@ class _Branch:
         AgentErrorEvent: answer,
         UsageEvent: count,
         SystemPromptEvent: prompt_with,
+        ContextAdded: show,
         CondensationSummaryEvent: show,
         Condensation: show,
     }

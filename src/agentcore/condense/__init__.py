@@ -1,0 +1,1 @@
+"""Making a history shorter without losing the task."""

@@ -1,0 +1,1 @@
+"""Skills: instructions that are read when they are needed."""
