@@ -45,7 +45,7 @@ class SourceContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """What happened since the source was asked last."""
+    """The events since the source was asked last, as far as they concern it."""
 
     messages: Sequence[str] = ()
     """The texts of the user's new messages."""
