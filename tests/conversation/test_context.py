@@ -115,7 +115,8 @@ async def test_without_a_context_the_prompt_is_what_it_was() -> None:
     async with talk([say("Done.")]) as conversation:
         await conversation.run("go")
         (prompt,) = prompts_of(conversation)
-    assert (prompt.parts, prompt.base, prompt.message_prefix, prompt.message_suffix) == ({}, None, None, None)
+    assert prompt.prompt == f"{DEFAULT_PROMPT}\n\n{prompt.prompt.rsplit('\n\n', 1)[1]}"
+    assert (prompt.parts, prompt.base) == ({}, None)
 
 
 async def test_what_a_message_calls_for_is_appended_once_behind_it() -> None:
