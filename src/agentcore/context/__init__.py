@@ -4,6 +4,7 @@ from agentcore.context.agent_context import AgentContext as AgentContext
 from agentcore.context.agent_context import record_context as record_context
 from agentcore.context.agent_context import restore_context as restore_context
 from agentcore.context.examples import example_calls as example_calls
+from agentcore.context.facts import ReadSource as ReadSource
 from agentcore.context.facts import Today as Today
 from agentcore.context.facts import WorkspaceFacts as WorkspaceFacts
 from agentcore.context.parts import ShownParts as ShownParts
