@@ -50,6 +50,12 @@ class PromptSource:
         self._checked: SystemPromptEvent | None = None
         """The event that says what is composed, once one in force was found to."""
 
+    def set_agent(self, agent: Agent) -> None:
+        """Compose it for another agent from here on."""
+        self._agent = agent
+        self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
+        self._written_at = self._snapshot = self._basis = self._made_of = None
+
     def cut(self) -> None:
         """Note that the history was made shorter."""
         self._cuts += 1
