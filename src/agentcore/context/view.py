@@ -7,8 +7,11 @@ stand after them, whatever order the log has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from typing import Final, overload
+
+from pydantic import JsonValue
 
 from agentcore.events import (
     ActionEvent,
@@ -23,6 +26,9 @@ from agentcore.events import (
 )
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema, UnknownBlock
 from agentcore.record import ConversationState, ShownEvent
+
+_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""The names that every provider takes."""
 
 
 class Messages(Sequence[Message]):
@@ -78,7 +84,8 @@ class _Batch:
         blocks: list[Block] = []
         for action in self.actions:
             blocks.extend(action.before)
-            blocks.append(ToolCallBlock(id=action.call_id, name=action.tool_name, arguments=action.arguments))
+            name, arguments = _as_written(action)
+            blocks.append(ToolCallBlock(id=action.call_id, name=name, arguments=arguments))
         blocks.extend(self.actions[-1].after)
         yield Message(role="assistant", content=tuple(blocks))
         yield Message(role="tool", content=tuple(self.answers[action.id] for action in self.actions))
@@ -136,9 +143,12 @@ class View:
 
     def _answer(self, event: ObservationEvent | UserRejectObservation | AgentErrorEvent) -> None:
         batch = self._batch
-        if batch is None or all(action.id != event.cause for action in batch.actions):
+        if batch is None:
             return
-        batch.answers.setdefault(event.cause or "", _result(event))
+        action = next((action for action in batch.actions if action.id == event.cause), None)
+        if action is None:
+            return
+        batch.answers.setdefault(action.id, _result(event, _as_written(action)[0]))
         if batch.complete:
             self._messages.extend(batch.messages())
             self._batch = None
@@ -202,15 +212,24 @@ def _with_their_replies(events: Iterable[ShownEvent], forgotten: set[str]) -> se
     return {event_id for event_id, reply_id in reply_of.items() if reply_id in broken}
 
 
-def _result(event: ObservationEvent | UserRejectObservation | AgentErrorEvent) -> ToolResultBlock:
+def _as_written(action: ActionEvent) -> tuple[str, dict[str, JsonValue]]:
+    """Return name and arguments in the model's own words, which its provider has cached."""
+    written = action.written
+    if written is None:
+        return action.tool_name, action.arguments
+    # A name that providers do not take back is replaced by the tool's.
+    name = written.name if written.name is not None and _LEGAL_NAME.fullmatch(written.name) else action.tool_name
+    return name, action.arguments if written.arguments is None else written.arguments
+
+
+def _result(event: ObservationEvent | UserRejectObservation | AgentErrorEvent, name: str) -> ToolResultBlock:
+    """Return an answer for the model; `name` is that of the call, which some providers compare."""
     match event:
         case ObservationEvent():
             content = tuple(block for block in event.content if not isinstance(block, UnknownBlock))
-            return ToolResultBlock(
-                call_id=event.call_id, name=event.tool_name, content=content, is_error=event.is_error
-            )
+            return ToolResultBlock(call_id=event.call_id, name=name, content=content, is_error=event.is_error)
         case UserRejectObservation():
             text = f"The user did not allow this action. Their reason: {event.reason}"
         case AgentErrorEvent():
             text = event.error
-    return ToolResultBlock(call_id=event.call_id, name=event.tool_name, content=(TextBlock(text=text),), is_error=True)
+    return ToolResultBlock(call_id=event.call_id, name=name, content=(TextBlock(text=text),), is_error=True)
