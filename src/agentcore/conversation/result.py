@@ -99,7 +99,7 @@ class RunOutput:
             return self._value  # whichever agent it was: another one may have been set since
         if agent.output is None or finished_by is None:
             return None
-        for event in reversed(state.shown):
+        for event in reversed(state.events):
             if isinstance(event, ActionEvent) and event.id == finished_by:
                 try:
                     return read_output(agent.output, event.arguments.get("result"))

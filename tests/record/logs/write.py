@@ -28,6 +28,7 @@ from agentcore.events import (
     Condensation,
     CondensationRequest,
     CondensationSummaryEvent,
+    ContextAdded,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -53,6 +54,7 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
     WorkspaceOpened,
+    WrittenCall,
 )
 from agentcore.messages import (
     ImageBlock,
@@ -91,6 +93,8 @@ def groups() -> list[list[Event]]:
         "ev_first",
         "call_1",
         arguments={"command": "ls"},
+        written=WrittenCall(name="bash", arguments={"Command": "ls", "why": "żółw"}),
+        ignored=("why",),
         before=(ThinkingBlock(text="Zuerst schauen.", signature="c2ln"), TextBlock(text="I look first.")),
     )
     second = action(
@@ -125,7 +129,7 @@ def groups() -> list[list[Event]]:
         [UserRejectObservation(source="user", cause="ev_second", tool_name="terminal", call_id="call_1", reason="not now", by="ada")],
         [MessageEvent(source="agent", reply_id="reply_2", message=Message.assistant(RedactedThinkingBlock(data="eA=="), ReasoningBlock(id="rs_1", summary=("thought",), encrypted_content="eA=="), ProviderBlock(provider="p", data={"type": "search", "results": [1]}), "Done, but for one thing.")), UsageEvent(model="other", purpose="ask", usage=Usage(requests=1, unpriced_requests=1))],
         [MessageEvent(source="environment", code="empty_reply", message=Message(role="user", content=(ToolCallBlock(id="c", name="n", arguments="{"), ToolResultBlock(call_id="c", name="n", content=(TextBlock(text="r"),)), UnknownBlock.model_validate({"type": "hologram", "depth": 3}))))],
-        [CondensationRequest(), Condensation(forgotten=("ev_first",), summary="It looked."), CondensationSummaryEvent(summary="It looked.")],
+        [CondensationRequest(), Condensation(forgotten=("ev_first",), summary="It looked."), ContextAdded(name="file:AGENTS.md", text="Be kind.", digest="00"), CondensationSummaryEvent(summary="It looked.")],
         [PauseEvent(source="user"), status(ConversationStatus.PAUSED)],
         [status(ConversationStatus.RUNNING, "run"), InterruptEvent(source="user", partial_text="I was ab", reason="too slow")],
         [HeadMoved(source="user", to=17), fact(Forked(conversation_id="another", at=3))],
