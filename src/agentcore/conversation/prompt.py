@@ -71,14 +71,14 @@ class PromptSource:
         conversation_id: str,
         deps: Any = None,
     ) -> None:
-        self._agent = agent
+        self._agent: Agent = agent
         self._workspace = workspace
         self._secrets = secrets
         self._sessions = sessions
         self._deps = deps
         self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
-        sources = () if agent.context is None else agent.context.all_sources
-        self._reader = ContextReader(sources, workspace, secrets, conversation_id) if sources else None
+        self._conversation_id = conversation_id
+        self._reader = self._reader_of(agent)
         self._shown = ShownParts()
         self._touched: dict[str, tuple[str, ...]] = {}
         """The paths of files that the newest calls have touched, by the ids of their actions."""
@@ -97,10 +97,24 @@ class PromptSource:
         self._checked: SystemPromptEvent | None = None
         """The event in force, once it was found to say what is composed."""
 
+    def _reader_of(self, agent: Agent) -> ContextReader | None:
+        sources = () if agent.context is None else agent.context.all_sources
+        return ContextReader(sources, self._workspace, self._secrets, self._conversation_id) if sources else None
+
     def touch(self, action_id: str, resources: Sequence[Resource]) -> None:
         """Note the files that a call has read or changed."""
         if self._reader is not None and (paths := tuple(path for each in resources if (path := each.file_path))):
             self._touched[action_id] = paths
+
+    def set_agent(self, agent: Agent) -> None:
+        """Compose it for another agent from here on."""
+        if agent.context != self._agent.context:
+            self._reader = self._reader_of(agent)
+            self._shown = ShownParts()
+        self._agent = agent
+        self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
+        self._composed_at = self._snapshot = self._basis = self._examples = self._made_of = None
+        self._compose_anew = True
 
     def compose_nowait(self) -> None:
         """Compose it, where that needs no waiting: where neither a toolset, a function nor a source has to be asked.
@@ -125,7 +139,7 @@ class PromptSource:
             self._basis = basis
         if self._composed_at != basis.view_epoch:
             await self._read_again(state)
-            self._compose_anew = self._composed_at is not None
+            self._compose_anew = self._compose_anew or self._composed_at is not None
             self._composed_at = basis.view_epoch
         if self._agent.context is not None and self._agent.context.examples:
             await self._write_examples(self._snapshot)
