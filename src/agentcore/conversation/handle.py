@@ -178,7 +178,8 @@ class Conversation(AsyncContextManagerMixin):
         try:
             return await run_to_end(core, None if text is None else check_message(text))
         except RunError as error:
-            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+            # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+            raise error.with_traceback(None) from error.__cause__
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.

@@ -138,7 +138,8 @@ class RunStream:
         try:
             return await self._next()
         except RunError as error:
-            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+            # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+            raise error.with_traceback(None) from error.__cause__
 
     async def _next(self) -> Event:
         core = self._core
