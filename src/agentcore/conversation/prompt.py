@@ -71,21 +71,21 @@ class PromptSource:
         conversation_id: str,
         deps: Any = None,
     ) -> None:
-        self._agent: Agent = agent
+        self._agent = agent
         self._workspace = workspace
         self._secrets = secrets
         self._sessions = sessions
+        self._id = conversation_id
         self._deps = deps
         self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
-        self._conversation_id = conversation_id
-        self._reader = self._reader_of(agent)
+        self._reader = self._reader_for(agent)
         self._shown = ShownParts()
         self._touched: dict[str, tuple[str, ...]] = {}
         """The paths of files that the newest calls have touched, by the ids of their actions."""
         self._composed_at: int | None = None
         """The epoch of the view for which the instructions and the parts were read."""
         self._compose_anew = False
-        """True from a cut or a rewind on until the prompt was composed anew, so that all parts are in it."""
+        """True from a cut, a rewind or a change of the agent on until the prompt was composed anew, so that all parts are in it."""
         self._parts_may_be_new = False
         """True from the opening of the sources on until all their parts are shown."""
         self._snapshot: ToolSnapshot | None = None
@@ -97,24 +97,18 @@ class PromptSource:
         self._checked: SystemPromptEvent | None = None
         """The event in force, once it was found to say what is composed."""
 
-    def _reader_of(self, agent: Agent) -> ContextReader | None:
-        sources = () if agent.context is None else agent.context.all_sources
-        return ContextReader(sources, self._workspace, self._secrets, self._conversation_id) if sources else None
+    def set_agent(self, agent: Agent) -> None:
+        """Compose it anew, for another agent."""
+        self._agent = agent
+        self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
+        self._reader = self._reader_for(agent)
+        self._composed_at = self._snapshot = self._basis = self._examples = self._made_of = None
+        self._compose_anew = True
 
     def touch(self, action_id: str, resources: Sequence[Resource]) -> None:
         """Note the files that a call has read or changed."""
         if self._reader is not None and (paths := tuple(path for each in resources if (path := each.file_path))):
             self._touched[action_id] = paths
-
-    def set_agent(self, agent: Agent) -> None:
-        """Compose it for another agent from here on."""
-        if agent.context != self._agent.context:
-            self._reader = self._reader_of(agent)
-            self._shown = ShownParts()
-        self._agent = agent
-        self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
-        self._composed_at = self._snapshot = self._basis = self._examples = self._made_of = None
-        self._compose_anew = True
 
     def compose_nowait(self) -> None:
         """Compose it, where that needs no waiting: where neither a toolset, a function nor a source has to be asked.
@@ -181,6 +175,10 @@ class PromptSource:
             or self._reader is not None
             or (context is not None and context.examples)
         )
+
+    def _reader_for(self, agent: Agent) -> ContextReader | None:
+        sources = () if agent.context is None else agent.context.all_sources
+        return ContextReader(sources, self._workspace, self._secrets, self._id) if sources else None
 
     async def _read_again(self, state: ConversationState) -> None:
         """Write the instructions and open the sources, where they are to be asked."""
