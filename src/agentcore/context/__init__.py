@@ -1,6 +1,9 @@
 """The context of a request: what a model is shown."""
 
 from agentcore.context.condenser import Condenser as Condenser
+from agentcore.context.memory import Memory as Memory
+from agentcore.context.memory import user_memory_path as user_memory_path
+from agentcore.context.project_files import ProjectFiles as ProjectFiles
 from agentcore.context.prompt import DEFAULT_PROMPT as DEFAULT_PROMPT
 from agentcore.context.prompt import Instructions as Instructions
 from agentcore.context.prompt import InstructionsContext as InstructionsContext
