@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def write(root: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 @asynccontextmanager
-async def opened(source: ContextSource, root: Path, mask: Mask = already_masked) -> AsyncIterator[OpenSource]:
+async def opened(source: ContextSource, root: Path, mask: Mask = already_masked) -> AsyncGenerator[OpenSource]:
     """Open a source on a folder; nothing may hang."""
     with anyio.fail_after(20):
         async with LocalWorkspace(root) as workspace:

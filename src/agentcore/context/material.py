@@ -152,7 +152,8 @@ def clean(text: str, mask: Mask) -> tuple[str, str | None]:
     # In this order: a secret that is interrupted by what nobody sees is one when that is gone.
     seen = remove_invisible(text)
     hidden = len(text) - len(seen)
-    return mask(seen), f"{hidden:,} invisible characters were removed." if hidden else None
+    many = "s were" if hidden > 1 else " was"
+    return mask(seen), f"{hidden:,} invisible character{many} removed." if hidden else None
 
 
 def cut_at_line(text: str, shown: str, where: str) -> str:
