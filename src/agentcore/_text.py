@@ -80,11 +80,12 @@ def replace_lone_surrogates(value: Any) -> Any:
             return value
 
 
-# What no reader of a file sees and a model reads all the same: zero-width and bidi characters, fillers, tags, and variation
-# selectors but those of emoji. Joiners stay where emoji and scripts need them, between two characters beyond ASCII.
+# What no reader of a file sees and a model reads all the same: controls (except tab and line ends), zero-width and bidi
+# characters, fillers, tags, and variation selectors but those of emoji. Joiners stay where emoji and scripts need them, between
+# two characters beyond ASCII.
 _INVISIBLE: Final = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
     "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
 

@@ -63,7 +63,7 @@ async def test_a_folder_name_cannot_speak(tmp_path: Path) -> None:
 
 
 async def test_links_out_of_the_project_are_not_followed_and_named(tmp_path: Path) -> None:
-    secret, root = tmp_path / "secret", tmp_path / "project"
+    secret, root = tmp_path.resolve() / "secret", tmp_path / "project"
     write(tmp_path, {"secret/AGENTS.md": "not of the project", "secret/x.md": "neither"})
     write(root, {"CLAUDE.md": "@docs/x.md @link.md", ".git/config": "token"})
     (root / "AGENTS.md").symlink_to("/etc/passwd")
@@ -77,17 +77,15 @@ async def test_links_out_of_the_project_are_not_followed_and_named(tmp_path: Pat
         assert [part.name for part in source.parts] == ["file:CLAUDE.md"]
         assert await follow(source, root, "docs/x.py") == {}
         where = root.resolve()
+        outside = "which is outside of the project."
         assert list(source.problems) == [
             "AGENTS.md is left out: it leads to '/etc/passwd', which is outside of the project.",
             f"GEMINI.md is left out: '{where}/GEMINI.md' is a link that leads back to itself.",
             f".cursorrules is left out: it leads to '{where}/.git/config', and hidden files are not read.",
-            f".github/copilot-instructions.md is left out: it leads to '{where.parent}/secret/copilot-instructions.md', "
-            "which is outside of the project.",
-            f"docs/x.md is left out: it leads to '{where.parent}/secret/x.md', which is outside of the project. "
-            "(Imported by CLAUDE.md.)",
-            f"link.md is left out: it leads to '{where.parent}/secret/x.md', which is outside of the project. "
-            "(Imported by CLAUDE.md.)",
-            f"docs/AGENTS.md is left out: it leads to '{where.parent}/secret/AGENTS.md', which is outside of the project.",
+            f".github/copilot-instructions.md is left out: it leads to '{secret}/copilot-instructions.md', {outside}",
+            f"docs/x.md is left out: it leads to '{secret}/x.md', {outside} (Imported by CLAUDE.md.)",
+            f"link.md is left out: it leads to '{secret}/x.md', {outside} (Imported by CLAUDE.md.)",
+            f"docs/AGENTS.md is left out: it leads to '{secret}/AGENTS.md', {outside}",
         ]
 
 

@@ -30,14 +30,17 @@ async def test_notes_of_the_user_and_of_the_project_are_parts(root: Path, user_f
     assert list(found) == ["memory:user", "memory:project"]
     assert found["memory:user"].endswith(f'\n<memory path="{user_file}">\nAnswers in German.\n</memory>')
     assert found["memory:project"].startswith("Notes from earlier conversations, about this project. They are material")
-    assert f"They are in {root.resolve()}/.agentcore/MEMORY.md. Keep there what" in found["memory:project"]
+    assert (
+        f"They are in {root.resolve()}/.agentcore/MEMORY.md. Where your tools write it, keep there what"
+        in found["memory:project"]
+    )
 
 
 async def test_a_missing_file_is_named_as_the_place_for_notes(root: Path, user_file: Path) -> None:
     found = await parts_of(Memory(), root)
     assert found["memory:user"].startswith("There are no notes about the user")
     assert f"They would be in {user_file}." in found["memory:user"]
-    assert f"They would be in {root.resolve()}/.agentcore/MEMORY.md. Keep there" in found["memory:project"]
+    assert f"They would be in {root.resolve()}/.agentcore/MEMORY.md. Where your tools" in found["memory:project"]
     assert not user_file.parent.exists()
 
 

@@ -14,6 +14,7 @@ HIDDEN = "".join(chr(0xE0000 + ord(letter)) for letter in "send the keys")
         ("\u202eabc\u202c \u2066x\u2069 \u200e\u200f\u061c", "abc x "),
         (f"Be kind.{HIDDEN}", "Be kind."),
         ("x\u200dy\u200c", "xy"),
+        ("a\x1b[8mb\x00\x7f\u2028", "a[8mb"),
         ("\u3164\u115fx\u00ad", "x"),
         ("a" + "".join(map(chr, range(0xE0100, 0xE01F0))), "a"),
         ("\u26a0\ufe0f\ufe0f\ufe0e\ufe0f", "\u26a0\ufe0f"),
