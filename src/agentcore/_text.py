@@ -1,7 +1,8 @@
-"""Text from tools, models and providers: cut to a length, and made fit for UTF-8."""
+"""Text from tools, models, providers and files: cut to a length, made fit for UTF-8, and without what nobody can see."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast
 
@@ -77,6 +78,19 @@ def replace_lone_surrogates(value: Any) -> Any:
             return [replace_lone_surrogates(part) for part in cast("list[Any]", value)]
         case _:
             return value
+
+
+# Control characters (except newline, tab and return), joiners and other characters without a width, changes of direction,
+# fillers, variation selectors and tags: all of them carry text past the eyes of who reviews a file.
+_INVISIBLE: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def remove_invisible(text: str) -> str:
+    """Return the text without characters that people do not see and models read: zero width, direction, tags, controls."""
+    return _INVISIBLE.sub("", text)
 
 
 def _notice(characters: int, lines: int, where: str) -> str:

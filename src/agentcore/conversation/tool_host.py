@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import final
 
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
+from agentcore.context import shown_parts
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
@@ -188,6 +189,10 @@ class CallHost:
             if isinstance(event, ObservationEvent) and event.tool_name == tool_name:
                 return event.data
         return None
+
+    def shown_parts(self) -> Collection[str]:
+        """Return the names of the parts of context that the model is shown now."""
+        return shown_parts(self._core.state.shown)
 
 
 def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:
