@@ -93,6 +93,7 @@ class View:
         self._read = 0
         self._messages: list[Message] = []
         self._batch: _Batch | None = None
+        self._prompt: SystemPromptEvent | None = None
 
     def update(self, state: ConversationState) -> None:
         """Take in what the state has that the view has not. Costs what is new, not what is there."""
@@ -100,6 +101,7 @@ class View:
         new = shown[self._read :] if state.view_epoch == self._epoch else shown
         if state.view_epoch != self._epoch or any(_changes_the_past(event) for event in new):
             self._messages, self._batch = [], None
+            self._prompt = state.prompt
             new = _remembered(shown)
         for event in new:
             self._add(event)
@@ -117,7 +119,7 @@ class View:
                 self._messages.insert(0, Message.system(event.prompt))
             case MessageEvent():
                 if event.message.content:
-                    self._say(event.message)
+                    self._say(_dress(event, self._prompt))
             case ContextAdded():
                 self._say(Message.user(event.text))
             case CondensationSummaryEvent():
@@ -200,6 +202,26 @@ def _with_their_replies(events: Iterable[ShownEvent], forgotten: set[str]) -> se
             reply_of[event.id] = reply_of.get(event.cause or "", "")
     broken = {reply_of[event_id] for event_id in forgotten if event_id in reply_of}
     return {event_id for event_id, reply_id in reply_of.items() if reply_id in broken}
+
+
+def _dress(event: MessageEvent, prompt: SystemPromptEvent | None) -> Message:
+    """Put the prefix and the suffix that are in force around a message of the user."""
+    if event.source != "user" or prompt is None or (prompt.message_prefix is None and prompt.message_suffix is None):
+        return event.message
+    content: list[Block] = list(event.message.content)
+    if prompt.message_prefix:
+        match content[0]:
+            case TextBlock(text=text):
+                content[0] = TextBlock(text=f"{prompt.message_prefix}\n\n{text}")
+            case _:
+                content.insert(0, TextBlock(text=prompt.message_prefix))
+    if prompt.message_suffix:
+        match content[-1]:
+            case TextBlock(text=text):
+                content[-1] = TextBlock(text=f"{text}\n\n{prompt.message_suffix}")
+            case _:
+                content.append(TextBlock(text=prompt.message_suffix))
+    return event.message.model_copy(update={"content": tuple(content)})
 
 
 def _result(event: ObservationEvent | UserRejectObservation | AgentErrorEvent) -> ToolResultBlock:

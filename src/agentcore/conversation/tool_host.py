@@ -8,7 +8,7 @@ from typing import final
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
-from agentcore.context import shown_parts
+from agentcore.context import ShownParts
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
@@ -192,7 +192,7 @@ class CallHost:
 
     def shown_parts(self) -> Collection[str]:
         """Return the names of the parts of context that the model is shown now."""
-        return shown_parts(self._core.state.shown)
+        return frozenset(ShownParts().update(self._core.state))
 
 
 def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:

@@ -38,6 +38,12 @@ class SystemPromptEvent(EventBase):
     tools: tuple[ToolSchema, ...] = ()
     parts: dict[str, Verbatim] = {}
     """The parts of context in the prompt (project files, memory ...) by name, with the digest of each."""
+    base: Verbatim | None = None
+    """The digest of the prompt without these parts; None where the agent has no context."""
+    message_prefix: str | None = None
+    """Shown before each message of the user; the messages themselves are as they were sent."""
+    message_suffix: str | None = None
+    """Shown behind each message of the user, likewise."""
 
 
 class ContextAdded(EventBase):

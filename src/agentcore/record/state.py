@@ -230,6 +230,11 @@ class ConversationState:
         return self._branch.last_user_seq
 
     @property
+    def view_seq(self) -> int:
+        """The head that the request of the newest reply saw; 0 before the first one. What came after it is new to the model."""
+        return self._branch.view_seq
+
+    @property
     def seen_by_finish(self) -> int | None:
         """The head that the newest reply's request saw, where a call of it that ends the run succeeded; else None."""
         return self._branch.view_seq if self._branch.finished_by is not None else None
