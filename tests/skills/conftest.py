@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -52,7 +51,7 @@ def write(project: Path) -> Write:
 
 
 @asynccontextmanager
-async def opened(folder: Path, **settings: Any) -> AsyncGenerator[OpenSkills]:
+async def opened(folder: Path, **settings: bool) -> AsyncGenerator[OpenSkills]:
     """Open the skills of a project."""
     registry = SecretRegistry({"TOKEN": SECRET})
     async with LocalWorkspace(folder) as workspace:
@@ -60,5 +59,8 @@ async def opened(folder: Path, **settings: Any) -> AsyncGenerator[OpenSkills]:
 
 
 @pytest.fixture
-def open_skills(project: Path) -> Callable[..., Any]:
-    return lambda **settings: opened(project, **settings)
+def open_skills(project: Path) -> Callable[..., AbstractAsyncContextManager[OpenSkills]]:
+    def open_them(**settings: bool) -> AbstractAsyncContextManager[OpenSkills]:
+        return opened(project, **settings)
+
+    return open_them

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -67,7 +68,7 @@ async def test_the_project_wins_over_the_user_over_a_package_and_shadowing_is_na
     (info / "entry_points.txt").write_text("[agentcore.skills]\nacme = acme_skills\ngone = acme_gone\n")
     (packages / "acme_skills").mkdir()
     (packages / "acme_skills" / "__init__.py").write_text("raise AssertionError('it is not imported')\n")
-    monkeypatch.syspath_prepend(str(packages))
+    monkeypatch.setattr(sys, "path", [str(packages), *sys.path])
     for name, places in {"one": (home, packages), "two": (packages,), "three": (None, home, packages)}.items():
         for place in places:
             under = "acme_skills/skills" if place == packages else ".agents/skills"

@@ -177,7 +177,7 @@ class Search:
 
     def _look_at(self, folder: _Folder, entries: Sequence[Entry], links: list[tuple[_Folder, Entry]]) -> list[_Folder]:
         skill = next((each for each in entries if is_skill_file(each.name)), None) if folder.depth >= 0 else None
-        if skill is not None and folder.depth > 0:
+        if skill is not None and (folder.depth > 0 or not self._tree.bases[0]):
             # What is in its folder belongs to it.
             entries = [skill]
         below: list[_Folder] = []
