@@ -189,7 +189,9 @@ class Search:
             elif entry.name.startswith(".") or entry.name in _SKIPPED:
                 continue
             child = _Folder(f"{folder.path}/{entry.name}", f"{folder.real}/{entry.name}", folder.depth + 1, inside)
-            if entry.kind == "dir" and folder.depth < _DEEPEST:
+            if entry.kind == "dir" and folder.depth >= 0 and is_skill_file(entry.name):
+                self._leave_out(child, "Not a file.")
+            elif entry.kind == "dir" and folder.depth < _DEEPEST:
                 below.append(child)
             elif entry.kind == "dir":
                 self._leave_out(child, f"More than {_DEEPEST} folders deep: not searched.")
@@ -236,7 +238,10 @@ class Search:
                 # As paths are written here, so that a file is found once where the root is behind a link itself.
                 inside = root is not None and target.startswith(f"{root.rstrip('/')}/")
                 real = self._tree.root + target[len((root or "").rstrip("/")) :] if inside else target
-                below += await self._enter(link._replace(real=real), entry)
+                if link.real.startswith(f"{real}/"):
+                    self._leave_out(link, "A link to a folder that it is in: not followed.")
+                else:
+                    below += await self._enter(link._replace(real=real), entry)
         return below
 
     async def _enter(self, link: _Folder, entry: Entry) -> list[_Folder]:
