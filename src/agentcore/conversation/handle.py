@@ -30,6 +30,7 @@ from agentcore.commands import (
     SetTitle,
 )
 from agentcore.conversation.ask import ask_aside
+from agentcore.conversation.condensing import condense
 from agentcore.conversation.core import Core
 from agentcore.conversation.delete import delete_closed
 from agentcore.conversation.deltas import DeltaCursor
@@ -45,6 +46,7 @@ from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, che
 from agentcore.conversation.switch import switch_command
 from agentcore.conversation.watch import EventCursor, check_seq
 from agentcore.errors import ConversationClosed, ConversationError, RunError
+from agentcore.events import Condensation
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
@@ -176,7 +178,8 @@ class Conversation(AsyncContextManagerMixin):
         try:
             return await run_to_end(core, None if text is None else check_message(text))
         except RunError as error:
-            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+            # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+            raise error.with_traceback(None) from error.__cause__
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
@@ -268,6 +271,21 @@ class Conversation(AsyncContextManagerMixin):
         check_arguments(CALLS, question=question)
         core = await self._live()
         return await core.wait_for_job(ask_aside(core, question))
+
+    async def condense(self) -> Condensation | None:
+        """Make the history that the model is shown shorter, with the agent's condenser, and return what was cut.
+
+        None where that would free too little. During a step it waits for the step's end; where the history was rewound or
+        cut meanwhile, nothing is done. Usage counts.
+
+        Raises:
+            LimitReached: `Limits(cost=..., tokens=...)` is used up.
+            ModelError: The condenser asked a model, and there is no answer.
+            TimeoutError: It took longer than `Limits.step_seconds`.
+        """
+        core = await self._live()
+        forbid_reentry(core.state.conversation_id, "condense")
+        return await core.wait_for_job(condense(core))
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.

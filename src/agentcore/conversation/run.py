@@ -27,7 +27,7 @@ def begin_run(core: Core, message: Message | None, context: Context) -> Decision
     with suppress(Exception):  # a tool that can't be described: the step that needs it says so
         core.prompt.compose_nowait()
     command = Run(message=message, attended=core.confirm is not None)
-    decision = core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed))
+    decision = core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed_nowait))
     core.last_run = decision
     return decision
 
@@ -138,7 +138,8 @@ class RunStream:
         try:
             return await self._next()
         except RunError as error:
-            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+            # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+            raise error.with_traceback(None) from error.__cause__
 
     async def _next(self) -> Event:
         core = self._core
