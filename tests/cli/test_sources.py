@@ -50,7 +50,9 @@ def test_they_can_be_left_out_and_stay_left_out_when_the_conversation_is_resumed
         assert ("Use tabs." in prompt_of(provider), "MEMORY.md" in prompt_of(provider)) == (True, False)
         assert cli.run("resume", "second", "Go on.", *address, "--no-project-files").code == 0
         configured = [event["agent"] for event in cli.events("second") if event["kind"] == "agent_configured"]
-    assert [[source["name"] for source in agent["context"]["sources"]] for agent in configured[:1]] == [["project_files"]]
+    assert [[source["name"] for source in agent["context"]["sources"]] for agent in configured[:1]] == [
+        ["project_files"]
+    ]
     assert "sources" not in configured[-1].get("context", {})
 
 
