@@ -164,7 +164,8 @@ def _of(annotation: Any) -> st.SearchStrategy[Any]:
     if origin is tuple:
         return st.lists(_of(arguments[0]), max_size=2).map(tuple)
     if origin is dict:
-        return _objects
+        of_values = arguments[1].__origin__ if get_origin(arguments[1]) is Annotated else arguments[1]
+        return st.dictionaries(_words, _words, max_size=3) if of_values is str else _objects
     if annotation in _PLAIN_TYPES:
         return _PLAIN_TYPES[annotation]
     if issubclass(annotation, Enum):
@@ -255,7 +256,9 @@ _PLAIN: dict[str, Callable[[int], Event]] = {
     ),
     "move": lambda n: HeadMoved(to=n),
     "prompt": lambda n: SystemPromptEvent(prompt=f"p{n}"),
-    "forget": lambda n: Condensation(forgotten=(f"ev_{n}",), summary="before"),
+    "forget": lambda n: Condensation(
+        forgotten=(f"ev_{n}",), masked=(f"ev_{n + 1}",), summary="before" if n % 2 else None
+    ),
     "ask": lambda _: CondensationRequest(),
     "add_context": lambda n: ContextAdded(name=f"file:{n}", text=f"part {n}", digest=str(n)),
     "summary": lambda n: CondensationSummaryEvent(summary=f"s{n}"),

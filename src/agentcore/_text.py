@@ -80,16 +80,18 @@ def replace_lone_surrogates(value: Any) -> Any:
             return value
 
 
-# Control characters (except newline, tab and return), joiners and other characters without a width, changes of direction,
-# fillers, variation selectors and tags: all of them carry text past the eyes of who reviews a file.
+# What no reader of a file sees and a model reads all the same: controls (except tab and line ends), zero-width and bidi
+# characters, fillers, tags, and variation selectors but those of emoji. Joiners stay where emoji and scripts need them, between
+# two characters beyond ASCII.
 _INVISIBLE: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
 )
 
 
 def remove_invisible(text: str) -> str:
-    """Return the text without characters that people do not see and models read: zero width, direction, tags, controls."""
+    """Return the text without the characters that nobody sees, which can hide instructions from people."""
     return _INVISIBLE.sub("", text)
 
 

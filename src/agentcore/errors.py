@@ -155,6 +155,10 @@ class ReentrantCall(ConversationError):
         )
 
 
+class InvalidCondensation(AgentcoreError, ValueError):
+    """What a condenser wants to forget or to mask would leave a history that models do not accept, or changes nothing."""
+
+
 class LimitReached(ConversationError):
     """A budget leaves no room for a side question. A run that reaches one raises nothing: its result has the same code."""
 

@@ -9,7 +9,8 @@ from inspect import isroutine
 from typing import Any, Final, Protocol, runtime_checkable
 
 from agentcore._arguments import MODEL, TEXT, WHOLE_NUMBER, Argument, checked, instance_of, object_with, optional
-from agentcore.context import AgentContext, Condenser, Instructions
+from agentcore.condense import Condenser
+from agentcore.context import AgentContext, Instructions
 from agentcore.llm import Model
 from agentcore.stuck import StuckThresholds
 from agentcore.tools import AnyTool, Tool, Toolset, finish_tool, think_tool

@@ -91,6 +91,10 @@ def parse_steps(text: str) -> dict[str, int | None]:
     return {"steps": int(text)}
 
 
+def _named(**chosen: bool) -> set[str]:
+    return {name for name, is_chosen in chosen.items() if is_chosen}
+
+
 Home = Annotated[str | None, typer.Option(help="Folder with the conversations (or AGENTCORE_HOME).", metavar="FOLDER")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything: full output, reasoning, bookkeeping.")]
 Model = Annotated[
@@ -121,6 +125,11 @@ Images = Annotated[
     list[str] | None,
     typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
 ]
+NoProjectFiles = Annotated[
+    bool, typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.")
+]
+NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.")]
+NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.")]
 GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="Conversation id or prefix.")]
 
 
@@ -168,6 +177,9 @@ def run_command(
         Literal["coding", "readonly", "planning"],
         typer.Option(help="What the agent may use; planning writes PLAN.md only."),
     ] = "coding",
+    no_project_files: NoProjectFiles = False,
+    no_memory: NoMemory = False,
+    no_skills: NoSkills = False,
     images: Images = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
@@ -194,6 +206,7 @@ def run_command(
             workspace=os.path.abspath(workspace),
             system_prompt=system_prompt,
             tools=tools,
+            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
@@ -220,6 +233,9 @@ def resume_command(
     confirm: Confirm = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve all waiting calls.")] = False,
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
+    no_project_files: NoProjectFiles = False,
+    no_memory: NoMemory = False,
+    no_skills: NoSkills = False,
     images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -247,6 +263,7 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
+            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,

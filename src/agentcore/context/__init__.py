@@ -3,13 +3,16 @@
 from agentcore.context.agent_context import AgentContext as AgentContext
 from agentcore.context.agent_context import record_context as record_context
 from agentcore.context.agent_context import restore_context as restore_context
-from agentcore.context.condenser import Condenser as Condenser
 from agentcore.context.examples import example_calls as example_calls
+from agentcore.context.facts import ReadSource as ReadSource
 from agentcore.context.facts import Today as Today
 from agentcore.context.facts import WorkspaceFacts as WorkspaceFacts
+from agentcore.context.memory import Memory as Memory
+from agentcore.context.memory import user_memory_path as user_memory_path
 from agentcore.context.parts import PART_KEY as PART_KEY
 from agentcore.context.parts import ShownParts as ShownParts
 from agentcore.context.parts import digest_of_part as digest_of_part
+from agentcore.context.project_files import ProjectFiles as ProjectFiles
 from agentcore.context.prompt import Instructions as Instructions
 from agentcore.context.prompt import InstructionsContext as InstructionsContext
 from agentcore.context.prompt import system_prompt as system_prompt
@@ -26,7 +29,9 @@ from agentcore.context.source import Happened as Happened
 from agentcore.context.source import OpenSource as OpenSource
 from agentcore.context.source import SourceContext as SourceContext
 from agentcore.context.source import SourceSpec as SourceSpec
+from agentcore.context.view import LEFT_OUT as LEFT_OUT
 from agentcore.context.view import Messages as Messages
 from agentcore.context.view import View as View
+from agentcore.context.view import ViewItem as ViewItem
 from agentcore.context.view import build_messages as build_messages
 from agentcore.context.view import rebuild_request as rebuild_request

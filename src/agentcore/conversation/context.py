@@ -10,10 +10,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Final
 
 import anyio
+from anyio import get_cancelled_exc_class
 
 from agentcore._text import Mask
 from agentcore.context import ContextPart, ContextSource, Happened, OpenSource, SourceContext
-from agentcore.conversation.exceptions import masked_repr, safe_str
+from agentcore.conversation.exceptions import is_cancelled, masked_repr, safe_str, spurious_cancellation
 from agentcore.conversation.guards import mark_running_in
 from agentcore.events import ContextNotice
 from agentcore.logs import get_logger
@@ -79,8 +80,10 @@ class ContextReader:
         found: list[ContextPart] = []
         for source, opened in tuple(self._open):
 
-            async def ask(opened: OpenSource = opened) -> None:
+            async def ask(source: ContextSource = source, opened: OpenSource = opened) -> None:
                 found.extend(_checked(await opened.follow(happened)))
+                for problem in opened.problems:
+                    self._notify(source, "left_out", str(problem))
 
             with mark_running_in(self._id):
                 if not await self._attempt(source, "answer", limit, ask):
@@ -101,13 +104,20 @@ class ContextReader:
             try:
                 await attempt()
             except Exception as error:  # a source is anybody's code
-                detail = f"The context source {source.name!r} failed: {safe_str(error) or type(error).__name__}"
-                self._notify(source, "source_failed", detail)
-                _log.warning("context source failed", source=source.name, error=masked_repr(self._secrets, error))
+                self._note_failure(source, error)
+            except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only one of a scope in force is a cancellation
+                if await is_cancelled():  # noqa: ASYNC102 asking does not wait
+                    raise
+                self._note_failure(source, spurious_cancellation("It", error))
         if scope.cancelled_caught:
             detail = f"The context source {source.name!r} did not {what} within {limit:g} s."
             self._notify(source, "source_failed", detail)
         return not scope.cancelled_caught
+
+    def _note_failure(self, source: ContextSource, error: BaseException) -> None:
+        detail = f"The context source {source.name!r} failed: {safe_str(error) or type(error).__name__}"
+        self._notify(source, "source_failed", detail)
+        _log.warning("context source failed", source=source.name, error=masked_repr(self._secrets, error))
 
     def _notify(self, source: ContextSource, code: str, detail: str) -> None:
         if (source.name, detail) not in self._told:

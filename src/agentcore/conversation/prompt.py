@@ -40,21 +40,18 @@ class _Basis(NamedTuple):
 
     last_user_seq: int
     view_epoch: int
-    cuts: int
 
 
 class _Text(NamedTuple):
-    """A prompt, with what a request depends on besides the tools."""
+    """A prompt, and what it is made of."""
 
     prompt: str
     parts: dict[str, str]
     base: str | None
-    message_prefix: str | None
-    message_suffix: str | None
 
     @classmethod
     def of(cls, event: SystemPromptEvent) -> Self:
-        return cls(event.prompt, event.parts, event.base, event.message_prefix, event.message_suffix)
+        return cls(event.prompt, event.parts, event.base)
 
 
 class PromptSource:
@@ -85,25 +82,20 @@ class PromptSource:
         self._shown = ShownParts()
         self._touched: dict[str, tuple[str, ...]] = {}
         """The paths of files that the newest calls have touched, by the ids of their actions."""
-        self._composed_at: tuple[int, int] | None = None
-        """When the instructions and the parts were read."""
+        self._composed_at: int | None = None
+        """The epoch of the view for which the instructions and the parts were read."""
         self._compose_anew = False
         """True from a cut or a rewind on until the prompt was composed anew, so that all parts are in it."""
         self._parts_may_be_new = False
         """True from the opening of the sources on until all their parts are shown."""
         self._snapshot: ToolSnapshot | None = None
         self._basis: _Basis | None = None
-        self._cuts = 0
         self._examples: tuple[ToolSnapshot, str | None] | None = None
         self._made_of: tuple[Masker, ToolSnapshot] | None = None
-        self._made = _Text("", {}, None, None, None)
+        self._made = _Text("", {}, None)
         self._digests: list[str] = []
         self._checked: SystemPromptEvent | None = None
         """The event in force, once it was found to say what is composed."""
-
-    def cut(self) -> None:
-        """Note that the history was made shorter."""
-        self._cuts += 1
 
     def touch(self, action_id: str, resources: Sequence[Resource]) -> None:
         """Note the files that a call has read or changed."""
@@ -127,14 +119,14 @@ class PromptSource:
             SchemaError: One of the tools has no schema that models take.
             ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
         """
-        basis = _Basis(state.last_user_seq, state.view_epoch, self._cuts)
+        basis = _Basis(state.last_user_seq, state.view_epoch)
         if self._snapshot is None or self._basis is None or (self._agent.toolsets and self._basis != basis):
             self._snapshot = await self._sessions.compose()
             self._basis = basis
-        if self._composed_at != (basis.view_epoch, basis.cuts):
+        if self._composed_at != basis.view_epoch:
             await self._read_again(state)
             self._compose_anew = self._composed_at is not None
-            self._composed_at = basis.view_epoch, basis.cuts
+            self._composed_at = basis.view_epoch
         if self._agent.context is not None and self._agent.context.examples:
             await self._write_examples(self._snapshot)
         self._make_text(self._snapshot)
@@ -216,14 +208,12 @@ class PromptSource:
             )
 
         if context is None:
-            self._made = _Text(text_with(()), {}, None, None, None)
+            self._made = _Text(text_with(()), {}, None)
         else:
             self._made = _Text(
                 text_with(parts),
                 {name: digest for name, _, digest in _masked(masker, parts)},
                 digest_of_part(text_with(())),
-                context.message_prefix and masker.mask_text(context.message_prefix),
-                context.message_suffix and masker.mask_text(context.message_suffix),
             )
         self._made_of = masker, snapshot
         self._checked = None
