@@ -5,6 +5,8 @@ from agentcore.assessment import Assessment as Assessment
 from agentcore.assessment import SecurityRisk as SecurityRisk
 from agentcore.context import AgentContext as AgentContext
 from agentcore.context import InstructionsContext as InstructionsContext
+from agentcore.context import Memory as Memory
+from agentcore.context import ProjectFiles as ProjectFiles
 from agentcore.conversation import Conversation as Conversation
 from agentcore.conversation import Host as Host
 from agentcore.conversation import RunResult as RunResult

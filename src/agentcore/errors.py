@@ -156,7 +156,7 @@ class ReentrantCall(ConversationError):
 
 
 class InvalidCondensation(AgentcoreError, ValueError):
-    """What a condenser wants to forget or to mask would leave a history that models do not accept, or changes nothing."""
+    """A condensation changes nothing, or would leave a history that models do not accept."""
 
 
 class LimitReached(ConversationError):

@@ -206,7 +206,7 @@ class View:
         self._files.update(parts)
         if files:
             self._reply_printer.end()
-            print_text(self._console, f"read {', '.join(files)}", DIM)
+            print_text(self._console, f"read {one_line(', '.join(files))}", DIM)
 
     def _message(self, event: MessageEvent) -> None:
         if event.source == "agent":

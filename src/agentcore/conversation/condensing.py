@@ -72,12 +72,12 @@ async def repair_history(core: Core) -> bool:
     return condensation is not None and await _write(core, outline, condensation) is not None
 
 
-async def asked(core: Core) -> Condensation | None:
-    """Make it shorter because somebody asks: at once, or at the end of the step that is under way.
+async def condense(core: Core) -> Condensation | None:
+    """Make the history shorter because somebody asks: at once, or at the end of the step that is under way."""
+    return await core.jobs.do(lambda: _asked(core), name="condense", finish=False)
 
-    Raises:
-        Exception: The condenser failed.
-    """
+
+async def _asked(core: Core) -> Condensation | None:
     step_ended = anyio.Event()
     core.history.waiting.append(step_ended)
     try:
