@@ -41,6 +41,9 @@ from agentcore.events import (
     ObservationEvent,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionOutcome,
     RetryEvent,
     SecretsRegistered,
     StatusChanged,
@@ -140,6 +143,7 @@ _SPECIAL: dict[tuple[type[Any], str], st.SearchStrategy[Any]] = {
     (ActionEvent, "before"): _some_blocks,
     (ActionEvent, "after"): _some_blocks,
     (ObservationEvent, "content"): st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
+    (QuestionAnswered, "answer"): _maybe_words,
     (UsageEvent, "purpose"): st.sampled_from(["step", "ask"]),
     (UsageEvent, "model"): st.sampled_from(["small", "large"]),
     (UnknownEvent, "kind"): st.sampled_from(["dream", "reflection"]),
@@ -268,7 +272,11 @@ _PLAIN: dict[str, Callable[[int], Event]] = {
     "configured": lambda n: AgentConfigured(agent={"n": n}),
     "unknown": lambda n: UnknownEvent(kind="dream", critical=n % 5 == 0),
 }
-_KINDS = (*_PLAIN, *["action", "answer"] * 6, *["start", "assess", "approve", "user", "agent", "fact", "move"] * 2)
+_KINDS = (
+    *_PLAIN,
+    *["action", "answer"] * 6,
+    *["start", "assess", "approve", "question", "question_end", "user", "agent", "fact", "move"] * 2,
+)
 
 
 def _plain(kind: str, number: int) -> Event:
@@ -283,6 +291,12 @@ def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
         case "assess":
             verdict: Verdict = ("allow", "ask", "deny")[number % 3]
             return ActionAssessed(cause=action.id, verdict=verdict, arguments={"n": number} if number % 2 else None)
+        case "question":
+            # Its id says which, so that an end may come twice, early, or for another action.
+            return QuestionAsked(id=f"q{number % 4}", cause=action.id, text="?", live=number % 2 == 0)
+        case "question_end":
+            outcome: QuestionOutcome = ("answered", "declined", "withdrawn")[number % 3]
+            return QuestionAnswered(cause=action.id, question=f"q{number % 4}", outcome=outcome, answer=number)
         case "approve":
             return ActionApproved(cause=action.id, arguments={"edited": number} if number % 2 else None)
         case "answer" if number % 3 == 0:

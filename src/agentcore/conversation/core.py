@@ -14,7 +14,19 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
 from agentcore.agent import Agent
-from agentcore.commands import AddSecrets, Approve, Interrupt, Leave, Reject, Rewind, Run, SetLimits, SetPolicy
+from agentcore.commands import (
+    AddSecrets,
+    Answer,
+    Approve,
+    Decline,
+    Interrupt,
+    Leave,
+    Reject,
+    Rewind,
+    Run,
+    SetLimits,
+    SetPolicy,
+)
 from agentcore.context import View
 from agentcore.conversation.calls import CallTable
 from agentcore.conversation.deltas import DeltaBroadcast
@@ -22,6 +34,7 @@ from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.journal import Decision, Journal
 from agentcore.conversation.prompt import PromptSource
+from agentcore.conversation.questions import LiveQuestions, OnQuestion
 from agentcore.conversation.result import RunOutput, make_result
 from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
@@ -76,6 +89,10 @@ class Core:
     """Those in force: changed when the event that records them is folded."""
     confirm: Confirm | None
     """The program's callback, where that decides in place of a policy."""
+    on_question: OnQuestion | None
+    """The program's callback that answers questions."""
+    attended: bool
+    """True if somebody answers the questions of calls that run."""
     deps: Any
     """The value that the program passed for its tools."""
     tool_sessions: ToolSessions
@@ -92,6 +109,7 @@ class Core:
     view: View = field(default_factory=View)
     calls: CallTable = field(default_factory=CallTable)
     output: RunOutput = field(default_factory=RunOutput)
+    live_questions: LiveQuestions = field(default_factory=LiveQuestions)
     turn: Turn | None = None
     """The turn that works or is about to; None as soon as the log says how it settled."""
     last_run: Decision | None = None
@@ -142,7 +160,9 @@ class Core:
         if self.turn is not None and not working:
             self.end_turn(self.turn)
         if working and self.turn is None and self.life.serving:
-            self._begin_turn(next((each for each in decisions if each.command.kind in ("run", "approve")), None))
+            self._begin_turn(
+                next((each for each in decisions if each.command.kind in ("run", "approve", "answer")), None)
+            )
         for decision in decisions:
             if isinstance(decision.command, Run):
                 self._wait_for_turn(decision)
@@ -158,6 +178,10 @@ class Core:
                     and action.approval.command == decision.command.id
                 ):
                     self.calls.keep_arguments(action_id, decision.attachment.arguments)
+            case Answer(question=question, value=value):
+                self.live_questions.end(question, "answered", value)
+            case Decline(question=question, reason=reason):
+                self.live_questions.end(question, "declined", reason)
             case Reject() | Rewind():
                 self.calls.forget_answered(self.state.open_actions)
             case SetPolicy(policy=recorded) if self.state.policy == recorded:

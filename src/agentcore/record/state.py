@@ -39,6 +39,8 @@ from agentcore.events import (
     ObservationEvent,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
     SecretsRegistered,
     StatusChanged,
     SystemPromptEvent,
@@ -74,11 +76,12 @@ _TALLIES: Final = ("_usage", "_usage_by_model", "_receipts", "run")
 class _Branch:
     """The part of the state that follows the active branch."""
 
-    __slots__ = ("finished_by", "last_user_seq", "open_actions", "prompt", "shown", "view_seq")
+    __slots__ = ("finished_by", "last_user_seq", "open_actions", "prompt", "questions", "shown", "view_seq")
 
     def __init__(self) -> None:
         self.shown: list[ShownEvent] = []
         self.open_actions: dict[str, OpenAction] = {}
+        self.questions: dict[str, QuestionAsked] = {}
         self.prompt: SystemPromptEvent | None = None
         self.last_user_seq = 0
         self.view_seq = 0
@@ -123,10 +126,28 @@ class _Branch:
         if (action := self.open_actions.get(event.cause or "")) is not None:
             action.started = True
 
+    def ask_person(self, event: QuestionAsked) -> None:
+        if (action := self.open_actions.get(event.cause or "")) is None:
+            return
+        if not event.live:
+            if action.started or action.question is not None:
+                return
+            action.question = event
+        self.questions[event.id] = event
+
+    def end_question(self, event: QuestionAnswered) -> None:
+        question = self.questions.pop(event.question, None)
+        if question is not None and (action := self.open_actions.get(question.cause or "")) is not None:
+            action.question = None if action.question is question else action.question
+
     def answer(self, event: AnswerEvent) -> None:
         self.shown.append(event)
         # A log with two answers to one action is read as its first one: never raise on odd history.
         self.open_actions.pop(event.cause or "", None)
+        for question in (
+            [each for each in self.questions.values() if each.cause == event.cause] if self.questions else ()
+        ):
+            del self.questions[question.id]
         if isinstance(event, ObservationEvent) and event.finished:
             self.finished_by = event.cause
 
@@ -141,6 +162,8 @@ class _Branch:
         ActionAssessed: assess,
         ActionStarted: start,
         ActionApproved: approve,
+        QuestionAsked: ask_person,
+        QuestionAnswered: end_question,
         ObservationEvent: answer,
         UserRejectObservation: answer,
         AgentErrorEvent: answer,
@@ -211,8 +234,13 @@ class ConversationState:
 
     @property
     def pending(self) -> tuple[ActionEvent, ...]:
-        """The actions that wait for a person's yes or no."""
+        """The actions that wait for a person: for a yes or no, or for an answer."""
         return tuple(action.event for action in self._branch.open_actions.values() if action.waits)
+
+    @property
+    def questions(self) -> tuple[QuestionAsked, ...]:
+        """The questions that wait for an answer, in order: of actions in `pending`, and live ones of calls that run."""
+        return tuple(self._branch.questions.values())
 
     @property
     def has_approved(self) -> bool:
@@ -313,7 +341,11 @@ class ConversationState:
             "run": self.run.values(),
             "receipts": self._receipts.values(),
             "shown": list(branch.shown),
-            "open": {key: (a.event, a.assessment, a.approval, a.started) for key, a in branch.open_actions.items()},
+            "open": {
+                key: (a.event, a.assessment, a.approval, a.started, a.question)
+                for key, a in branch.open_actions.items()
+            },
+            "questions": list(branch.questions.values()),
             "prompt": branch.prompt,
             "last_user_seq": branch.last_user_seq,
             "seen_by_finish": self.seen_by_finish,
@@ -347,6 +379,16 @@ class ConversationState:
     def _fold_unknown(self, event: UnknownEvent) -> None:
         if event.critical:
             self.read_only = f"it holds an event of kind {event.kind!r}, which this version does not know"
+
+    def _fold_question(self, event: QuestionAsked) -> None:
+        # Waiting for a person is not work.
+        if event.live and event.cause in self._branch.open_actions:
+            self._stop_work(event.timestamp)
+
+    def _fold_question_end(self, event: QuestionAnswered) -> None:
+        others = [each for each in self._branch.questions.values() if each.live and each.id != event.question]
+        if self.status is ConversationStatus.RUNNING and self.working_since is None and not others:
+            self.working_since = event.timestamp
 
     def _fold_pause(self, event: PauseEvent) -> None:
         if self.is_working:
@@ -397,16 +439,19 @@ class ConversationState:
         if status is ConversationStatus.RUNNING:
             if self.working_since is None:
                 self.working_since = event.timestamp
-        elif self.working_since is not None:
+        else:
             # What a crash cut off lasted until its last event, not until the log was opened again.
-            end = self._last_time if code == "recovered" and self._last_time is not None else event.timestamp
-            self.worked_seconds += max(0.0, (end - self.working_since).total_seconds())
-            self.working_since = None
+            self._stop_work(self._last_time if code == "recovered" and self._last_time is not None else event.timestamp)
         self.status = status
         self.status_code = code
         self.status_detail = detail
         if not self.is_working or code == "run":
             self.pause_requested = False
+
+    def _stop_work(self, end: datetime) -> None:
+        if self.working_since is not None:
+            self.worked_seconds += max(0.0, (end - self.working_since).total_seconds())
+            self.working_since = None
 
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
         MessageEvent: _fold_message,
@@ -415,6 +460,8 @@ class ConversationState:
         ConversationStateUpdateEvent: _fold_fact,
         AgentConfigured: _fold_agent,
         WorkspaceOpened: _fold_workspace,
+        QuestionAsked: _fold_question,
+        QuestionAnswered: _fold_question_end,
         PauseEvent: _fold_pause,
         InterruptEvent: _fold_interrupt,
         ConversationErrorEvent: _fold_error,

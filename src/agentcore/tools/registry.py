@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from pydantic import JsonValue
 
 from agentcore.errors import AgentcoreError, ToolNotFound
+from agentcore.tools.ask_user import ask_user
 from agentcore.tools.builtin import OutputSchema, finish_tool, think_tool
 from agentcore.tools.definition import AnyTool, Tool, ToolsetSpec, ToolSpec
 from agentcore.tools.function import FUNCTION_SPEC, look_up
@@ -142,6 +143,7 @@ class ToolRegistry:
         self._factories: dict[str, ToolFactory] = {
             "finish": self._finish,
             "think": think_tool,
+            "ask_user": ask_user,
             FUNCTION_SPEC: self._function,
         }
         self._allowed: set[str] = set()
