@@ -168,7 +168,8 @@ def _of(annotation: Any) -> st.SearchStrategy[Any]:
     if origin is tuple:
         return st.lists(_of(arguments[0]), max_size=2).map(tuple)
     if origin is dict:
-        return _objects
+        of_values = arguments[1].__origin__ if get_origin(arguments[1]) is Annotated else arguments[1]
+        return st.dictionaries(_words, _words, max_size=3) if of_values is str else _objects
     if annotation in _PLAIN_TYPES:
         return _PLAIN_TYPES[annotation]
     if issubclass(annotation, Enum):
@@ -259,7 +260,9 @@ _PLAIN: dict[str, Callable[[int], Event]] = {
     ),
     "move": lambda n: HeadMoved(to=n),
     "prompt": lambda n: SystemPromptEvent(prompt=f"p{n}"),
-    "forget": lambda n: Condensation(forgotten=(f"ev_{n}",), summary="before"),
+    "forget": lambda n: Condensation(
+        forgotten=(f"ev_{n}",), masked=(f"ev_{n + 1}",), summary="before" if n % 2 else None
+    ),
     "ask": lambda _: CondensationRequest(),
     "add_context": lambda n: ContextAdded(name=f"file:{n}", text=f"part {n}", digest=str(n)),
     "summary": lambda n: CondensationSummaryEvent(summary=f"s{n}"),
@@ -291,12 +294,8 @@ def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
         case "assess":
             verdict: Verdict = ("allow", "ask", "deny")[number % 3]
             return ActionAssessed(cause=action.id, verdict=verdict, arguments={"n": number} if number % 2 else None)
-        case "question":
-            # Its id says which, so that an end may come twice, early, or for another action.
-            return QuestionAsked(id=f"q{number % 4}", cause=action.id, text="?", live=number % 2 == 0)
-        case "question_end":
-            outcome: QuestionOutcome = ("answered", "declined", "withdrawn")[number % 3]
-            return QuestionAnswered(cause=action.id, question=f"q{number % 4}", outcome=outcome, answer=number)
+        case "question" | "question_end":
+            return _question(kind, number, action)
         case "approve":
             return ActionApproved(cause=action.id, arguments={"edited": number} if number % 2 else None)
         case "answer" if number % 3 == 0:
@@ -307,3 +306,12 @@ def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
             return AgentErrorEvent(**about, error="it broke")
         case _:
             return None
+
+
+def _question(kind: str, number: int, action: ActionEvent) -> Event:
+    # Its id says which, so that an end may come twice, early, or for another action.
+    question = f"q{number % 4}"
+    if kind == "question":
+        return QuestionAsked(id=question, cause=action.id, text="?", live=number % 2 == 0)
+    outcome: QuestionOutcome = ("answered", "declined", "withdrawn")[number % 3]
+    return QuestionAnswered(cause=action.id, question=question, outcome=outcome, answer=number)

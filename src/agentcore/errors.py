@@ -157,6 +157,10 @@ class ReentrantCall(ConversationError):
         )
 
 
+class InvalidCondensation(AgentcoreError, ValueError):
+    """A condensation changes nothing, or would leave a history that models do not accept."""
+
+
 class LimitReached(ConversationError):
     """A budget leaves no room for a side question. A run that reaches one raises nothing: its result has the same code."""
 

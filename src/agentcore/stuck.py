@@ -17,7 +17,6 @@ from agentcore.events import (
     AgentErrorEvent,
     AnswerEvent,
     Condensation,
-    CondensationRequest,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -42,8 +41,9 @@ class StuckThresholds(Value):
     """So many messages of the agent in a row without an action."""
     alternation: Annotated[int, Field(ge=4)] | None = 6
     """So many replies in a row that go to and fro between two requests, with the same two answers."""
-    context_window: Annotated[int, Field(ge=2)] | None = 4
-    """So many condensations, or requests that were too large, without a reply of the model in between."""
+    context_window: Annotated[int, Field(ge=2)] | None = 2
+    """So many cuts of the history, or runs that ended because it was too large, without a reply of the model in between. A cut
+    that somebody asks for is not counted."""
 
 
 StuckCode = Literal["repeated_action", "repeated_error", "monologue", "alternation", "context_window"]
@@ -187,8 +187,9 @@ class StuckDetector:
             case MessageEvent(code="repeated_error"):
                 if self._rounds:
                     self._rounds[-1].nudged = True
-            case CondensationRequest() | Condensation():
-                self._count_too_large(event.kind)
+            case Condensation():
+                if event.reason != "asked":
+                    self._count_too_large(event.kind)
             case ConversationErrorEvent(code="ContextWindowExceeded"):
                 self._count_too_large(event.kind)
             case ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK)):
@@ -301,18 +302,18 @@ class StuckTracker:
         self._seen = 0
         """The head up to which the detector has seen the log."""
         self._epoch = -1
-        """The view's epoch then: after a rewind it has to see the other branch."""
+        """The branch's epoch then: after a rewind it has to see the other one."""
 
     def verdict(self, state: ConversationState) -> Verdict | None:
         """Show the detector what is new, and return its verdict."""
         detector = self._detector
         if detector is None:
             return None
-        if self._epoch != state.view_epoch:
+        if self._epoch != state.branch_epoch:
             detector.reset()
             for event in state.branch_events():
                 detector.observe(event)
-            self._epoch = state.view_epoch
+            self._epoch = state.branch_epoch
         else:
             for event in state.events[self._seen :]:
                 detector.observe(event)

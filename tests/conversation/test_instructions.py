@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore import Agent, Condensation, Conversation, InstructionsContext, MemoryStore, SystemPromptEvent
+from agentcore.condense import Outline
 from agentcore.errors import NotRecorded, ReentrantCall, RunError
-from agentcore.record import ShownEvent
 from agentcore.testing import ScriptedLLM, say
 from talks import events_of, scripted
 
@@ -103,18 +103,20 @@ async def test_a_function_is_asked_after_the_history_was_cut() -> None:
         def __init__(self) -> None:
             self.cuts = 0
 
-        async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
-            del requested
+        async def condense(self, outline: Outline) -> Condensation | None:
             await checkpoint()
-            if len(shown) < 4 or self.cuts:
+            if len(outline.items) < 3 or self.cuts:
                 return None
             self.cuts += 1
-            return Condensation(forgotten=(shown[1].id,), summary="Something was said.")
+            return outline.forget(outline.items[:2], summary="So.")
+
+        def record(self) -> None:
+            """It holds a count."""
 
     count, llm = Counting(), ScriptedLLM([say(str(n)) for n in range(3)])
     agent = Agent(llm=llm, instructions=count, condenser=Forgetting())
     async with Conversation(agent, deps="Ada") as conversation:
-        for text in ("one", "two", "three"):
+        for text in ("one " * 400, "two", "three"):
             await conversation.run(text)
     assert count.times == 2
     assert ["time 2" in request.messages[0].text for request in llm.requests] == [False, True, True]

@@ -11,9 +11,10 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore import Action, Agent, MemoryStore, Tool, ToolContext
+from agentcore.condense import Outline
 from agentcore.errors import ConversationClosed, ReentrantCall, RunError, StoreError
-from agentcore.events import Condensation
-from agentcore.record import ShownEvent, read_log
+from agentcore.events import Condensation, ContextNotice
+from agentcore.record import read_log
 from agentcore.testing import Gate, Request, ScriptLine, call, calls, say
 from agentcore.tools import tool
 from talks import ERROR, error_of, running, scripted, talk
@@ -145,13 +146,18 @@ async def test_a_stream_of_a_run_is_not_followed_from_inside_it() -> None:
         assert error_of(conversation).code == ReentrantCall.__name__
 
 
-async def test_a_condenser_that_always_condenses_does_not_keep_the_agent_from_working() -> None:
+async def test_a_condenser_that_always_wants_what_is_not_allowed_does_not_keep_the_agent_from_working() -> None:
     class Eager:
-        async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
-            return Condensation(forgotten=(shown[-1].id,), summary="It began.")
+        async def condense(self, outline: Outline) -> Condensation | None:
+            return Condensation(forgotten=outline.items[-1].ids, summary="It began.")
+
+        def record(self) -> None:
+            """It is of this file."""
 
     async with talk(scripted([say("done")], condenser=Eager())) as conversation:
         assert (await conversation.run("go")).text == "done"
+        (notice,) = [n for e in conversation.state.events if isinstance(n := getattr(e, "update", None), ContextNotice)]
+        assert "newest message of the user" in notice.detail
 
 
 async def test_a_fork_of_an_empty_branch_knows_the_agent_and_the_secrets() -> None:

@@ -120,7 +120,7 @@ ASKS = saw("name?").model_copy(update={"data": {STILL_RUNNING: True, WAITS_FOR_I
 FRO = [*same(1), *same(1, CAT)]
 STUCK = ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK, code="repeated_action"))
 HOOK = MessageEvent(source="environment", message=Message.user("not yet"), code="stop_hook")
-CONDENSED: list[Event] = [CondensationRequest(), Condensation(forgotten=("ev_1",))]
+CONDENSED: list[Event] = [CondensationRequest(), Condensation(forgotten=("ev_1",), reason="hard")]
 TOO_LARGE = ConversationErrorEvent(code="ContextWindowExceeded", detail="too large")
 SLOW = ConversationErrorEvent(code="ModelTimeout", detail="slow")
 BEFORE = reply((LS, failed("stopped")))
@@ -148,10 +148,11 @@ HISTORIES: dict[str, tuple[Sequence[Event | list[Event]], str | None]] = {
     "going to and fro five times": ([FRO, FRO, same(1)], None),
     "going to and fro six times": ([[*same(1), *same(1, CAT)] for _ in range(3)], "alternation"),
     "an answer that flickers": ([same(1, LS, saw("|-"[number % 2])) for number in range(12)], None),
-    "condensing three times": ([CONDENSED] * 3, None),
-    "condensing four times": ([CONDENSED] * 4, "context_window"),
+    "condensing once": ([CONDENSED], None),
+    "condensing twice": ([CONDENSED] * 2, "context_window"),
+    "condensing as often as somebody asks for it": ([Condensation(forgotten=("ev_1",), reason="asked")] * 4, None),
     "condensing, with calls between": ([[*CONDENSED, *same(1, LS, saw(f"{number}"))] for number in range(4)], None),
-    "being too large four times": ([TOO_LARGE] * 4, "context_window"),
+    "being too large twice": ([TOO_LARGE] * 2, "context_window"),
     "another error": ([SLOW] * 9, None),
     "the user speaking between calls": ([same(3), user("try again"), same(3)], None),
     "the user speaking between messages": ([agent("a"), agent("b"), user("well?"), agent("c")], None),
@@ -229,7 +230,7 @@ def test_every_scenario_can_be_turned_off_or_made_stricter() -> None:
         *(event for _ in range(9) for event in reply((LS, failed("x")))),
         *(event for _ in range(9) for event in (*reply((LS, saw("x"))), *reply((CAT, saw("y"))))),
         *[agent("x")] * 9,
-        *[Condensation(forgotten=())] * 9,
+        *[Condensation(forgotten=("ev_1",), reason="hard")] * 9,
     ]
     detector = StuckDetector(off)
     for event in everything:
@@ -253,7 +254,7 @@ others = st.sampled_from(
     [
         [agent("so")],
         [user("go on")],
-        [CondensationRequest(), Condensation(forgotten=())],
+        [CondensationRequest(), Condensation(forgotten=("ev_1",), reason="hard")],
         [ConversationErrorEvent(code="ContextWindowExceeded", detail="")],
         [MessageEvent(source="environment", message=Message.user("hm"), code="empty_reply")],
     ]
@@ -303,8 +304,8 @@ def by_definition(history: list[Event]) -> tuple[str, str] | None:
     events = history[since + 1 :]
 
     trailing = list(_until(reversed(events), lambda event: isinstance(event, ActionEvent) or is_agent(event)))
-    for kind in (Condensation, CondensationRequest, ConversationErrorEvent):
-        if sum(isinstance(event, kind) for event in trailing) >= 4:
+    for kind in (Condensation, ConversationErrorEvent):
+        if sum(isinstance(event, kind) for event in trailing) >= 2:
             return ("context_window", "stuck")
 
     said = list(_until(reversed(events), lambda event: isinstance(event, ActionEvent)))

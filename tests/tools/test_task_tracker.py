@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
 
 from agentcore import Agent, Conversation, FileStore, ObservationEvent
+from agentcore.condense import Outline
 from agentcore.events import Condensation
-from agentcore.record import ShownEvent
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import read_call
 from agentcore_tools import TaskTrackerAction, task_tracker_tool
@@ -77,15 +76,19 @@ async def test_it_is_resumed_forked_and_rewound_with_the_conversation(tmp_path: 
 class ForgetPlans:
     """Forgets all answers that there are, once there are some."""
 
-    async def condense(self, shown: Sequence[ShownEvent], *, requested: bool) -> Condensation | None:
-        answers = [event.id for event in shown if isinstance(event, ObservationEvent)]
-        if not answers or any(isinstance(event, Condensation) for event in shown):
+    async def condense(self, outline: Outline) -> Condensation | None:
+        answers = [item for item in outline.items if item.kind == "reply"]
+        if not answers or outline.last_summary is not None:
             return None
-        return Condensation(forgotten=tuple(answers), summary="Something was planned.")
+        return outline.forget(answers, summary="Planned.")
+
+    def record(self) -> None:
+        """It is of this file."""
 
 
 async def test_it_is_there_when_the_model_is_not_shown_it_any_more(tmp_path: Path) -> None:
-    model = agent(plan(FIRST), view(), say("c"), condenser=ForgetPlans())
+    long: JsonValue = {"title": "Read", "notes": "far more " * 300}
+    model = agent(plan([*FIRST, long]), view(), say("c"), condenser=ForgetPlans())
     async with Conversation(model, tmp_path) as conversation:
         await conversation.run("go")
         assert any(isinstance(event, Condensation) for event in conversation.state.events)

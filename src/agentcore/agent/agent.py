@@ -11,7 +11,8 @@ from typing import Any, Final
 from pydantic import JsonValue
 
 from agentcore._arguments import MODEL, TEXT, WHOLE_NUMBER, Argument, checked, instance_of, object_with, optional
-from agentcore.context import Condenser, Instructions
+from agentcore.condense import Condenser
+from agentcore.context import Instructions
 from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
 from agentcore.stuck import StuckThresholds
 from agentcore.tools import (

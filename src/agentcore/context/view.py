@@ -7,12 +7,14 @@ stand after them, whatever order the log has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import NamedTuple, overload
 
 from agentcore.events import (
     ActionEvent,
     AgentErrorEvent,
+    AnswerEvent,
     Condensation,
     CondensationSummaryEvent,
     ContextAdded,
@@ -61,28 +63,42 @@ class Messages(Sequence[Message]):
         return f"<{self._length} messages>"
 
 
+class ViewItem(NamedTuple):
+    """A part of the view that can only be shown or forgotten as a whole: a message, or a reply with its calls and answers."""
+
+    events: tuple[ShownEvent, ...]
+    """The events it is made of."""
+    messages: tuple[Message, ...]
+    """The messages that the model reads."""
+
+
 class _Batch:
     """The actions of one reply, until all of them are answered."""
 
     def __init__(self, first: ActionEvent) -> None:
         self.reply_id = first.reply_id
         self.actions: list[ActionEvent] = []
-        self.answers: dict[str, ToolResultBlock] = {}
-        self.held: list[Message] = []
+        self.answers: dict[str, AnswerEvent] = {}
+        self.held: list[ViewItem] = []
 
     @property
     def complete(self) -> bool:
         return len(self.answers) == len(self.actions)
 
-    def messages(self) -> Iterator[Message]:
+    def item(self, masked: AbstractSet[str]) -> ViewItem:
         blocks: list[Block] = []
         for action in self.actions:
             blocks.extend(action.before)
             blocks.append(ToolCallBlock(id=action.call_id, name=action.tool_name, arguments=action.arguments))
         blocks.extend(self.actions[-1].after)
-        yield Message(role="assistant", content=tuple(blocks))
-        yield Message(role="tool", content=tuple(self.answers[action.id] for action in self.actions))
-        yield from self.held
+        answers = [self.answers[action.id] for action in self.actions]
+        return ViewItem(
+            (*self.actions, *answers),
+            (
+                Message(role="assistant", content=tuple(blocks)),
+                Message(role="tool", content=tuple(_result(event, masked) for event in answers)),
+            ),
+        )
 
 
 class View:
@@ -91,18 +107,19 @@ class View:
     def __init__(self) -> None:
         self._epoch = 0
         self._read = 0
+        self._prompt: Message | None = None
         self._messages: list[Message] = []
+        self._items: list[ViewItem] = []
         self._batch: _Batch | None = None
 
     def update(self, state: ConversationState) -> None:
-        """Take in what the state has that the view has not. Costs what is new, not what is there."""
+        """Take in what the state has that the view has not. Costs what is new; after a cut or a rewind, what is shown."""
         shown = state.shown
-        new = shown[self._read :] if state.view_epoch == self._epoch else shown
-        if state.view_epoch != self._epoch or any(_changes_the_past(event) for event in new):
-            self._messages, self._batch = [], None
-            new = _remembered(shown)
-        for event in new:
-            self._add(event)
+        if state.view_epoch != self._epoch:
+            self._prompt, self._messages, self._items, self._batch = None, [], [], None
+            self._read = 0
+        for index in range(self._read, len(shown)):
+            self._add(shown[index], state.masked)
         self._read = len(shown)
         self._epoch = state.view_epoch
 
@@ -111,37 +128,64 @@ class View:
         """The messages up to now, without a reply whose calls are not all answered, and what came after it."""
         return Messages(self._messages, len(self._messages))
 
-    def _add(self, event: ShownEvent) -> None:
+    @property
+    def prompt(self) -> Sequence[Message]:
+        """The system prompt, as the messages before the items."""
+        return () if self._prompt is None else (self._prompt,)
+
+    @property
+    def items(self) -> Sequence[ViewItem]:
+        """The same in the parts that can be forgotten; the system prompt is not one. A list that only grows: do not change it."""
+        return self._items
+
+    @property
+    def epoch(self) -> int:
+        """Goes up when the messages were made anew rather than added to."""
+        return self._epoch
+
+    def _add(self, event: ShownEvent, masked: AbstractSet[str]) -> None:
         match event:
             case SystemPromptEvent():
-                self._messages.insert(0, Message.system(event.prompt))
+                self._set_prompt(event)
             case MessageEvent():
                 if event.message.content:
-                    self._say(event.message)
+                    self._show(ViewItem((event,), (event.message,)))
             case ContextAdded():
-                self._say(Message.user(event.text))
-            case CondensationSummaryEvent():
-                self._say(Message.user(event.summary))
+                self._show(ViewItem((event,), (Message.user(event.text),)))
+            case CondensationSummaryEvent() | Condensation():
+                self._show(ViewItem((event,), (Message.user(event.summary or ""),)))
             case ActionEvent():
                 if self._batch is None or self._batch.reply_id != event.reply_id:
                     self._batch = _Batch(event)
                 self._batch.actions.append(event)
-            case Condensation():
-                pass
             case _:
-                self._answer(event)
+                self._answer(event, masked)
 
-    def _say(self, message: Message) -> None:
-        (self._messages if self._batch is None else self._batch.held).append(message)
+    def _set_prompt(self, event: SystemPromptEvent) -> None:
+        message = Message.system(event.prompt)
+        if self._prompt is None:
+            self._messages.insert(0, message)
+        else:
+            # In a list of its own: snapshots of the messages before do not change.
+            self._messages = [message, *self._messages[1:]]
+        self._prompt = message
 
-    def _answer(self, event: ObservationEvent | UserRejectObservation | AgentErrorEvent) -> None:
+    def _show(self, item: ViewItem) -> None:
+        if self._batch is not None:
+            self._batch.held.append(item)
+        else:
+            self._items.append(item)
+            self._messages.extend(item.messages)
+
+    def _answer(self, event: AnswerEvent, masked: AbstractSet[str]) -> None:
         batch = self._batch
         if batch is None or all(action.id != event.cause for action in batch.actions):
             return
-        batch.answers.setdefault(event.cause or "", _result(event))
+        batch.answers.setdefault(event.cause or "", event)
         if batch.complete:
-            self._messages.extend(batch.messages())
             self._batch = None
+            for item in (batch.item(masked), *batch.held):
+                self._show(item)
 
 
 def build_messages(state: ConversationState) -> Sequence[Message]:
@@ -164,45 +208,15 @@ def rebuild_request(state: ConversationState, view_seq: int) -> tuple[Sequence[M
     return build_messages(past), () if past.prompt is None else past.prompt.tools
 
 
-def _changes_the_past(event: ShownEvent) -> bool:
-    # The first system prompt comes before everything anyway; a later one replaces it.
-    return isinstance(event, Condensation | SystemPromptEvent)
+LEFT_OUT = "(Left out to save room. The call was answered; call the tool again if you need what it said.)"
+"""Stands in place of an answer whose content is left out."""
 
 
-def _remembered(shown: Iterable[ShownEvent]) -> list[ShownEvent]:
-    """Leave out what condensations have forgotten and prompts that were replaced; put summaries in their places."""
-    events = list(shown)
-    prompts = [event for event in events if isinstance(event, SystemPromptEvent)]
-    forgotten: set[str] = {prompt.id for prompt in prompts[:-1]}
-    summaries: dict[str, list[str]] = {}
-    for event in events:
-        if isinstance(event, Condensation) and event.forgotten:
-            forgotten.update(event.forgotten)
-            if event.summary is not None:
-                summaries.setdefault(event.forgotten[0], []).append(event.summary)
-    forgotten |= _with_their_replies(events, forgotten)
-    kept: list[ShownEvent] = []
-    for event in events:
-        if event.id in summaries:
-            kept.append(CondensationSummaryEvent(summary=summaries[event.id][-1]))
-        if event.id not in forgotten:
-            kept.append(event)
-    return kept
-
-
-def _with_their_replies(events: Iterable[ShownEvent], forgotten: set[str]) -> set[str]:
-    """Widen what is forgotten to whole replies: providers refuse a call without its answer, and the other way round."""
-    reply_of: dict[str, str] = {}
-    for event in events:
-        if isinstance(event, ActionEvent):
-            reply_of[event.id] = event.reply_id
-        elif isinstance(event, ObservationEvent | UserRejectObservation | AgentErrorEvent):
-            reply_of[event.id] = reply_of.get(event.cause or "", "")
-    broken = {reply_of[event_id] for event_id in forgotten if event_id in reply_of}
-    return {event_id for event_id, reply_id in reply_of.items() if reply_id in broken}
-
-
-def _result(event: ObservationEvent | UserRejectObservation | AgentErrorEvent) -> ToolResultBlock:
+def _result(event: AnswerEvent, masked: AbstractSet[str]) -> ToolResultBlock:
+    if event.id in masked:
+        is_error = not isinstance(event, ObservationEvent) or event.is_error
+        content = (TextBlock(text=LEFT_OUT),)
+        return ToolResultBlock(call_id=event.call_id, name=event.tool_name, content=content, is_error=is_error)
     match event:
         case ObservationEvent():
             content = tuple(block for block in event.content if not isinstance(block, UnknownBlock))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from agentcore.conversation.core import Core
 from agentcore.conversation.turn import used_up
 from agentcore.errors import LimitReached
 from agentcore.events import UsageEvent
-from agentcore.llm import CallContext
+from agentcore.llm import CallContext, Model, Reply
 from agentcore.llm.keys import masking_errors
 from agentcore.messages import Message
 
@@ -22,16 +24,32 @@ async def ask_aside(core: Core, question: str) -> str:
 
 
 async def _ask(core: Core, question: str) -> str:
+    core.view.update(core.state)
+    words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"
+    reply = await ask_metered(core, [*core.view.messages, Message.user(core.secrets.mask(words))], purpose="ask")
+    return core.secrets.masker.mask_text(reply.message.text)
+
+
+async def ask_metered(core: Core, messages: Sequence[Message], *, purpose: str, llm: Model | None = None) -> Reply:
+    """Ask a model once, beside the steps, and record what it used.
+
+    Args:
+        core: The conversation, whose budgets hold.
+        messages: The request; with the tools of a step, because they are part of the prefix that providers cache.
+        purpose: The purpose of the call: `UsageEvent.purpose`.
+        llm: The model; None is the agent's.
+
+    Raises:
+        LimitReached: A budget is used up.
+        ModelError: There is no reply.
+    """
     if (over := used_up(core.state, core.state.limits)) is not None:
         raise LimitReached(*over)
-    core.view.update(core.state)
     prompt = core.state.prompt
-    words = f"{question}\n\n(A side question: answer it in words from what you know now, without calling a tool.)"
     began = core.clock()
     with masking_errors(core.secrets.mask):
-        reply = await core.agent.llm.complete(
-            [*core.view.messages, Message.user(core.secrets.mask(words))],
-            # The same tools as in a step: they are part of the prefix that providers cache.
+        reply = await (llm or core.agent.llm).complete(
+            messages,
             () if prompt is None else prompt.tools,
             context=CallContext(
                 conversation_id=core.state.conversation_id, prompt_cache_key=core.state.conversation_id
@@ -39,11 +57,11 @@ async def _ask(core: Core, question: str) -> str:
         )
     await core.journal.write_shielded(
         UsageEvent(
-            purpose="ask",
+            purpose=purpose,
             model=reply.model,
             usage=reply.usage,
             stop_reason=reply.stop_reason,
             seconds=round(core.clock() - began, 6),
         )
     )
-    return core.secrets.masker.mask_text(reply.message.text)
+    return reply

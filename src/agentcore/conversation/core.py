@@ -27,6 +27,7 @@ from agentcore.commands import (
     SetLimits,
     SetPolicy,
 )
+from agentcore.condense import Measure
 from agentcore.context import View
 from agentcore.conversation.calls import CallTable
 from agentcore.conversation.deltas import DeltaBroadcast
@@ -41,6 +42,7 @@ from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import HeadSignal
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import ActionEvent, ActionStarted
+from agentcore.llm import Model
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry
 from agentcore.security import AlwaysConfirm, Check, Confirm, as_checks, read_checks
@@ -71,6 +73,21 @@ class Lifecycle:
         """End it, because the log is dead."""
         self.failure = error
         self.stop.set()
+
+
+@dataclass(eq=False, repr=False)
+class HistorySize:
+    """The size of the history, the room there is for it, and who waits for it to be cut."""
+
+    measure: Measure = field(default_factory=Measure)
+    model: Model | None = None
+    """The model that the room is of."""
+    room: int = 0
+    """The largest size of a request, in tokens."""
+    asked_again_at: int = 0
+    """The size at which a condenser that failed is asked again."""
+    waiting: list[anyio.Event] = field(default_factory=list[anyio.Event])
+    """Each is set at the end of a step."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -107,6 +124,7 @@ class Core:
     life: Lifecycle
     prompt: PromptSource
     view: View = field(default_factory=View)
+    history: HistorySize = field(default_factory=HistorySize)
     calls: CallTable = field(default_factory=CallTable)
     output: RunOutput = field(default_factory=RunOutput)
     live_questions: LiveQuestions = field(default_factory=LiveQuestions)

@@ -127,7 +127,7 @@ def _run(command: Run, state: ConversationState) -> Sequence[Event]:
     if command.message is not None:
         events.append(_message(command, command.message))
         status = next_status(status, "send")
-    elif not has_message(state):
+    elif not state.has_message:
         raise ConversationError("There is nothing to work on yet: send a message, or pass one to run().")
     if state.is_working:
         # A message names the command by itself.
@@ -155,11 +155,6 @@ def run_returns_at_once(status: ConversationStatus, state: ConversationState, *,
         return False
     # What was approved before a crash is carried out by the next run, whatever else waits.
     return status is _WAITING or (status is _PAUSED and not state.has_approved)
-
-
-def has_message(state: ConversationState) -> bool:
-    """Return whether there is something to work on."""
-    return state.last_user_seq > 0 or any(isinstance(event, MessageEvent) for event in state.shown)
 
 
 def _approve(command: Approve, state: ConversationState) -> Sequence[Event]:

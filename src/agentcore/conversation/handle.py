@@ -32,6 +32,7 @@ from agentcore.commands import (
 )
 from agentcore.conversation.answering import check_in_thread
 from agentcore.conversation.ask import ask_aside
+from agentcore.conversation.condensing import condense
 from agentcore.conversation.core import Core
 from agentcore.conversation.decide import find_question
 from agentcore.conversation.delete import delete_closed
@@ -49,6 +50,7 @@ from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, che
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import EventCursor, check_seq
 from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
+from agentcore.events import Condensation
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
@@ -309,6 +311,21 @@ class Conversation(AsyncContextManagerMixin):
         check_arguments(CALLS, question=question)
         core = await self._live()
         return await core.wait_for_job(ask_aside(core, question))
+
+    async def condense(self) -> Condensation | None:
+        """Make the history that the model is shown shorter, with the agent's condenser, and return what was cut.
+
+        None where that would free too little. During a step it waits for the step's end; where the history was rewound or
+        cut meanwhile, nothing is done. Usage counts.
+
+        Raises:
+            LimitReached: `Limits(cost=..., tokens=...)` is used up.
+            ModelError: The condenser asked a model, and there is no answer.
+            TimeoutError: It took longer than `Limits.step_seconds`.
+        """
+        core = await self._live()
+        forbid_reentry(core.state.conversation_id, "condense")
+        return await core.wait_for_job(condense(core))
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.

@@ -202,9 +202,7 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
 _Decision = tuple[commands.Command, Attachment]
 
 
-def _callback_for(
-    core: Core, confirm: Confirm | None, event: ActionEvent
-) -> Callable[[], Awaitable[_Decision]] | None:
+def _callback_for(core: Core, confirm: Confirm | None, event: ActionEvent) -> Callable[[], Awaitable[_Decision]] | None:
     """Return what asks the program about an action; None where it has no callback for it."""
     action = core.state.open_actions.get(event.id)
     question = None if action is None else action.question

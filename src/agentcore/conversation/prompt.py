@@ -21,7 +21,6 @@ class _Basis(NamedTuple):
 
     last_user_seq: int
     view_epoch: int
-    cuts: int
 
 
 class PromptSource:
@@ -40,19 +39,14 @@ class PromptSource:
         self._sessions = sessions
         self._deps = deps
         self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
-        self._written_at: tuple[int, int] | None = None
+        self._written_at: int | None = None
         self._snapshot: ToolSnapshot | None = None
         self._basis: _Basis | None = None
-        self._cuts = 0
         self._made_of: tuple[Masker, ToolSnapshot] | None = None
         self._text = ""
         self._digests: list[str] = []
         self._checked: SystemPromptEvent | None = None
         """The event that says what is composed, once one in force was found to."""
-
-    def cut(self) -> None:
-        """Note that the history was made shorter."""
-        self._cuts += 1
 
     def compose_nowait(self) -> None:
         """Compose it, where that needs no waiting: where neither a toolset nor a function has to be asked.
@@ -71,13 +65,13 @@ class PromptSource:
             SchemaError: One of the tools has no schema that models take.
             ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
         """
-        basis = _Basis(state.last_user_seq, state.view_epoch, self._cuts)
+        basis = _Basis(state.last_user_seq, state.view_epoch)
         if self._snapshot is None or self._basis is None or (self._agent.toolsets and self._basis != basis):
             self._snapshot = await self._sessions.compose()
             self._basis = basis
-        if callable(self._agent.instructions) and self._written_at != (basis.view_epoch, basis.cuts):
+        if callable(self._agent.instructions) and self._written_at != basis.view_epoch:
             await self._write_instructions(state)
-            self._written_at = basis.view_epoch, basis.cuts
+            self._written_at = basis.view_epoch
         self._make_text(self._snapshot)
         notices = [ConversationStateUpdateEvent(update=notice) for notice in self._sessions.take_notices()]
         return self._snapshot, [*notices, *self.changed(state)]

@@ -102,7 +102,7 @@ class RunOutput:
             return None
         if finished_by == self._action:
             return self._value
-        for event in reversed(state.shown):
+        for event in reversed(state.events):
             if isinstance(event, ActionEvent) and event.id == finished_by:
                 try:
                     return read_output(agent.output, event.arguments.get("result"))

@@ -8,6 +8,7 @@ import anyio
 
 from agentcore.agent import StepOutcome, take_step
 from agentcore.conversation.assess import assess_reply
+from agentcore.conversation.condensing import after_rejection, before_step, repair_history
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import ReplyStreamer
 from agentcore.conversation.execute import CallBatch
@@ -64,17 +65,24 @@ class Stepper:
         """Ask the model, record and do what it said. The conversation may have settled then."""
         core = self._core
         tools = await self._compose()
-        if core.agent.condenser is not None and await self._condense(requested=False):
+        if await before_step(core):
+            await self._check_stuck()
+            if self._turn.settled:
+                return
             tools = await self._compose()
         try:
             outcome = await self._ask_model(tools)
-        except (ContextWindowExceeded, MalformedHistory) as error:
+        except ContextWindowExceeded:
             if core.agent.condenser is None:
                 raise
             await core.journal.write(CondensationRequest())
+            if not await after_rejection(core):
+                raise
             await self._check_stuck()
-            if not self._turn.settled and not await self._condense(requested=True):
-                raise error from None
+            return
+        except MalformedHistory:
+            if not await repair_history(core):
+                raise
             return
         except ContentPolicy:
             if not await self._nudge("content_policy"):
@@ -105,16 +113,6 @@ class Stepper:
         if events:
             await self._core.journal.write(*events)
         return tools
-
-    async def _condense(self, *, requested: bool) -> bool:
-        core = self._core
-        assert core.agent.condenser is not None
-        condensation = await core.agent.condenser.condense(core.state.shown, requested=requested)
-        if condensation is None:
-            return False
-        await core.journal.write(condensation)
-        core.prompt.cut()
-        return True
 
     async def _ask_model(self, tools: ToolSnapshot) -> StepOutcome | None:
         """Ask, within the time of a step; None where that was too short, which is recorded."""

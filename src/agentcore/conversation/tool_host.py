@@ -13,7 +13,7 @@ from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
 from agentcore.errors import WorkspaceError
-from agentcore.events import ActionEvent, MessageEvent, ObservationEvent
+from agentcore.events import ActionEvent, MessageEvent
 from agentcore.llm import model_features
 from agentcore.logs import get_logger
 from agentcore.messages import Message
@@ -197,10 +197,7 @@ class CallHost:
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         """Return the data of a tool's newest observation, even if the model is no longer shown it."""
-        for event in reversed(self._core.state.shown):
-            if isinstance(event, ObservationEvent) and event.tool_name == tool_name:
-                return event.data
-        return None
+        return self._core.state.last_data(tool_name)
 
 
 def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:

@@ -1,5 +1,6 @@
 """The record of a conversation: the log, its stores, and the state that it folds to."""
 
+from agentcore.record.branch import ShownEvent as ShownEvent
 from agentcore.record.codec import BLOB_THRESHOLD as BLOB_THRESHOLD
 from agentcore.record.codec import FORMAT_VERSION as FORMAT_VERSION
 from agentcore.record.codec import upgrade as upgrade
@@ -21,7 +22,6 @@ from agentcore.record.log import write_log as write_log
 from agentcore.record.memory import MemoryStore as MemoryStore
 from agentcore.record.state import ASKING as ASKING
 from agentcore.record.state import ConversationState as ConversationState
-from agentcore.record.state import ShownEvent as ShownEvent
 from agentcore.record.store import LogInfo as LogInfo
 from agentcore.record.store import LogTail as LogTail
 from agentcore.record.store import Record as Record

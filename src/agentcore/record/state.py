@@ -7,6 +7,7 @@ what the active branch says (what the model is shown, which actions are open).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from copy import copy
 from datetime import datetime
 from types import MappingProxyType
@@ -16,17 +17,10 @@ from pydantic import JsonValue
 
 from agentcore.commands import Receipt
 from agentcore.events import (
-    ActionApproved,
-    ActionAssessed,
     ActionEvent,
-    ActionStarted,
     AgentConfigured,
-    AgentErrorEvent,
-    AnswerEvent,
     CommandedEvent,
     Condensation,
-    CondensationSummaryEvent,
-    ContextAdded,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -48,131 +42,16 @@ from agentcore.events import (
     TitleSet,
     UnknownEvent,
     UsageEvent,
-    UserRejectObservation,
     WorkspaceOpened,
 )
+from agentcore.record.branch import Branch, ShownEvent
 from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally, events_of_branch, next_status
 from agentcore.usage import Limits, Usage
-
-ShownEvent = (
-    SystemPromptEvent
-    | ContextAdded
-    | MessageEvent
-    | ActionEvent
-    | CondensationSummaryEvent
-    | ObservationEvent
-    | UserRejectObservation
-    | AgentErrorEvent
-    | Condensation
-)
-"""The events that make up the model's view."""
 
 ASKING: Final = "asking"
 """The code of the status "waiting for confirmation" while the program's callback is asked: the run goes on."""
 
 _TALLIES: Final = ("_usage", "_usage_by_model", "_receipts", "run")
-
-
-class _Branch:
-    """The part of the state that follows the active branch."""
-
-    __slots__ = ("finished_by", "last_user_seq", "open_actions", "prompt", "questions", "shown", "view_seq")
-
-    def __init__(self) -> None:
-        self.shown: list[ShownEvent] = []
-        self.open_actions: dict[str, OpenAction] = {}
-        self.questions: dict[str, QuestionAsked] = {}
-        self.prompt: SystemPromptEvent | None = None
-        self.last_user_seq = 0
-        self.view_seq = 0
-        """The head that the request of the newest reply saw."""
-        self.finished_by: str | None = None
-        """The action of the newest reply that ends the run, once it succeeded."""
-
-    def fold(self, event: Event) -> None:
-        """Take the next event of the branch in."""
-        fold = self._FOLDS.get(type(event))
-        if fold is not None:
-            fold(self, event)
-
-    def show(self, event: ShownEvent) -> None:
-        self.shown.append(event)
-
-    def say(self, event: MessageEvent) -> None:
-        self.shown.append(event)
-        if event.source == "user":
-            self.last_user_seq = event.seq
-        elif event.source == "agent":
-            self.finished_by = None
-
-    def prompt_with(self, event: SystemPromptEvent) -> None:
-        self.shown.append(event)
-        self.prompt = event
-
-    def ask_for(self, event: ActionEvent) -> None:
-        self.shown.append(event)
-        self.open_actions[event.id] = OpenAction(event)
-        self.finished_by = None
-
-    def assess(self, event: ActionAssessed) -> None:
-        if (action := self.open_actions.get(event.cause or "")) is not None:
-            action.assessment = event
-
-    def approve(self, event: ActionApproved) -> None:
-        if (action := self.open_actions.get(event.cause or "")) is not None:
-            action.approval = event
-
-    def start(self, event: ActionStarted) -> None:
-        if (action := self.open_actions.get(event.cause or "")) is not None:
-            action.started = True
-
-    def ask_person(self, event: QuestionAsked) -> None:
-        if (action := self.open_actions.get(event.cause or "")) is None:
-            return
-        if not event.live:
-            if action.started or action.question is not None:
-                return
-            action.question = event
-        self.questions[event.id] = event
-
-    def end_question(self, event: QuestionAnswered) -> None:
-        question = self.questions.pop(event.question, None)
-        if question is not None and (action := self.open_actions.get(question.cause or "")) is not None:
-            action.question = None if action.question is question else action.question
-
-    def answer(self, event: AnswerEvent) -> None:
-        self.shown.append(event)
-        # A log with two answers to one action is read as its first one: never raise on odd history.
-        self.open_actions.pop(event.cause or "", None)
-        for question in (
-            [each for each in self.questions.values() if each.cause == event.cause] if self.questions else ()
-        ):
-            del self.questions[question.id]
-        if isinstance(event, ObservationEvent) and event.finished:
-            self.finished_by = event.cause
-
-    def count(self, event: UsageEvent) -> None:
-        if event.view_seq is not None:
-            self.view_seq = event.view_seq
-
-    # By class and not by a match, here and below: a long log is folded in half the time.
-    _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
-        MessageEvent: say,
-        ActionEvent: ask_for,
-        ActionAssessed: assess,
-        ActionStarted: start,
-        ActionApproved: approve,
-        QuestionAsked: ask_person,
-        QuestionAnswered: end_question,
-        ObservationEvent: answer,
-        UserRejectObservation: answer,
-        AgentErrorEvent: answer,
-        UsageEvent: count,
-        SystemPromptEvent: prompt_with,
-        ContextAdded: show,
-        CondensationSummaryEvent: show,
-        Condensation: show,
-    }
 
 
 class ConversationState:
@@ -209,7 +88,7 @@ class ConversationState:
         self._events: list[Event] = []
         self._moves: list[int] = []
         self._settled: list[bool] = []
-        self._branch = _Branch()
+        self._branch = Branch()
         self._last_time: datetime | None = None
 
     @property
@@ -224,8 +103,38 @@ class ConversationState:
 
     @property
     def shown(self) -> Sequence[ShownEvent]:
-        """The events of the active branch that make the model's view. Do not change it."""
+        """The events of the active branch that the model is shown now: what was forgotten is not there. Do not change it."""
         return self._branch.shown
+
+    @property
+    def masked(self) -> AbstractSet[str]:
+        """The ids of answers of which the model is shown only that they came."""
+        return self._branch.masked
+
+    @property
+    def last_step(self) -> UsageEvent | None:
+        """The usage of the newest step on the active branch; `view_seq` is what its request saw."""
+        return self._branch.last_step
+
+    @property
+    def last_cut(self) -> Condensation | None:
+        """The newest condensation of the active branch."""
+        return self._branch.last_cut
+
+    @property
+    def branch_epoch(self) -> int:
+        """Goes up with each rewind."""
+        return len(self._moves)
+
+    @property
+    def has_message(self) -> bool:
+        """True if anybody has said something on the active branch."""
+        return self._branch.has_message
+
+    def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
+        """Return the data of a tool's newest observation on the active branch, even if the model is no longer shown it."""
+        observation = self._branch.data.get(tool_name)
+        return None if observation is None else observation.data
 
     @property
     def open_actions(self) -> Mapping[str, OpenAction]:
@@ -260,7 +169,8 @@ class ConversationState:
     @property
     def seen_by_finish(self) -> int | None:
         """The head that the newest reply's request saw, where a call of it that ends the run succeeded; else None."""
-        return self._branch.view_seq if self._branch.finished_by is not None else None
+        step = self._branch.last_step
+        return (0 if step is None else step.view_seq) if self._branch.finished_by is not None else None
 
     @property
     def finished_by(self) -> str | None:
@@ -299,12 +209,10 @@ class ConversationState:
     @property
     def answer(self) -> str | None:
         """The agent's last words on the active branch: what it finished with, or its last message."""
-        for event in reversed(self._branch.shown):
-            if isinstance(event, ObservationEvent) and event.finished:
-                return str(event.data.get("message") or event.text)
-            if isinstance(event, MessageEvent) and event.source == "agent":
-                return event.text
-        return None
+        event = self._branch.answer
+        if isinstance(event, ObservationEvent):
+            return str(event.data.get("message") or event.text)
+        return None if event is None else event.text
 
     def is_settled(self, seq: int) -> bool:
         """Return whether the conversation can return to this point: a group's end with every action answered."""
@@ -341,6 +249,10 @@ class ConversationState:
             "run": self.run.values(),
             "receipts": self._receipts.values(),
             "shown": list(branch.shown),
+            "masked": set(branch.masked),
+            "last_cut": branch.last_cut,
+            "last_step": branch.last_step,
+            "data": dict(branch.data),
             "open": {
                 key: (a.event, a.assessment, a.approval, a.started, a.question)
                 for key, a in branch.open_actions.items()
@@ -405,9 +317,12 @@ class ConversationState:
     def _fold_move(self, event: HeadMoved) -> None:
         self._set_status(event, ConversationStatus.IDLE)
         self._moves.append(event.seq)
-        self._branch = _Branch()
+        self._branch = Branch()
         for earlier in events_of_branch(self._events, self._moves, event.to):
             self._branch.fold(earlier)
+        self.view_epoch += 1
+
+    def _fold_condensation(self, event: Condensation) -> None:  # noqa: ARG002 the branch reads it
         self.view_epoch += 1
 
     def _fold_fact(self, event: ConversationStateUpdateEvent) -> None:
@@ -466,6 +381,7 @@ class ConversationState:
         InterruptEvent: _fold_interrupt,
         ConversationErrorEvent: _fold_error,
         HeadMoved: _fold_move,
+        Condensation: _fold_condensation,
         UnknownEvent: _fold_unknown,
     }
     """The folds over the whole log, by the event's class; the other classes concern one branch only."""

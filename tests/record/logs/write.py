@@ -28,6 +28,7 @@ from agentcore.events import (
     Condensation,
     CondensationRequest,
     CondensationSummaryEvent,
+    ContextAdded,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -127,7 +128,7 @@ def groups() -> list[list[Event]]:
         [UserRejectObservation(source="user", cause="ev_second", tool_name="terminal", call_id="call_1", reason="not now", by="ada")],
         [MessageEvent(source="agent", reply_id="reply_2", message=Message.assistant(RedactedThinkingBlock(data="eA=="), ReasoningBlock(id="rs_1", summary=("thought",), encrypted_content="eA=="), ProviderBlock(provider="p", data={"type": "search", "results": [1]}), "Done, but for one thing.")), UsageEvent(model="other", purpose="ask", usage=Usage(requests=1, unpriced_requests=1))],
         [MessageEvent(source="environment", code="empty_reply", message=Message(role="user", content=(ToolCallBlock(id="c", name="n", arguments="{"), ToolResultBlock(call_id="c", name="n", content=(TextBlock(text="r"),)), UnknownBlock.model_validate({"type": "hologram", "depth": 3}))))],
-        [CondensationRequest(), Condensation(forgotten=("ev_first",), summary="It looked."), CondensationSummaryEvent(summary="It looked.")],
+        [CondensationRequest(), Condensation(forgotten=("ev_first",), summary="It looked."), ContextAdded(name="file:AGENTS.md", text="Be kind.", digest="00"), CondensationSummaryEvent(summary="It looked.")],
         [PauseEvent(source="user"), status(ConversationStatus.PAUSED)],
         [status(ConversationStatus.RUNNING, "run"), InterruptEvent(source="user", partial_text="I was ab", reason="too slow")],
         [HeadMoved(source="user", to=17), fact(Forked(conversation_id="another", at=3))],
@@ -142,7 +143,11 @@ def groups() -> list[list[Event]]:
 def stamped(event: Event, number: int) -> Event:
     """Give an event an id and a time that are the same in every run."""
     time = datetime(2026, 11, 21, 12, tzinfo=UTC) + timedelta(milliseconds=1500 * number)
-    event_id = event.id if event.id in {"ev_first", "ev_second", "ev_third", "ev_task", "ev_asking", "ev_question"} else f"ev_{number}"
+    event_id = (
+        event.id
+        if event.id in {"ev_first", "ev_second", "ev_third", "ev_task", "ev_asking", "ev_question"}
+        else f"ev_{number}"
+    )
     return event.model_copy(update={"id": event_id, "timestamp": time})
 
 

@@ -1,0 +1,42 @@
+"""The seam for making a history shorter: what a condenser is asked, and what it answers."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from agentcore._value import Value
+from agentcore.condense.outline import Outline
+from agentcore.events import Condensation
+
+
+class CondenserSpec(Value):
+    """The record of a condenser, from which `resolve_condenser` makes it again. Never holds the value of a secret."""
+
+    name: str
+    """The name of a factory (see `register_condenser`)."""
+    params: dict[str, JsonValue] = {}
+    """The keyword arguments of the factory."""
+
+
+class Condenser(Protocol):
+    """Decides what the model is not shown any more: a frozen value that serves any number of conversations at once.
+
+    A condenser of a program's own need not have `record`.
+    """
+
+    async def condense(self, outline: Outline) -> Condensation | None:
+        """Return a condensation, made by `outline.forget` or `outline.mask`, or None to leave the history as it is.
+
+        Asked before each step, so that it should first compare `outline.used` with `outline.room`; what follows from its
+        failing depends on `outline.reason`. It runs within `Limits.step_seconds`, and an interrupt cancels it.
+
+        Args:
+            outline: The history as the model is shown it now, and the means to shorten it.
+        """
+        ...
+
+    def record(self) -> CondenserSpec | None:
+        """Return the condenser as a log holds it; None where it cannot be written down."""
+        ...

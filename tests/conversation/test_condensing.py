@@ -1,0 +1,418 @@
+"""Shortening the history: when a condenser is asked, what becomes of its answer, and what follows where it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from tests.talks import events_of, running, scripted, talk, until
+
+from agentcore import Agent, Conversation, Limits, MemoryStore, tool
+from agentcore.condense import CondenserSpec, Outline, Window, oldest
+from agentcore.context import LEFT_OUT, build_messages
+from agentcore.errors import ContextWindowExceeded, InvalidCondensation, LimitReached, MalformedHistory, RunError
+from agentcore.events import (
+    Condensation,
+    CondensationRequest,
+    ContextNotice,
+    ConversationStateUpdateEvent,
+    InterruptEvent,
+    UsageEvent,
+)
+from agentcore.llm import Features
+from agentcore.messages import Message, ToolResultBlock
+from agentcore.testing import ScriptedLLM, call, say
+from agentcore.testing.script import Request, ScriptLine
+from agentcore.usage import Usage
+
+SMALL = Features(context_window=10_000, max_output_tokens=2_000)
+"""A model with room for 8,000 tokens."""
+
+
+@tool
+async def read(size: int) -> str:
+    """Return so many words."""
+    return "word " * size
+
+
+def model(
+    script: Sequence[ScriptLine] | Callable[[Request], ScriptLine], features: Features | None = SMALL
+) -> ScriptedLLM:
+    return ScriptedLLM(script, features=features)
+
+
+@dataclass(frozen=True)
+class Own:
+    """A condenser that does what a test says, and remembers what it was asked."""
+
+    do: Callable[[Outline], Any]
+    seen: list[Outline] = field(default_factory=list[Outline])
+
+    async def condense(self, outline: Outline) -> Condensation | None:
+        self.seen.append(outline)
+        await checkpoint()
+        answer = self.do(outline)
+        return await answer if hasattr(answer, "__await__") else answer
+
+    def record(self) -> CondenserSpec | None:
+        return None
+
+
+def nothing(outline: Outline) -> None:
+    del outline
+
+
+def notices(conversation: Conversation) -> list[ContextNotice]:
+    facts = [event.update for event in events_of(conversation, ConversationStateUpdateEvent)]
+    return [fact for fact in facts if isinstance(fact, ContextNotice)]
+
+
+def working(count: int, size: int = 800) -> list[ScriptLine]:
+    return [*(call("read", size=size + number) for number in range(count)), say("done")]
+
+
+async def test_the_oldest_replies_go_and_the_first_and_the_newest_message_stay() -> None:
+    llm = model(working(20))
+    async with talk(scripted(llm, read, condenser=Window())) as conversation:
+        result = await conversation.run("the task")
+    assert result.text == "done"
+    cuts = events_of(conversation, Condensation)
+    assert len(cuts) >= 3
+    assert all(cut.reason == "soft" and cut.condenser == "window" and not cut.summary for cut in cuts)
+    assert all(
+        cut.tokens_before > 5_600 and cut.tokens_after <= 3_200
+        for cut in cuts
+        if cut.tokens_before and cut.tokens_after
+    )
+    for request in llm.requests:
+        assert [message.text for message in request.messages[:2]][1] == "the task"
+    assert not notices(conversation)
+
+
+async def test_sizes_follow_what_the_provider_counted() -> None:
+    seen = Own(nothing)
+    usage = Usage(requests=1, input_tokens=3_000)
+    async with talk(scripted(model([say("a", usage=usage), say("b")]), condenser=seen)) as conversation:
+        await conversation.run("x" * 4_000)
+        await conversation.run("y" * 400)
+    first, second = seen.seen
+    estimate = first.used
+    assert 1_000 < estimate < 3_000
+    # 100 tokens more by the estimate, and that is too little by a factor that is known now.
+    assert 3_000 + 100 < second.used < 3_000 + 100 * 3_000 / estimate + 60
+    assert (first.room, first.reason) == (8_000, "soft")
+
+
+async def test_an_unknown_window_is_taken_for_a_hundred_thousand() -> None:
+    seen = Own(nothing)
+    async with talk(scripted(model([say("a")], features=None), condenser=seen)) as conversation:
+        await conversation.run("go")
+    assert seen.seen[0].room == 100_000 - 16_384
+
+
+async def broken(outline: Outline) -> None:
+    await outline.ask("Summarise.")
+    raise ZeroDivisionError("a fault in it")
+
+
+def small_cut(outline: Outline) -> Condensation:
+    return outline.forget([item for item in outline.items if item.kind == "agent"][:1], summary="s")
+
+
+def unknown(outline: Outline) -> Condensation:
+    del outline
+    return Condensation(forgotten=("ev_nowhere",), summary="s")
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        (broken, "ZeroDivisionError: a fault in it"),
+        (unknown, "ev_nowhere, which the model is not shown"),
+        (nothing, "It left the history as it is"),
+    ],
+)
+async def test_where_it_has_to_be_shorter_and_the_condenser_fails_the_oldest_part_goes(fault: Any, told: str) -> None:
+    failing = Own(lambda outline: fault(outline) if outline.reason == "hard" else None)
+    llm = model(lambda request: say("a summary") if request.messages[-1].text == "Summarise." else say("fine"))
+    async with talk(scripted(llm, condenser=failing)) as conversation:
+        for number in range(6):
+            result = await conversation.run(f"{number} " + "long " * 1_600)
+            assert result.text == "fine"
+    (cut, *_) = events_of(conversation, Condensation)
+    assert (cut.reason, cut.condenser) == ("hard", "window")
+    assert told in notices(conversation)[0].detail
+    assert notices(conversation)[0].code == "condenser_failed"
+    purposes = [event.purpose for event in events_of(conversation, UsageEvent)]
+    assert ("condense" in purposes) == (fault is broken)
+
+
+async def test_where_it_need_not_be_shorter_a_failing_condenser_is_left_alone_until_there_is_more() -> None:
+    failing = Own(lambda outline: unknown(outline) if outline.used > 5_600 else None)
+    async with talk(scripted(model([say("ok")] * 12), condenser=failing)) as conversation:
+        await conversation.run("long " * 4_600)
+        for _ in range(8):
+            assert (await conversation.run("go on")).text == "ok"
+    assert len(notices(conversation)) == 1
+    assert not events_of(conversation, Condensation)
+    assert len(failing.seen) == 1
+
+
+async def test_a_cut_that_frees_too_little_is_not_made() -> None:
+    async with talk(scripted(model([say("ok")] * 4), condenser=Own(small_cut_later))) as conversation:
+        await conversation.run("long " * 2_000)
+        await conversation.run("and")
+        assert await conversation.condense() is None
+    assert not events_of(conversation, Condensation)
+
+
+def small_cut_later(outline: Outline) -> Condensation | None:
+    return small_cut(outline) if any(item.kind == "agent" for item in outline.items) else None
+
+
+async def test_a_request_that_was_too_large_is_made_again_with_less() -> None:
+    def answer(request: Request) -> ScriptLine:
+        if sum(len(message.text) for message in request.messages[1:]) > 20_000:
+            return ContextWindowExceeded("too large")
+        return say("ok")
+
+    async with talk(scripted(model(answer, features=None), condenser=Window())) as conversation:
+        for _ in range(7):
+            assert (await conversation.run("long " * 600)).text == "ok"
+    assert [cut.reason for cut in events_of(conversation, Condensation)] == ["hard"]
+    assert len(events_of(conversation, CondensationRequest)) == 1
+
+
+async def test_two_cuts_without_a_reply_between_them_end_the_run_as_stuck() -> None:
+    def answer(request: Request) -> ScriptLine:
+        return ContextWindowExceeded("too large") if len(request.messages) > 3 else say("ok")
+
+    def one(outline: Outline) -> Condensation | None:
+        free = [item for item in outline.items[1:] if item.kind == "user" and not item.protected]
+        return outline.forget(free[:1]) if outline.reason == "hard" else None
+
+    agent = scripted(model([say("ok"), say("ok"), say("ok"), answer, answer, answer, answer], None), condenser=Own(one))
+    async with talk(agent) as conversation:
+        for _ in range(3):
+            await conversation.run("long " * 2_000)
+        result = await conversation.run("long")
+    assert (result.status, conversation.state.status_code) == ("stuck", "context_window")
+    assert len(events_of(conversation, Condensation)) == 2
+
+
+async def test_a_history_that_is_refused_as_malformed_is_repaired_once() -> None:
+    llm = model(
+        [
+            call("read", size=9),
+            say("one"),
+            MalformedHistory("no"),
+            say("two"),
+            MalformedHistory("no"),
+            MalformedHistory("no"),
+        ]
+    )
+    async with talk(scripted(llm, read)) as conversation:
+        await conversation.run("the task")
+        assert (await conversation.run("more")).text == "two"
+        assert [message.text[:20] for message in llm.requests[-1].messages[1:]] == [
+            "the task",
+            "(The steps up to her",
+            "more",
+        ]
+        with pytest.raises(RunError, match="MalformedHistory"):
+            await conversation.run("again")
+    assert [cut.reason for cut in events_of(conversation, Condensation)] == ["repair", "repair"]
+
+
+async def test_a_refused_history_with_nothing_to_forget_is_an_error() -> None:
+    async with talk(scripted(model([MalformedHistory("no")]))) as conversation:
+        with pytest.raises(RunError):
+            await conversation.run("go")
+    assert not events_of(conversation, Condensation)
+
+
+async def summarise(outline: Outline) -> Condensation | None:
+    if outline.reason != "asked":
+        return None
+    items = oldest(outline)
+    reply = await outline.ask("Summarise.", before=outline.items.index(items[-1]) + 1)
+    return outline.forget(items, summary=reply.message.text)
+
+
+async def test_a_program_may_ask_for_a_cut_and_its_cost_counts() -> None:
+    llm = model(
+        [*[say("ok", usage=Usage(input_tokens=1))] * 3, say("In short.", usage=Usage(input_tokens=7)), say("end")]
+    )
+    async with talk(scripted(llm, condenser=Own(summarise))) as conversation:
+        for number in range(3):
+            await conversation.run(f"{number} " + "word " * 500)
+        asked = llm.requests[-1]
+        cut = await conversation.condense()
+        assert cut is not None
+        assert (cut.reason, cut.summary) == ("asked", "In short.")
+        # The step's own messages and one more: the provider has them in its cache.
+        request = llm.requests[-1]
+        assert list(asked.messages[: len(request.messages) - 1]) == list(request.messages[:-1])
+        assert request.tools == asked.tools
+        assert conversation.state.usage.input_tokens == 10
+        usage = events_of(conversation, UsageEvent)[-1]
+        assert (usage.purpose, usage.usage.input_tokens, conversation.state.run.steps) == ("condense", 7, 1)
+        await conversation.run("go on")
+        assert "In short." in [message.text for message in llm.requests[-1].messages]
+        assert conversation.state.last_user_seq in [event.seq for event in conversation.state.shown]
+
+
+async def test_asking_obeys_budgets_and_time_and_raises_what_it_failed_with() -> None:
+    async def slow(outline: Outline) -> None:
+        del outline
+        await anyio.sleep_forever()
+
+    llm = model([say("ok", usage=Usage(input_tokens=50))] * 3)
+    async with talk(scripted(llm, condenser=Own(summarise))) as conversation:
+        for _ in range(3):
+            await conversation.run("word " * 500)
+        await conversation.set_limits(Limits(tokens=10))
+        with pytest.raises(LimitReached):
+            await conversation.condense()
+    async with talk(
+        scripted(model([say("ok")]), condenser=Own(lambda o: slow(o) if o.reason == "asked" else None))
+    ) as conversation:
+        await conversation.run("go")
+        await conversation.set_limits(Limits(step_seconds=0.01))
+        with pytest.raises(TimeoutError):
+            await conversation.condense()
+        assert conversation.state.status == "finished"
+
+
+async def test_asked_for_during_a_step_it_waits_for_the_step_to_end() -> None:
+    gate = anyio.Event()
+
+    async def held(request: Request) -> ScriptLine:
+        del request
+        await gate.wait()
+        return call("read", size=3)
+
+    llm = model([say("ok"), say("ok"), held, say("done"), say("never")])
+    async with talk(scripted(llm, read, condenser=Window())) as conversation:
+        await conversation.run("word " * 1_200)
+        await conversation.run("word " * 1_200)
+        cuts: list[Condensation | None] = []
+        async with running(conversation, "word"), anyio.create_task_group() as tasks:
+            await until(lambda: len(llm.requests) == 3)
+
+            async def cut() -> None:
+                cuts.append(await conversation.condense())
+
+            tasks.start_soon(cut)
+            for _ in range(20):
+                await checkpoint()
+            assert not cuts
+            gate.set()
+    assert cuts[0] is not None
+
+
+async def test_an_interrupt_ends_a_condenser_that_hangs_and_a_step_that_takes_too_long_goes_on_without() -> None:
+    async def hang(outline: Outline) -> None:
+        del outline
+        await anyio.sleep_forever()
+
+    hanging = Own(hang)
+    async with talk(scripted(model([say("ok")]), condenser=hanging)) as conversation:
+        async with running(conversation) as begun:
+            await until(lambda: hanging.seen)
+            await conversation.interrupt()
+        assert begun.outcome is not None
+        assert events_of(conversation, InterruptEvent)
+        await conversation.set_limits(Limits(step_seconds=0.01))
+        assert (await conversation.run()).text == "ok"
+        assert "longer than the 0.01 s" in notices(conversation)[0].detail
+
+
+async def test_what_was_cut_is_cut_after_a_restart_and_comes_back_with_a_rewind() -> None:
+    store = MemoryStore()
+    agent = scripted(model([say("none"), say("one"), say("two"), say("three")]), condenser=Window())
+    async with talk(agent, store=store, id="c") as conversation:
+        await conversation.run("zero")
+        await conversation.run("first " * 900)
+        before = conversation.state.head
+        await conversation.run("second " * 900)
+        assert await conversation.condense() is not None
+        shown = list(build_messages(conversation.state))
+    async with talk(agent, store=store, id="c") as conversation:
+        assert list(build_messages(conversation.state)) == shown
+        await conversation.rewind(before)
+        texts = [message.text for message in build_messages(conversation.state)]
+        assert any(text.startswith("first ") for text in texts)
+        assert "one" in texts
+
+
+async def test_illegal_cuts_are_refused_by_name() -> None:
+    problems: list[str] = []
+
+    def probe(outline: Outline) -> None:
+        first, reply, *_ = outline.items
+        newest = outline.items[-1]
+        (_, answer) = reply.ids
+        for cut in (
+            Condensation(),
+            Condensation(forgotten=("ev_x",)),
+            Condensation(forgotten=(answer,), summary="s"),
+            Condensation(forgotten=newest.ids, summary="s"),
+            Condensation(forgotten=first.ids),
+            Condensation(forgotten=reply.ids, summary="  "),
+            Condensation(masked=first.ids),
+            Condensation(masked=(answer, "ev_x")),
+            Condensation(masked=(answer,), summary="s"),
+        ):
+            with pytest.raises(InvalidCondensation) as caught:
+                outline.check(cut)
+            problems.append(str(caught.value))
+        outline.check(Condensation(masked=(answer,)))
+        outline.check(Condensation(forgotten=(*first.ids, *reply.ids), summary="s"))
+
+    llm = model([call("read", size=5), say("a"), say("b")])
+    async with talk(
+        scripted(llm, read, condenser=Own(lambda o: probe(o) if len(o.items) == 4 else None))
+    ) as conversation:
+        await conversation.run("one")
+        await conversation.run("two")
+    expected = [
+        "empty",
+        "ev_x, which the model is not shown",
+        "part of a reply",
+        "newest message of the user",
+        "begins with the agent",
+        "blank",
+        "only answers",
+        "ev_x",
+        "stands for nothing",
+    ]
+    assert [word in problem for word, problem in zip(expected, problems, strict=True)] == [True] * 9
+
+
+async def test_a_masked_answer_is_shown_as_left_out_and_is_masked_once() -> None:
+    def mask(outline: Outline) -> Condensation | None:
+        answers = [event for item in outline.items for event in item.observations if outline.mask_frees(event) > 100]
+        return outline.mask(answers) if answers else None
+
+    llm = model([call("read", size=900), say("a")])
+    async with talk(scripted(llm, read, condenser=Own(mask))) as conversation:
+        await conversation.run("go")
+    (cut,) = events_of(conversation, Condensation)
+    assert len(cut.masked) == 1
+    assert not cut.forgotten
+    (answer,) = llm.requests[-1].messages[-1].content
+    assert isinstance(answer, ToolResultBlock)
+    assert answer.text == LEFT_OUT
+    assert Message.user("go") in llm.requests[-1].messages
+
+
+async def test_usage_of_a_whole_conversation_with_no_condenser_is_as_ever() -> None:
+    async with talk(Agent(llm=model([ContextWindowExceeded("too large")]))) as conversation:
+        with pytest.raises(RunError):
+            await conversation.run("go")
+    assert not events_of(conversation, CondensationRequest)
