@@ -26,9 +26,9 @@ from talks import RUNNING, answers_of, error_of, events_of, hang, log_of, runnin
 
 
 @tool(resources=())
-async def port(ctx: ToolContext, options: list[str] | None = None) -> str:
+async def port(ctx: ToolContext) -> str:
     """Ask for the port."""
-    return f"port {await ctx.question('Which port?', {'type': 'integer'} if options is None else None, options or ())}"
+    return f"port {await ctx.question('Which port?', {'type': 'integer'})}"
 
 
 @tool(resources=())
@@ -111,7 +111,7 @@ async def test_a_question_in_a_sub_call_is_live() -> None:
 async def test_where_nobody_attends_it_is_declined_at_once() -> None:
     async with talk(SCRIPT, port) as conversation:
         assert (await conversation.run("go")).text == "done"
-    assert outcomes(conversation) == ["declined"]
+    assert outcomes(conversation) == ["declined"], conversation.state.events
     assert "nobody to ask" in error_of(conversation).error
 
 

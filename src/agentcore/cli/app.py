@@ -236,6 +236,10 @@ def resume_command(
     confirm: Confirm = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve all waiting calls.")] = False,
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option("--answer", help="Answer a waiting question; repeat it for several, in order.", metavar="TEXT"),
+    ] = None,
     images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -263,6 +267,7 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
+            answers=answer or (),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,

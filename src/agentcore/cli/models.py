@@ -18,7 +18,7 @@ from agentcore.llm.catalog import model_info
 from agentcore.llm.llm import goes_native
 from agentcore.llm.providers import KEY_VARIABLES, PROVIDERS
 from agentcore.record import ConversationState
-from agentcore.tools import register_tool
+from agentcore.tools import ask_user, register_tool
 from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
 
@@ -42,7 +42,8 @@ def build_agent(
     """
     llm = _model(settings, retries)
     chosen = {"readonly": readonly_tools, "planning": planning_tools}.get(tools)
-    return Agent(llm=llm, tools=coding_tools(llm.model) if chosen is None else chosen(), system_prompt=system_prompt)
+    given = coding_tools(llm.model) if chosen is None else chosen()
+    return Agent(llm=llm, tools=(*given, ask_user), system_prompt=system_prompt)
 
 
 def rebuild_agent(

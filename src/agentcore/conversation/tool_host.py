@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import final
 
 from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
 from pydantic import JsonValue
 
 from agentcore.conversation.answering import CallbackFailed, ask_live
@@ -175,7 +177,11 @@ class CallHost:
 
     async def question(self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]) -> JsonValue:
         """Ask a person and wait for the answer."""
-        question = Question(text=text, answer_schema=None if schema is None else dict(schema), options=tuple(options))
+        make = partial(
+            Question, text=text, answer_schema=None if schema is None else dict(schema), options=tuple(options)
+        )
+        # In a thread: what checks a schema is imported first.
+        question = make() if schema is None else await run_sync(make)
         try:
             return await ask_live(self._core, self._turn, question.asked(self._event.id, live=True))
         except CallbackFailed as failed:
