@@ -33,6 +33,8 @@ from agentcore.events import InterruptEvent as InterruptEvent
 from agentcore.events import MessageEvent as MessageEvent
 from agentcore.events import ObservationEvent as ObservationEvent
 from agentcore.events import PauseEvent as PauseEvent
+from agentcore.events import QuestionAnswered as QuestionAnswered
+from agentcore.events import QuestionAsked as QuestionAsked
 from agentcore.events import RetryEvent as RetryEvent
 from agentcore.events import SystemPromptEvent as SystemPromptEvent
 from agentcore.events import UsageEvent as UsageEvent
@@ -58,6 +60,7 @@ from agentcore.tools import Tool as Tool
 from agentcore.tools import ToolContext as ToolContext
 from agentcore.tools import Toolset as Toolset
 from agentcore.tools import ToolsetContext as ToolsetContext
+from agentcore.tools import ask_user as ask_user
 from agentcore.tools import filtered as filtered
 from agentcore.tools import prefixed as prefixed
 from agentcore.tools import renamed as renamed

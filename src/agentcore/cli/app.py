@@ -236,6 +236,10 @@ def resume_command(
     no_project_files: NoProjectFiles = False,
     no_memory: NoMemory = False,
     no_skills: NoSkills = False,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option("--answer", help="Answer a waiting question; repeat it for several, in order.", metavar="TEXT"),
+    ] = None,
     images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -264,6 +268,7 @@ def resume_command(
             approve=approve,
             reject=reject,
             without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
+            answers=answer or (),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,

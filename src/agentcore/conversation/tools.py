@@ -139,7 +139,7 @@ class ToolSessions:
 
     async def prepare_checks(self, tools: Sequence[AnyTool]) -> None:
         """Make ready to parse the arguments of these tools: what checks them against a JSON Schema takes a while to import."""
-        if not self._can_check and any(isinstance(tool, RawTool) for tool in tools):
+        if not self._can_check and any(isinstance(tool, RawTool) or tool.question is not None for tool in tools):
             await run_sync(schema_errors, _ANYTHING, None)
             self._can_check = True
 
