@@ -1,4 +1,4 @@
-"""Text from tools, models and providers: cut to a length, and made fit for UTF-8."""
+"""Text from tools, models, providers and files: cut to a length, made fit for UTF-8, and without what nobody can see."""
 
 from __future__ import annotations
 

@@ -46,7 +46,9 @@ def test_they_can_be_left_out_and_stay_left_out_when_the_conversation_is_resumed
             (False, False),
             (False, False),
         ]
-        assert cli.run("run", "Do it.", "-m", "mine", "--id", "second", *address, "--no-memory").code == 0
+        assert (
+            cli.run("run", "Do it.", "-m", "mine", "--id", "second", *address, "--no-memory", "--no-skills").code == 0
+        )
         assert ("Use tabs." in prompt_of(provider), "MEMORY.md" in prompt_of(provider)) == (True, False)
         assert cli.run("resume", "second", "Go on.", *address, "--no-project-files").code == 0
         configured = [event["agent"] for event in cli.events("second") if event["kind"] == "agent_configured"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,9 @@ class RememberingHost:
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         return {"of": tool_name}
+
+    def shown_parts(self) -> Collection[str]:
+        return {"skill:deploy"}
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from agentcore.context.facts import Today as Today
 from agentcore.context.facts import WorkspaceFacts as WorkspaceFacts
 from agentcore.context.memory import Memory as Memory
 from agentcore.context.memory import user_memory_path as user_memory_path
+from agentcore.context.parts import PART_KEY as PART_KEY
 from agentcore.context.parts import ShownParts as ShownParts
 from agentcore.context.parts import digest_of_part as digest_of_part
 from agentcore.context.project_files import ProjectFiles as ProjectFiles

@@ -7,7 +7,7 @@ of the conversation itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeAlias, cast
 
@@ -109,6 +109,10 @@ class ToolHost(Protocol):
         """Return the data of the tool's newest observation, on the active branch of the history."""
         ...
 
+    def shown_parts(self) -> Collection[str]:
+        """Return the names of the parts of context (project files, skills ...) that the model is shown now."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ToolContext(Generic[DepsT_co]):
@@ -177,6 +181,11 @@ class ToolContext(Generic[DepsT_co]):
         conversation, and that is there when the model is not shown it any more.
         """
         return self.host.last_data(self.tool_name)
+
+    @property
+    def shown_parts(self) -> Collection[str]:
+        """The names of the parts of context that the model is shown now, as "skill:deploy": in its prompt or after it."""
+        return self.host.shown_parts()
 
     @property
     def cancel_requested(self) -> bool:
