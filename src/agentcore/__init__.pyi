@@ -3,6 +3,7 @@
 from agentcore.agent import Agent as Agent
 from agentcore.assessment import Assessment as Assessment
 from agentcore.assessment import SecurityRisk as SecurityRisk
+from agentcore.context import AgentContext as AgentContext
 from agentcore.context import InstructionsContext as InstructionsContext
 from agentcore.conversation import Conversation as Conversation
 from agentcore.conversation import Host as Host

@@ -6,28 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import isroutine
-from typing import Any, Final
-
-from pydantic import JsonValue
+from typing import Any, Final, Protocol, runtime_checkable
 
 from agentcore._arguments import MODEL, TEXT, WHOLE_NUMBER, Argument, checked, instance_of, object_with, optional
 from agentcore.condense import Condenser
-from agentcore.context import Instructions
-from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
+from agentcore.context import AgentContext, Instructions
+from agentcore.llm import Model
 from agentcore.stuck import StuckThresholds
-from agentcore.tools import (
-    AnyTool,
-    OutputSchema,
-    Tool,
-    Toolset,
-    ToolsetSpec,
-    ToolSpec,
-    finish_tool,
-    output_schema_of,
-    resolve_tool,
-    resolve_toolset,
-    think_tool,
-)
+from agentcore.tools import AnyTool, Tool, Toolset, finish_tool, think_tool
 
 
 def _is_list(value: object) -> bool:
@@ -55,12 +41,20 @@ _ARGUMENTS: Final = {
     "llm": MODEL,
     "tools": Argument("a list of tools and toolsets", _is_list, _explain_tools),
     "instructions": optional(Argument("text, or a function that returns text", _is_instructions)),
+    "context": optional(instance_of(AgentContext, description="AgentContext(...)")),
     "condenser": optional(object_with("condense", description="a condenser")),
     "output": Argument("a type, as a pydantic model, list[int] or str", _is_type),
     "system_prompt": optional(TEXT),
     "max_parallel_calls": WHOLE_NUMBER,
     "stuck": optional(instance_of(StuckThresholds, description="StuckThresholds(...)")),
 }
+
+
+@runtime_checkable
+class _HasTools(Protocol):
+    """A source of context that brings tools, as skills do."""
+
+    def tools(self) -> Sequence[AnyTool]: ...
 
 
 @checked(**_ARGUMENTS)
@@ -81,6 +75,8 @@ class Agent:
     instructions: Instructions | None = None
     """Added to the system prompt: conventions, the tone, what not to do. A function, async or not, is called when the conversation
     is opened and after its history was cut or rewound, with an `InstructionsContext` if it takes an argument."""
+    context: AgentContext | None = None
+    """The sections of its prompt, and what it is shown besides: project files, memory, skills, the date. None: the default prompt alone."""
     condenser: Condenser | None = None
     """Makes the history shorter when it decides to; None keeps all of it."""
     output: Any = None
@@ -88,7 +84,7 @@ class Agent:
     union), or an `OutputSchema`: the agent then has to finish with a value of it. A conversation that is resumed
     without the agent has the type's JSON Schema here, and plain data that fits it as its output."""
     system_prompt: str | None = None
-    """Replaces the prompt that agentcore brings."""
+    """Replaces the prompt that agentcore brings, or all sections of `context`."""
     max_parallel_calls: int = 8
     """How many calls of one reply run at once, where their resources allow."""
     stuck: StuckThresholds | None = field(default_factory=StuckThresholds)
@@ -109,8 +105,12 @@ class Agent:
 
     @cached_property
     def own_tools(self) -> tuple[AnyTool, ...]:
-        """The tools that are there whatever is open: those that were given one by one, and the built-in ones."""
-        tools = tuple(each for each in self.tools if isinstance(each, Tool))
+        """The tools that are there whatever is open: those that were given one by one, those of context sources, and the built-in ones."""
+        sources = () if self.context is None else self.context.sources
+        tools = (
+            *(each for each in self.tools if isinstance(each, Tool)),
+            *(tool for source in sources if isinstance(source, _HasTools) for tool in source.tools()),
+        )
         names = {tool.name for tool in tools}
         built_in = (finish_tool(self.output), think_tool())
         return (*tools, *(tool for tool in built_in if tool.name not in names))
@@ -131,86 +131,3 @@ def _refuse_other_than_tool(given: object) -> None:
         raise TypeError(
             f"{name} is neither a tool nor a toolset: decorate the function with @tool, or make a Tool(...) of it."
         )
-
-
-def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
-    """Return the record of an agent, never a key, and the names of the parts that cannot be recorded."""
-    missing: list[str] = []
-    recorded: dict[str, JsonValue] = {"max_parallel_calls": agent.max_parallel_calls}
-    if (llm := record_model(agent.llm)) is not None:
-        recorded["llm"] = llm
-    else:
-        missing.append(f"the model ({describe_unrecorded(agent.llm)})")
-    tools: list[JsonValue] = []
-    for tool in agent.tools:
-        if not isinstance(tool, Tool):
-            continue
-        if tool.spec is None:
-            missing.append(f"the tool {tool.name!r}")
-        else:
-            tools.append(tool.spec.model_dump(mode="json"))
-    recorded["tools"] = tools
-    _record_toolsets(agent.toolsets, recorded, missing)
-    if isinstance(agent.instructions, str):
-        recorded["instructions"] = agent.instructions
-    elif agent.instructions is not None:
-        missing.append("the function that writes the instructions")
-    if agent.condenser is not None:
-        missing.append(f"the condenser ({type(agent.condenser).__name__})")
-    if agent.output is not None:
-        recorded["output"] = output_schema_of(agent.output)
-    recorded["system_prompt"] = agent.system_prompt
-    recorded["stuck"] = None if agent.stuck is None else agent.stuck.model_dump(mode="json")
-    return recorded, tuple(missing)
-
-
-def _record_toolsets(toolsets: Sequence[Toolset], recorded: dict[str, JsonValue], missing: list[str]) -> None:
-    specs: list[JsonValue] = []
-    for toolset in toolsets:
-        if (spec := toolset.record()) is None:
-            missing.append(f"the toolset {toolset.name!r}")
-        else:
-            specs.append(spec.model_dump(mode="json"))
-    if specs:
-        recorded["toolsets"] = specs
-
-
-def _restore_toolsets(recorded: dict[str, Any]) -> list[Toolset]:
-    return [resolve_toolset(ToolsetSpec.model_validate(spec)) for spec in recorded.get("toolsets", ())]
-
-
-def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agent:
-    """Make the agent again that `record_agent` wrote down with nothing missing.
-
-    Nothing is imported that only the record names. It may take a while: call it in a worker thread.
-
-    Args:
-        recorded: What `record_agent` gave.
-        llm: The model to work with, in place of the recorded one.
-
-    Raises:
-        AgentcoreError: a tool or a toolset is not registered here, or the model is at an address that was not named here.
-        ValueError: it does not describe an agent.
-    """
-    return Agent(
-        llm=restore_model(recorded["llm"]) if llm is None else llm,
-        tools=(
-            *(resolve_tool(ToolSpec.model_validate(spec)) for spec in recorded["tools"]),
-            *_restore_toolsets(recorded),
-        ),
-        instructions=recorded.get("instructions"),
-        output=_restore_output(recorded.get("output")),
-        system_prompt=recorded.get("system_prompt"),
-        max_parallel_calls=recorded["max_parallel_calls"],
-        stuck=None if recorded.get("stuck") is None else StuckThresholds.model_validate(recorded["stuck"]),
-    )
-
-
-def _restore_output(recorded: Any) -> OutputSchema | None:
-    if recorded is None:
-        return None
-    match recorded:
-        case {"name": str(name), "schema": {**schema}}:
-            return OutputSchema(name, schema)
-        case _:
-            raise ValueError(f"The recorded output {recorded!r} is not a name and a JSON Schema. Pass the agent.")

@@ -1,10 +1,24 @@
 """The context of a request: what a model is shown."""
 
-from agentcore.context.prompt import DEFAULT_PROMPT as DEFAULT_PROMPT
+from agentcore.context.agent_context import AgentContext as AgentContext
+from agentcore.context.agent_context import record_context as record_context
+from agentcore.context.agent_context import restore_context as restore_context
+from agentcore.context.examples import example_calls as example_calls
+from agentcore.context.facts import ReadSource as ReadSource
+from agentcore.context.facts import Today as Today
+from agentcore.context.facts import WorkspaceFacts as WorkspaceFacts
+from agentcore.context.parts import ShownParts as ShownParts
+from agentcore.context.parts import digest_of_part as digest_of_part
 from agentcore.context.prompt import Instructions as Instructions
 from agentcore.context.prompt import InstructionsContext as InstructionsContext
 from agentcore.context.prompt import system_prompt as system_prompt
 from agentcore.context.prompt import write_instructions as write_instructions
+from agentcore.context.registry import ContextSourceFactory as ContextSourceFactory
+from agentcore.context.registry import register_context_source as register_context_source
+from agentcore.context.registry import resolve_context_source as resolve_context_source
+from agentcore.context.sections import DEFAULT_PROMPT as DEFAULT_PROMPT
+from agentcore.context.sections import VARIANTS as VARIANTS
+from agentcore.context.sections import read_sections as read_sections
 from agentcore.context.source import ContextPart as ContextPart
 from agentcore.context.source import ContextSource as ContextSource
 from agentcore.context.source import Happened as Happened

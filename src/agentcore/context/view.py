@@ -149,7 +149,7 @@ class View:
                 self._set_prompt(event)
             case MessageEvent():
                 if event.message.content:
-                    self._show(ViewItem((event,), (event.message,)))
+                    self._show(ViewItem((event,), (_dressed(event),)))
             case ContextAdded():
                 self._show(ViewItem((event,), (Message.user(event.text),)))
             case CondensationSummaryEvent() | Condensation():
@@ -210,6 +210,26 @@ def rebuild_request(state: ConversationState, view_seq: int) -> tuple[Sequence[M
 
 LEFT_OUT = "(Left out to save room. The call was answered; call the tool again if you need what it said.)"
 """Stands in place of an answer whose content is left out."""
+
+
+def _dressed(event: MessageEvent) -> Message:
+    """Return the message with what stands before and behind it, in its first and last text where that can be."""
+    content: list[Block] = list(event.message.content)
+    if event.prefix:
+        first = content[0]
+        if isinstance(first, TextBlock):
+            content[0] = TextBlock(text=f"{event.prefix}\n\n{first.text}")
+        else:
+            content.insert(0, TextBlock(text=event.prefix))
+    if event.suffix:
+        last = content[-1]
+        if isinstance(last, TextBlock):
+            content[-1] = TextBlock(text=f"{last.text}\n\n{event.suffix}")
+        else:
+            content.append(TextBlock(text=event.suffix))
+    return (
+        event.message.model_copy(update={"content": tuple(content)}) if event.prefix or event.suffix else event.message
+    )
 
 
 def _result(event: AnswerEvent, masked: AbstractSet[str]) -> ToolResultBlock:

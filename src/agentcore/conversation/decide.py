@@ -64,7 +64,7 @@ def decide(command: Command, state: ConversationState) -> Sequence[Event]:
     """
     match command:
         case Send():
-            events: Sequence[Event] = [_message(command, command.message)]
+            events: Sequence[Event] = [_message(command, command.message, state)]
         case Run():
             events = _run(command, state)
         case Pause():
@@ -110,7 +110,7 @@ def _run(command: Run, state: ConversationState) -> Sequence[Event]:
     events: list[Event] = []
     status = state.status
     if command.message is not None:
-        events.append(_message(command, command.message))
+        events.append(_message(command, command.message, state))
         status = next_status(status, "send")
     elif not state.has_message:
         raise ConversationError("There is nothing to work on yet: send a message, or pass one to run().")
@@ -199,8 +199,19 @@ def _rewind(command: Rewind, state: ConversationState) -> Sequence[Event]:
     ]
 
 
-def _message(command: Command, message: Message) -> MessageEvent:
-    return MessageEvent(source="user", message=message, command=command.id, by=command.by)
+def _message(command: Send | Run, message: Message, state: ConversationState) -> MessageEvent:
+    prefix, suffix = _dress_of(state)
+    return MessageEvent(source="user", message=message, prefix=prefix, suffix=suffix, command=command.id, by=command.by)
+
+
+def _dress_of(state: ConversationState) -> tuple[str | None, str | None]:
+    """Return what the agent at work has the model read before and behind a message of the user."""
+    match state.agent and state.agent.agent.get("context"):
+        case dict() as context:
+            prefix, suffix = context.get("message_prefix"), context.get("message_suffix")
+            return prefix if isinstance(prefix, str) else None, suffix if isinstance(suffix, str) else None
+        case _:
+            return None, None
 
 
 def _fact(command: Command, fact: Fact) -> ConversationStateUpdateEvent:

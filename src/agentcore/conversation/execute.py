@@ -142,6 +142,8 @@ class CallBatch:
                 raise
             self._errors.append(error)
         finally:
+            if call.started:
+                self._core.prompt.touch(call.id, call.resources)
             self._end(call)
             if call.abandoned:
                 _log.info("tool that was left behind has ended", tool=call.call.tool.name, action=call.id)

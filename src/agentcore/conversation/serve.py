@@ -173,7 +173,14 @@ async def _serve(
                     clock=anyio.current_time,
                     # A log in memory that only this conversation can reach is gone with the conversation.
                     life=Lifecycle(delete=setup.store is None),
-                    prompt=PromptSource(agent, workspace, recording.secrets, sessions, deps=setup.deps),
+                    prompt=PromptSource(
+                        agent,
+                        workspace,
+                        recording.secrets,
+                        sessions,
+                        conversation_id=state.conversation_id,
+                        deps=setup.deps,
+                    ),
                     opened_at=state.head,
                     repaired=recording.log.repaired,
                 )

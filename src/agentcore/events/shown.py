@@ -38,6 +38,8 @@ class SystemPromptEvent(EventBase):
     tools: tuple[ToolSchema, ...] = ()
     parts: dict[str, Verbatim] = {}
     """The parts of context in the prompt (project files, memory ...) by name, with the digest of each."""
+    base: Verbatim | None = None
+    """The digest of the prompt without these parts; None where the agent has no context."""
 
 
 class ContextAdded(EventBase):
@@ -62,6 +64,10 @@ class MessageEvent(CommandedEvent):
     """Of an agent's message: the model call it came from."""
     code: Verbatim | None = None
     """Of an environment's message: why it was sent, as in "empty_reply"."""
+    prefix: str | None = None
+    """Of a user's message: what the agent has the model read before it."""
+    suffix: str | None = None
+    """Of a user's message: what the agent has the model read behind it."""
 
     @property
     def text(self) -> str:

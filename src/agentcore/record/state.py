@@ -160,6 +160,11 @@ class ConversationState:
         return self._branch.last_user_seq
 
     @property
+    def view_seq(self) -> int:
+        """The head that the request of the newest reply saw; 0 before the first one. What came after it is new to the model."""
+        return (self._branch.last_step and self._branch.last_step.view_seq) or 0
+
+    @property
     def seen_by_finish(self) -> int | None:
         """The head that the newest reply's request saw, where a call of it that ends the run succeeded; else None."""
         step = self._branch.last_step

@@ -13,54 +13,16 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from pydantic import JsonValue
 
+from agentcore._registry import Factories, entry_points_in, load_declared
 from agentcore.errors import AgentcoreError, ToolNotFound
 from agentcore.tools.builtin import OutputSchema, finish_tool, think_tool
 from agentcore.tools.definition import AnyTool, Tool, ToolsetSpec, ToolSpec
 from agentcore.tools.function import FUNCTION_SPEC, look_up
 from agentcore.tools.toolset import FilteredToolset, PrefixedToolset, RenamedToolset, Toolset
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
-
-
-def entry_points_in(group: str) -> EntryPoints:
-    """Return the entry points of a group."""
-    # Here because importing it takes a fifth as long as importing pydantic, and few programs resolve what is not registered.
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    return entry_points(group=group)
-
-
-def load_declared(group: str, name: str, *, what: str, register: str) -> Any:
-    """Load the factory that an installed distribution declares under the name.
-
-    Args:
-        group: The entry point group.
-        name: The name that is recorded.
-        what: "tool" or "toolset", for the error.
-        register: The function by which a program registers a factory itself, for the error.
-
-    Raises:
-        ToolNotFound: none declares it, several do, or it can't be imported.
-    """
-    points = {point.value: point for point in entry_points_in(group).select(name=name) if point.attr}
-    if not points:
-        reason = f"no factory has this name. Register it with `{register}`, or install the package it is from."
-        raise ToolNotFound(name, reason, what=what)
-    if len(points) > 1:
-        reason = f"several installed packages declare it: {', '.join(sorted(points))}."
-        raise ToolNotFound(name, reason, what=what)
-    (point,) = points.values()
-    try:
-        return point.load()
-    except (ImportError, AttributeError) as error:
-        reason = f"{point.value!r}, where it should be, can't be imported: {error}"
-        raise ToolNotFound(name, reason, what=what) from error
-
 
 TOOLSET_ENTRY_POINTS: Final = "agentcore.toolsets"
 """The entry point group in which an installed distribution declares its toolsets."""
@@ -73,11 +35,15 @@ class ToolsetRegistry:
     """Factories of toolsets by name. The wrappers are always among them."""
 
     def __init__(self) -> None:
-        self._factories: dict[str, ToolsetFactory] = {
-            "prefixed": self._prefixed,
-            "filtered": self._filtered,
-            "renamed": self._renamed,
-        }
+        self._factories: Factories[Toolset] = Factories(
+            "toolset",
+            lambda made: isinstance(made, Toolset),
+            group=TOOLSET_ENTRY_POINTS,
+            register="register_toolset",
+            prefixed=self._prefixed,
+            filtered=self._filtered,
+            renamed=self._renamed,
+        )
 
     def register(self, name: str, factory: ToolsetFactory) -> None:
         """Make toolsets recorded under this name with this factory.
@@ -85,8 +51,7 @@ class ToolsetRegistry:
         Raises:
             ValueError: the name has another factory.
         """
-        if self._factories.setdefault(name, factory) is not factory:
-            raise ValueError(f"There is another toolset factory under the name {name!r}. Choose another name.")
+        self._factories.register(name, factory)
 
     def resolve(self, spec: ToolsetSpec) -> Toolset:
         """Make a recorded toolset again. It may import modules: call it in a worker thread where that must not block.
@@ -94,19 +59,7 @@ class ToolsetRegistry:
         Raises:
             ToolNotFound: it is not registered, or refused the parameters.
         """
-        factory = self._factories.get(spec.name)
-        if factory is None:
-            factory = load_declared(TOOLSET_ENTRY_POINTS, spec.name, what="toolset", register="register_toolset")
-        try:
-            made: Any = factory(**spec.params)
-        except ToolNotFound:
-            raise
-        except (TypeError, ValueError, AgentcoreError) as error:
-            reason = f"it refused its parameters {spec.params!r}: {error}"
-            raise ToolNotFound(spec.name, reason, what="toolset") from error
-        if isinstance(made, type) or not isinstance(made, Toolset):
-            raise ToolNotFound(spec.name, f"what was made is not a toolset but {made!r}.", what="toolset")
-        return made
+        return self._factories.make(spec.name, spec.params)
 
     def _prefixed(self, toolset: JsonValue, prefix: str) -> Toolset:
         return PrefixedToolset(self._inner(toolset), prefix)

@@ -47,6 +47,12 @@ class Resource(Value):
         """Return a resource that is not a file: a browser, an account, a device. The workspace does not include it."""
         return cls(path=(_NAMED, name), mode=mode)
 
+    @property
+    def file_path(self) -> str | None:
+        """The absolute path of a file or folder; None of the whole workspace, and of what is not a file."""
+        whole, *parts = self.path
+        return f"/{'/'.join(parts)}" if whole == _WORKSPACE and parts else None
+
     def conflicts_with(self, other: "Resource") -> bool:
         """True if one is the other or a part of it, and at least one of the two is written."""
         if self.mode == "read" and other.mode == "read":
