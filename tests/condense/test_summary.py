@@ -118,9 +118,9 @@ async def test_tasks_and_the_users_words_are_exact_after_ten_cuts() -> None:
         number = next(script)
         if number == 0:
             return call("task_tracker", command="plan", task_list=cast("Any", tasks))
-        return say(f"reply {number} " + "long " * 600)
+        return say(f"reply {number} " + "long " * 1_200)
 
-    llm = model(work, context_window=12_000, max_output_tokens=2_000)
+    llm = model(work, context_window=20_000, max_output_tokens=2_000)
     agent = scripted(llm, task_tracker_tool(), condenser=Summary())
     async with talk(agent) as conversation:
         for text in said:
