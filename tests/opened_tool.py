@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,6 +48,7 @@ class KeepingHost:
         self.shown: deque[str] = deque(maxlen=50)  # a flood is shown in pieces, which a test must not collect
         self.seeing: bool | None = None
         self.recorded: Mapping[str, JsonValue] | None = None
+        self.parts: set[str] = set()
 
     async def progress(self, action_id: str, text: str) -> None:
         self.shown.append(text)
@@ -78,6 +79,9 @@ class KeepingHost:
     @property
     def state(self) -> ConversationState:
         return ConversationState("conversation")
+
+    def shown_parts(self) -> Collection[str]:
+        return self.parts
 
 
 class Opened(Generic[ActionT, ObservationT]):

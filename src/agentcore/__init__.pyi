@@ -48,6 +48,7 @@ from agentcore.record import Store as Store
 from agentcore.security import AlwaysConfirm as AlwaysConfirm
 from agentcore.security import ConfirmRisky as ConfirmRisky
 from agentcore.security import NeverConfirm as NeverConfirm
+from agentcore.skills import Skills as Skills
 from agentcore.tools import Action as Action
 from agentcore.tools import Observation as Observation
 from agentcore.tools import OpenToolset as OpenToolset

@@ -1,7 +1,8 @@
-"""Text from tools, models and providers: cut to a length, and made fit for UTF-8."""
+"""Text from tools, models, providers and files: cut to a length, made fit for UTF-8, and without what nobody can see."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast
 
@@ -77,6 +78,21 @@ def replace_lone_surrogates(value: Any) -> Any:
             return [replace_lone_surrogates(part) for part in cast("list[Any]", value)]
         case _:
             return value
+
+
+# What no reader of a file sees and a model reads all the same: controls (except tab and line ends), zero-width and bidi
+# characters, fillers, tags, and variation selectors but those of emoji. Joiners stay where emoji and scripts need them, between
+# two characters beyond ASCII.
+_INVISIBLE: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    "|(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]|[\u200c\u200d](?![^\x00-\x7f])|(?<=[\ufe0e\ufe0f])[\ufe0e\ufe0f]"
+)
+
+
+def remove_invisible(text: str) -> str:
+    """Return the text without the characters that nobody sees, which can hide instructions from people."""
+    return _INVISIBLE.sub("", text)
 
 
 def _notice(characters: int, lines: int, where: str) -> str:

@@ -101,6 +101,16 @@ class SetPolicy(CommandBase):
     """As it is recorded; the policy itself travels beside."""
 
 
+class SetAgent(CommandBase):
+    """Let this agent work, from the next step on."""
+
+    kind: Literal["set_agent"] = "set_agent"
+    agent: dict[str, JsonValue]
+    """As it is recorded; the agent itself travels beside."""
+    missing: tuple[str, ...] = ()
+    """The parts that could not be recorded."""
+
+
 class SetTitle(CommandBase):
     """Return the conversation a title."""
 
@@ -148,6 +158,7 @@ Command = (
     | Rewind
     | SetLimits
     | SetPolicy
+    | SetAgent
     | SetTitle
     | SetTags
     | AddSecrets

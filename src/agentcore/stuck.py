@@ -14,6 +14,7 @@ from pydantic import Field
 from agentcore._value import Value
 from agentcore.events import (
     ActionEvent,
+    AgentConfigured,
     AgentErrorEvent,
     AnswerEvent,
     Condensation,
@@ -192,8 +193,10 @@ class StuckDetector:
                     self._count_too_large(event.kind)
             case ConversationErrorEvent(code="ContextWindowExceeded"):
                 self._count_too_large(event.kind)
-            case ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK)):
-                # The verdict was acted upon. Running it on from here is another chance.
+            case (
+                AgentConfigured() | ConversationStateUpdateEvent(update=StatusChanged(status=ConversationStatus.STUCK))
+            ):
+                # Another agent, or a verdict that was acted upon: going on from here is another chance.
                 self.reset()
             case _:
                 pass

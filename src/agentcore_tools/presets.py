@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -44,14 +44,15 @@ FACTORIES: Final[Mapping[str, ToolFactory]] = MappingProxyType(
 """The factories that make tools again from a log, by the names that are recorded there."""
 
 
-def coding_tools(model: str | None = None) -> tuple[AnyTool, ...]:
+def coding_tools(model: str | None = None, *, extra_roots: Sequence[str] = ()) -> tuple[AnyTool, ...]:
     """Return the tools of an agent that writes software: a terminal, an editor, glob, grep and a task list.
 
     Args:
         model: The model's name, as in "openai/gpt-5-codex". Models of the GPT-5 and Codex families edit by patches, those of the
             Gemini family with small tools, all others with the file editor.
+        extra_roots: Folders and files outside of the workspace's folder that may be edited, too.
     """
-    return (terminal_tool(), *_editing(model or ""), glob_tool(), grep_tool(), task_tracker_tool())
+    return (terminal_tool(), *_editing(model or "", extra_roots), glob_tool(), grep_tool(), task_tracker_tool())
 
 
 def readonly_tools() -> tuple[AnyTool, ...]:
@@ -64,10 +65,15 @@ def planning_tools() -> tuple[AnyTool, ...]:
     return (glob_tool(), grep_tool(), file_editor_tool(confine_to=(PLAN_FILE,)))
 
 
-def _editing(model: str) -> tuple[AnyTool, ...]:
+def _editing(model: str, extra_roots: Sequence[str]) -> tuple[AnyTool, ...]:
     name = model.rsplit("/", 1)[-1].lower()
     if name.startswith("gpt-5") or "codex" in name:
-        return (apply_patch_tool(), read_file_tool())
+        return (apply_patch_tool(extra_roots), read_file_tool(extra_roots))
     if "gemini" in name:
-        return (read_file_tool(), write_file_tool(), edit_tool(), list_directory_tool())
-    return (file_editor_tool(),)
+        return (
+            read_file_tool(extra_roots),
+            write_file_tool(extra_roots),
+            edit_tool(extra_roots),
+            list_directory_tool(),
+        )
+    return (file_editor_tool(extra_roots),)

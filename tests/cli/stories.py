@@ -322,7 +322,10 @@ def bookkeeping(story: Story) -> None:
     wrapped: Any = {"name": "prefixed", "params": {"toolset": {"name": "github", "params": {}}, "prefix": "x_"}}
     story.add("agent_configured", agent={"llm": {"model": "a/b"}, "tools": tools, "toolsets": [wrapped, 7]})
     story.add("agent_configured", agent={"tools": []}, missing=["the model (M)", "the tool t"])
-    story.add("system_prompt", prompt="Work.", tools=[{"name": "t", "description": "", "parameters": {}}])
+    parts = {"file:AGENTS.md": "1", "file:docs/style.md": "2", "memory:user": "3"}
+    story.add("system_prompt", prompt="Work.", tools=[{"name": "t", "description": "", "parameters": {}}], parts=parts)
+    story.add("context_added", name="file:src/AGENTS.md", text="Use tabs.", digest="4")
+    story.add("context_added", name="skill:deploy", text="Deploy.", digest="5")
     for fact in (
         {"fact": "status", "status": "stuck", "code": "monologue", "detail": "three times"},
         {"fact": "title", "title": "T"},
@@ -331,6 +334,7 @@ def bookkeeping(story: Story) -> None:
         {"fact": "policy", "policy": {"name": "always_confirm"}},
         {"fact": "secrets", "names": ["KEY"]},
         {"fact": "toolset", "name": "s", "code": "missing", "detail": "it is missing"},
+        {"fact": "context", "name": "project files", "code": "left_out", "detail": "GEMINI.md is left out."},
         {"fact": "from_the_future", "x": 1},
     ):
         story.add("conversation_state_update", update=fact)
@@ -379,9 +383,11 @@ def unsafe(story: Story) -> None:
         {"fact": "title", "title": EVIL},
         {"fact": "tags", "tags": {EVIL: EVIL}},
         {"fact": "toolset", "name": EVIL, "code": "missing", "detail": EVIL},
+        {"fact": "context", "name": EVIL, "code": "left_out", "detail": EVIL},
         {"fact": "from_the_future", "x": EVIL},
     ):
         story.add("conversation_state_update", update=fact)
+    story.add("context_added", name=f"file:{EVIL}", text=EVIL, digest="1")
     story.add("retry", attempt=1, error=EVIL, delay=1)
     story.add("message", source="environment", message=Message.user(EVIL).model_dump(mode="json"), code=EVIL)
     story.add("usage", model=EVIL, usage={"requests": 1})

@@ -168,3 +168,20 @@ def test_a_dead_address_of_the_log_is_named_as_such_within_seconds(cli: Cli) -> 
     assert len(retries) == RetryPolicy().refused_retries
     assert all(event["delay"] <= RetryPolicy().refused_wait for event in retries)
     assert "from the log" not in cli.run("resume", "a", *NOWHERE).err
+
+
+def test_the_model_that_a_flag_names_stays_the_conversations(cli: Cli) -> None:
+    with cli.serve("One.", "Two.", "Three.") as provider:
+        address = ("--base-url", provider.base_url)
+        assert cli.run("run", "Go.", "--id", "s", "--model", "first", *address).code == 0
+        ended = cli.run("resume", "s", "And more.", "--model", "openai/second", *address, "--json")
+        assert ended.code == 0, ended.err
+        assert [line["kind"] for line in ended.lines].count("agent_configured") == 1
+        again = cli.run("resume", "s", "And more.", *address, "--json")
+        assert again.code == 0, again.err
+        assert "agent_configured" not in [line["kind"] for line in again.lines]
+        asked = [json.loads(request.content) for request in provider.requests]
+    assert [body["model"] for body in asked] == ["first", "second", "second"]
+    # The history as it was, and nothing in front of it changed: the tools and the prompt are the same.
+    assert asked[1]["messages"][: len(asked[0]["messages"])] == asked[0]["messages"]
+    assert asked[1]["tools"] == asked[0]["tools"]

@@ -11,16 +11,22 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 PROGRAM = """
-import os, signal, sys
+import asyncio, os, signal, sys
 
 class Interrupt:
     def find_spec(self, name, path=None, target=None):
         act("import " + name)
 
 def act(what, *_):
-    if what == MOMENT:
+    if what in MOMENTS:
         os.kill(os.getpid(), signal.SIGINT)
 
+def shut_down(loop, begin=asyncio.BaseEventLoop.shutdown_asyncgens):
+    coroutine = begin(loop)
+    act("the event loop closes")
+    return coroutine
+
+asyncio.BaseEventLoop.shutdown_asyncgens = shut_down
 sys.meta_path.insert(0, Interrupt())
 sys.addaudithook(act)
 from agentcore.cli import main
@@ -30,14 +36,16 @@ main()
 
 
 @pytest.mark.parametrize(
-    ("moment", "says"),
+    ("moments", "says"),
     [
-        ("import typer", "Stopped before the start."),
-        ("import agentcore.cli.process", "Stopped before the start."),
-        ("import agentcore_tools", "Stopped before the start."),
-        ("subprocess.Popen", "Stopped."),  # the tests of the demo's project, before the agent is asked
+        (("import typer",), "Stopped before the start."),
+        (("import agentcore.cli.process",), "Stopped before the start."),
+        (("import agentcore_tools",), "Stopped before the start."),
+        (("os.mkdir",), "Stopped."),
+        (("os.mkdir", "the event loop closes"), "Stopped."),
+        (("subprocess.Popen",), "Stopped."),  # the tests of the demo's project, before the agent is asked
     ],
 )
-def test_ctrl_c_before_the_first_event_ends_in_one_line(cli: Cli, moment: str, says: str) -> None:
-    ended = cli.spawn(program=[sys.executable, "-c", f"MOMENT = {moment!r}\n{PROGRAM}"])
+def test_ctrl_c_before_the_first_event_ends_in_one_line(cli: Cli, moments: tuple[str, ...], says: str) -> None:
+    ended = cli.spawn(program=[sys.executable, "-c", f"MOMENTS = {moments!r}\n{PROGRAM}"])
     assert (ended.code, ended.err) == (130, f"{says}\n")

@@ -153,5 +153,9 @@ def test_an_example_fits_its_schema_or_there_is_none(schema: dict[str, Any], exa
 
 
 def test_there_are_no_examples_where_none_fits() -> None:
-    odd = {"type": "object", "properties": {"e": {"type": "string", "pattern": "^z$"}}, "required": ["e"]}
+    odd: dict[str, Any] = {
+        "type": "object",
+        "properties": {"e": {"type": "string", "pattern": "^z$"}},
+        "required": ["e"],
+    }
     assert example_calls([ToolSchema(name="a", description="", parameters=odd)]) is None

@@ -235,8 +235,8 @@ def _check(body: dict[str, Any]) -> None:
         assert turns[0]["role"] == "user"
         for before, turn in pairwise(turns):
             assert before["role"] == "user" or turn["role"] == "user"
-            asked = sum("functionCall" in part for part in before["parts"])
-            assert sum("functionResponse" in part for part in turn["parts"]) == asked
+            calls = sum("functionCall" in part for part in before["parts"])
+            assert sum("functionResponse" in part for part in turn["parts"]) == calls
     elif "input" in body:
         open_calls: list[str] = []
         assert body["input"][0].get("role") == "user"

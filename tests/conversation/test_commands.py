@@ -14,7 +14,17 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import AlwaysConfirm, Limits, MemoryStore, NeverConfirm, PauseEvent, ToolContext
+from agentcore import (
+    Agent,
+    AgentConfigured,
+    AlwaysConfirm,
+    Conversation,
+    Limits,
+    MemoryStore,
+    NeverConfirm,
+    PauseEvent,
+    ToolContext,
+)
 from agentcore.errors import ConversationClosed, NothingPending
 from agentcore.record import Record, read_log
 from agentcore.testing import ScriptedLLM, call, calls, say
@@ -27,7 +37,10 @@ from talks import (
     HookedStore,
     at_once,
     change,
+    events_of,
     hang,
+    look,
+    ping,
     ran,
     running,
     scripted,
@@ -95,6 +108,28 @@ async def test_a_policy_whose_caller_was_cancelled_is_in_force() -> None:
         assert (await conversation.run("go")).status is WAITING
         assert conversation.state.policy == {"name": "always_confirm"}
     assert not ran
+
+
+async def test_an_agent_whose_caller_was_cancelled_works_from_the_next_step_on() -> None:
+    store = GatedStore()
+    async with talk([call("hang")], hang, store=store) as conversation:
+        async with running(conversation) as run:
+            await until(lambda: conversation.state.open_actions)
+            await give_up(store, lambda: conversation.set_agent(scripted([say("done")], hang, ping)))
+            await until(lambda: len(events_of(conversation, AgentConfigured)) == 2)
+            (action,) = conversation.state.open_actions
+            await conversation.interrupt_call(action)
+        assert run.result.text == "done"
+        late = scripted([say("too late")], hang, look)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(_slowly(store, conversation, late), 0.01)
+        store.gate.set()
+        assert (await conversation.run("more")).text == "too late"
+
+
+async def _slowly(store: GatedStore, conversation: Conversation, agent: Agent) -> None:
+    store.close_gate()
+    await conversation.set_agent(agent)
 
 
 async def test_limits_whose_caller_was_cancelled_hold_the_run_under_way() -> None:

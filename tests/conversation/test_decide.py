@@ -48,6 +48,7 @@ def commands(draw: st.DrawFn, state: ConversationState) -> Command:
         st.builds(c.Rewind, to=st.integers(-1, state.head + 1)),
         st.builds(c.SetLimits, limits=st.builds(Limits, steps=st.integers(1, 3))),
         st.builds(c.SetPolicy, policy=st.just({"name": "always_confirm"})),
+        st.builds(c.SetAgent, agent=st.sampled_from([{"n": 1}, {"n": 2}]), missing=st.sampled_from([(), ("a tool",)])),
         st.builds(c.SetTitle, title=st.sampled_from(["a", "b"])),
         st.builds(c.SetTags, tags=st.just({"a": "b"})),
         st.builds(c.AddSecrets, names=st.just(("TOKEN",))),

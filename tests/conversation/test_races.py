@@ -11,11 +11,13 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import AlwaysConfirm, Conversation, ConversationStatus, RunResult
-from agentcore.errors import ConversationError, NothingPending, RewindRefused
+from agentcore import Agent, AlwaysConfirm, Conversation, ConversationStatus, RunResult
+from agentcore.agent import record_agent
+from agentcore.errors import ConversationClosed, ConversationError, NothingPending, RewindRefused
 from agentcore.events import ActionApproved, ConversationStateUpdateEvent, HeadMoved, StatusChanged
-from agentcore.record import ConversationState
-from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
+from agentcore.record import ConversationState, read_log
+from agentcore.testing import Gate, ScriptedLLM, ScriptLine, call, calls, say
+from live_toolset import Service
 from talks import (
     BOUND,
     FINISHED,
@@ -28,6 +30,7 @@ from talks import (
     ping,
     running,
     talk,
+    until,
 )
 
 
@@ -137,6 +140,64 @@ async def test_who_runs_again_on_seeing_that_it_finished_gets_a_run(seed: int) -
 def uneven_store(dice: random.Random) -> HookedStore:
     """Make a store that takes its time over each append, as long as its dice say."""
     return HookedStore(lambda _: give_way(dice), lambda _: give_way(dice))
+
+
+Deed = Callable[[Conversation], Awaitable[object]]
+
+BESIDE: dict[str, Deed] = {
+    "run": lambda conversation: conversation.run("more"),
+    "pause": lambda conversation: conversation.pause(),
+    "interrupt": lambda conversation: conversation.interrupt(),
+    "approve": lambda conversation: conversation.approve(),
+    "reject": lambda conversation: conversation.reject("no"),
+    "rewind": lambda conversation: conversation.rewind(0),
+    "close": lambda conversation: conversation.close(),
+    "another": lambda conversation: conversation.set_agent(successor("another")),
+}
+
+
+def successor(name: str) -> Agent:
+    llm = ScriptedLLM(lambda _: say(f"{name} says so"), name=name)
+    return Agent(llm=llm, tools=[ping, Service(name)], stuck=None)
+
+
+@pytest.mark.parametrize("at_rest", [True, False], ids=["waiting", "working"])
+@pytest.mark.parametrize("beside", BESIDE)
+async def test_of_an_agent_that_is_set_beside_anything_else_both_count_or_one_is_refused(
+    beside: str, at_rest: bool
+) -> None:
+    for seed in range(4):
+        gate = Gate()
+        lines = [pings(), say("old says so")] if at_rest else [gate.hold(pings())]
+        store = uneven_store(random.Random(seed))
+        old = Agent(llm=ScriptedLLM(lines, name="old"), tools=[ping, Service("old")], stuck=None)
+        async with talk(old, store=store, id="a", confirm=AlwaysConfirm() if at_rest else None) as conversation:
+            refused: list[Exception] = []
+
+            async def act() -> None:
+                await BESIDE[beside](conversation)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(conversation.run, "go")
+                if at_rest:
+                    await until(lambda: conversation.state.status is WAITING)
+                else:
+                    await gate.arrived()
+                gate.open()
+                refused = await refused_of(act, lambda: conversation.set_agent(successor("new")))
+            await until(lambda: not conversation.state.is_working)
+            core = conversation._core  # pyright: ignore[reportPrivateUsage]
+            assert not [
+                error for error in refused if not isinstance(error, ConversationClosed | NothingPending | RewindRefused)
+            ]
+            assert core.next_agent is None
+            assert core.state.agent is not None
+            assert record_agent(core.agent) == (core.state.agent.agent, core.state.agent.missing)
+            names = {"close": {"old", "new"}, "another": {"another", "new"}}.get(beside, {"new"})
+            assert core.agent.llm.name in names
+        state = await read_log(store, "a")
+        assert not state.is_working
+        assert not set(answered(state).values()) - {1}
 
 
 async def give_way(dice: random.Random) -> None:

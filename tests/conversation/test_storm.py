@@ -19,12 +19,23 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
-from agentcore import ActionApproved, ActionEvent, AlwaysConfirm, Conversation, Event, FileStore, Limits, NeverConfirm
+from agentcore import (
+    ActionApproved,
+    ActionEvent,
+    Agent,
+    AlwaysConfirm,
+    Conversation,
+    Event,
+    FileStore,
+    Limits,
+    NeverConfirm,
+)
+from agentcore.agent import record_agent
 from agentcore.conversation.core import Core
 from agentcore.errors import AgentcoreError
 from agentcore.record import ConversationState, read_log
 from agentcore.security import record_checks
-from agentcore.testing import ScriptLine, call, calls, say
+from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
 from rounds import rounds
 from talks import WAITING, answers_of, change, events_of, look, scripted
 
@@ -43,8 +54,11 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
 class Storm:
     """People who use one conversation at once, and give up on most of what they ask for."""
 
-    def __init__(self, conversation: Conversation, dice: random.Random, *, on_asyncio: bool) -> None:
+    def __init__(
+        self, conversation: Conversation, dice: random.Random, another: Callable[[int], Agent], *, on_asyncio: bool
+    ) -> None:
         self.conversation = conversation
+        self.another = another
         self.dice = dice
         self.ways = (
             [self.wait_for, self.timeout, self.cancel_twice, self.failing_sibling, self.scope]
@@ -79,6 +93,7 @@ class Storm:
             lambda: c.set_limits(Limits(steps=dice.randrange(1, 50))),
             lambda: c.set_title(f"title {dice.random()}"),
             lambda: c.set_tags({"n": str(dice.random())}),
+            lambda: c.set_agent(self.another(dice.randrange(1, 9))),
             lambda: c.add_secrets({f"TOKEN_{dice.randrange(5)}": f"a value of {dice.random()}"}),
             lambda: c.ask("how far?"),
             c.fork,
@@ -146,6 +161,9 @@ def check(core: Core) -> None:
     assert state.is_working == (core.turn is not None)
     if state.policy is not None:
         assert record_checks(core.checks) == state.policy
+    assert state.agent is not None
+    assert record_agent(core.next_agent or core.agent) == (state.agent.agent, state.agent.missing)
+    assert core.next_agent is None or core.turn is not None, "nobody puts it in force"
     counts = Counter(str(event.cause) for event in answers_of(state))
     assert not counts - Counter(str(event.id) for event in events_of(state, ActionEvent)), (
         "two answers, or one to nothing"
@@ -178,11 +196,15 @@ async def weather(folder: Path, seed: int, *, on_asyncio: bool) -> None:
             seen.append(event)
 
     store = FileStore(folder, durability="flush")
-    agent = scripted(reply, change, look)
-    given_to = Conversation(agent, folder, store=store, id=f"c{seed}", confirm=AlwaysConfirm())
+    llm = ScriptedLLM(reply)
+
+    def agent(at_once: int) -> Agent:
+        return scripted(llm, change, look, max_parallel_calls=at_once)
+
+    given_to = Conversation(agent(8), folder, store=store, id=f"c{seed}", confirm=AlwaysConfirm())
     async with anyio.create_task_group() as watching, given_to as conversation:
         watching.start_soon(watch, conversation)
-        storm = Storm(conversation, dice, on_asyncio=on_asyncio)
+        storm = Storm(conversation, dice, agent, on_asyncio=on_asyncio)
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(storm.person, 6)

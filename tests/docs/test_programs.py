@@ -192,7 +192,10 @@ def test_the_program_runs(program: Program, tmp_path: Path, monkeypatch: pytest.
 
 
 def _is_long(program: Program) -> bool:
-    """The contract of workspaces starts some hundred processes, and tests/workspace runs it too."""
+    """Return whether it runs the contract of workspaces, in slow tests only.
+
+    That starts some hundred processes, which takes over 6 s of CPU. tests/workspace runs the same contract at every commit.
+    """
     return any("WorkspaceContract" in content for _, content in program.files)
 
 

@@ -1,9 +1,10 @@
-"""A log on disk that was cut off anywhere: what is left is read, told, and gone on with."""
+"""A log on disk that was cut off somewhere: what is left is read, reported, and continued."""
 
 from __future__ import annotations
 
 import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -50,16 +51,27 @@ async def check_cut(store: FileStore, data: bytes, events: list[Event], length: 
     assert again.snapshot() == log.state.snapshot()
 
 
-def test_wherever_it_is_cut_a_log_is_read_as_far_as_it_is_whole_and_goes_on(tmp_path: Path) -> None:
+def every_byte(data: bytes) -> set[int]:
+    return {*range(len(data))}
+
+
+def a_sample(data: bytes) -> set[int]:
+    """Return every place around each line's end, and each seventh elsewhere."""
+    ends = {end for end, byte in enumerate(data) if byte == ord("\n")}
+    near = {end + off for end in ends for off in range(-12, 14)}
+    return {*range(0, len(data), 7), *near} & every_byte(data)
+
+
+@pytest.mark.parametrize("places", [a_sample, pytest.param(every_byte, marks=pytest.mark.slow)])
+def test_cut_at_these_places_a_log_is_read_as_far_as_it_is_whole_and_goes_on(
+    tmp_path: Path, places: Callable[[bytes], set[int]]
+) -> None:
     async def everywhere() -> None:
         store = FileStore(tmp_path, durability="flush")
         data, events = await write_log(store)
         data = b"".join(data.splitlines(keepends=True)[:4])  # a group of one line, one of two, one with a blob
         path = os.path.join(store.folder("whole"), "events.jsonl")
-        # Every byte around each line's end; elsewhere any byte stands for its neighbours.
-        ends = {end for end, byte in enumerate(data) if byte == ord("\n")}
-        near = {end + off for end in ends for off in range(-12, 14)}
-        for length in sorted({*range(0, len(data), 7), *near} & {*range(len(data))}):
+        for length in sorted(places(data)):
             Path(path).write_bytes(data[:length])
             await check_cut(store, data, events, length)
 

@@ -31,6 +31,7 @@ from agentcore.events import (
     StatusChanged,
     UsageEvent,
     UserRejectObservation,
+    WrittenCall,
 )
 from agentcore.messages import (
     DocumentBlock,
@@ -78,7 +79,8 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
 @pytest.mark.parametrize(
     ("cls", "fields"),
     [
-        (ActionEvent, {"tool_name", "arguments", "malformed", "ignored", "before", "after", "display"}),
+        (ActionEvent, {"tool_name", "arguments", "malformed", "written", "ignored", "before", "after", "display"}),
+        (WrittenCall, {"name", "arguments"}),
         (MessageEvent, {"message", "by"}),
         (ObservationEvent, {"tool_name", "content", "data", "display"}),
         (UserRejectObservation, {"tool_name", "reason", "by"}),

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from agentcore._gitignore import read_rules
 from agentcore.errors import ToolError
 from agentcore.tools import OUTPUT_LIMIT
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools import glob_tool, list_directory_tool, list_files_tool, read_many_tool
-from agentcore_tools.search.globs import Glob, read_rules
+from agentcore_tools.search.globs import Glob
 from agentcore_tools.search.walk import walk
 from opened_tool import open_tool
 from programs import needs

@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from agentcore.errors import ToolError
-from agentcore.tools import OUTPUT_LIMIT
+from agentcore.tools import OUTPUT_LIMIT, read_call
 from agentcore_tools import GrepAction, GrepObservation, grep_tool
 from agentcore_tools.grep.python import PYTHON_NOTE
 from opened_tool import Opened, open_tool
@@ -328,3 +328,18 @@ async def test_a_file_that_grew_since_it_was_found_is_read_again(tmp_path: Path)
     cat.write_text(f'#!/bin/sh\necho hit >> {tmp_path}/a\nexec {shutil.which("cat")} "$@"\n')
     async with open_tool(grep_tool(), tmp_path, env={"PATH": programs}) as grep:
         assert [file.matches for file in (await grep.call(pattern="hit")).files] == [2, 1]
+
+
+def test_the_arguments_of_other_tools_that_search_are_understood() -> None:
+    tool = grep_tool()
+    assert tool.normalize is not None
+    action = tool.parse(
+        tool.normalize({"pattern": "a", "glob": "*.py", "-i": True, "output_mode": "files_with_matches"})
+    )
+    assert (action.include, action.ignore_case, action.output) == ("*.py", True, "files")
+
+
+@pytest.mark.parametrize("alias", ["rg", "ripgrep", "search_files", "grep_search", "search_file_content"])
+def test_it_is_found_by_the_names_of_other_tools_that_search(alias: str) -> None:
+    read = read_call(alias, {"pattern": "a"}, [grep_tool()])
+    assert (read.name, read.arguments, read.problem) == ("grep", {"pattern": "a"}, None)

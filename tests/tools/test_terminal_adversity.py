@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from contextlib import suppress
 from pathlib import Path
 
@@ -131,6 +132,20 @@ async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp
         pid = int(await line_in(tmp_path / "pid"))
         await until_gone(pid)
     assert not still_running(pid)
+
+
+@pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -i", "bash --norc -i"])
+async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(shell: str, hasty: Terminal) -> None:
+    name = shell.partition(" ")[0]
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed; .ci/run installs it (apt-get install {name})")
+    assert (await hasty(f"exec {shell}")).running
+    shown = (await hasty("echo de''ep", is_input=True, timeout=0.05)).text
+    while "deep" not in shown:
+        shown += (await hasty("", timeout=0.05)).text
+    ended = await hasty("exit 3", is_input=True, timeout=60)
+    assert (ended.shell_ended, ended.exit_code) == (True, 3)
+    assert (await hasty("echo new")).new_shell
 
 
 async def test_a_daemon_that_left_the_terminal_open_does_not_hold_its_end_up(tmp_path: Path) -> None:

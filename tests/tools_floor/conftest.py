@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 import pytest
@@ -51,6 +51,9 @@ class RememberingHost:
     @property
     def state(self) -> ConversationState:
         return ConversationState("conversation")
+
+    def shown_parts(self) -> Collection[str]:
+        return {"skill:deploy"}
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ async def test_a_tool_reaches_its_host(ctx: ToolContext, host: ToolHost) -> None
     assert await ctx.spool("raw", b"\xff") == "/private/raw"
     assert (await ctx.model_accepts("image"), await ctx.model_accepts("pdf")) == (True, False)
     assert ctx.last_data == {"of": ctx.tool_name}
+    assert ctx.shown_parts == {"skill:deploy"}
     heard = [("progress", "ev_1", "half"), ("send", "look here"), ("ask", "why?"), ("interrupt",)]
     assert vars(host)["heard"][:4] == heard
     assert vars(host)["spooled"] == {"out.txt": "grün".encode(), "raw": b"\xff"}

@@ -144,8 +144,33 @@ async def test_an_environment_that_is_too_large_is_an_error_that_shows_the_comma
     async with LocalWorkspace(tmp_path) as workspace:
         error = await refused(WorkspaceError, workspace.run("echo " + "long " * 1000, env={"LARGE": "x" * 200_000}))
         assert "'echo long long" in str(error)
+        assert len(str(error)) < 600
         assert "no program" in str(await refused(WorkspaceError, workspace.run([])))
         assert "null byte" in str(await refused(WorkspaceError, workspace.run("echo \0")))
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "ghp_0123456789",
+        "'a pass phrase'",
+        '"a \\"pass phrase"',
+        "a\\ pass\\ phrase",
+        "--key='a pass phrase'",
+        "'never closed",
+    ],
+)
+async def test_a_long_command_is_shown_without_a_part_of_a_word(tmp_path: Path, secret: str) -> None:
+    too_large = {"LARGE": "x" * 200_000}
+    async with LocalWorkspace(tmp_path) as workspace:
+        for before in range(140, 206, 4):
+            commands = [f"echo {'x' * before} {secret} {'y ' * 300}", ["echo", "x" * before, secret, *["y"] * 300]]
+            for command in commands:
+                text = str(await refused(WorkspaceError, workspace.run(command, env=too_large)))
+                quoted = repr(secret) if isinstance(command, list) else repr(secret)[1:-1]
+                assert quoted in text or "phrase" not in text
+                assert quoted in text or "ghp" not in text
+                assert len(text) < 600
 
 
 async def test_a_script_that_does_not_say_what_runs_it_is_run_as_in_a_shell(tmp_path: Path) -> None:

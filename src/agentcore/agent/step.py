@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from agentcore._text import Mask
 from agentcore.agent.agent import Agent
-from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent
+from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent, WrittenCall
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.secrets import find_masks
-from agentcore.tools import AnyTool, MaskBlock, describe_call, read_call
+from agentcore.tools import AnyTool, MaskBlock, ReadCall, describe_call, read_call
 
 _Given = TypeVar("_Given")
 
@@ -135,6 +135,7 @@ def _read_calls(
             arguments=read.arguments,
             typed_masks=find_masks(read.arguments),
             malformed=read.malformed,
+            written=_written(block.name, read),
             ignored=read.ignored,
             call_id=block.id,
             before=before,
@@ -166,6 +167,14 @@ def _read_calls(
             if read.tool.finishes:
                 finish = read.tool.name
     return tuple(events), tuple(answers), tuple(calls)
+
+
+def _written(name: str, read: ReadCall) -> WrittenCall | None:
+    """Return a call as the model wrote it; None where it was read as just that, or could not be read."""
+    other_name = None if name == read.name else name
+    if read.malformed is not None or (other_name is None and read.given is None):
+        return None
+    return WrittenCall(name=other_name, arguments=read.given)
 
 
 def _not_run(event: ActionEvent, finish: str) -> AgentErrorEvent:

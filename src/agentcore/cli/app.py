@@ -5,33 +5,23 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Coroutine
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
 
+from agentcore.cli.options import AsJson, Debug, Later, execute
+from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
 
 if TYPE_CHECKING:
     from agentcore.cli import conversations, demo, export, log, run, settings
 else:
-
-    class _Later:
-        """A module that is imported on first use, so that `--help` does not pay for what a command needs."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(import_module(f"agentcore.cli.{self._name}"), name)
-
     conversations, demo, export, log, run, settings = map(
-        _Later, ("conversations", "demo", "export", "log", "run", "settings")
+        Later, ("conversations", "demo", "export", "log", "run", "settings")
     )
 
 
@@ -60,6 +50,7 @@ log_app = typer.Typer(help="Show, verify, export and repair logs.", no_args_is_h
 conversations_app = typer.Typer()
 app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
+app.add_typer(skills_app, name="skills")
 
 
 def main() -> None:
@@ -68,11 +59,6 @@ def main() -> None:
         typer.echo(f"error: {UnsupportedPlatform('Windows')}", err=True)
         sys.exit(1)
     app(prog_name="agentcore")
-
-
-def _execute(command: Callable[[], Coroutine[Any, Any, int]], debug: bool) -> NoReturn:
-    import_module("agentcore.cli.process").execute(command, debug=debug)
-    raise AssertionError("execute() leaves the process")
 
 
 def parse_dollars(text: str) -> dict[str, Decimal | None]:
@@ -105,8 +91,11 @@ def parse_steps(text: str) -> dict[str, int | None]:
     return {"steps": int(text)}
 
 
+def _named(**chosen: bool) -> set[str]:
+    return {name for name, is_chosen in chosen.items() if is_chosen}
+
+
 Home = Annotated[str | None, typer.Option(help="Folder with the conversations (or AGENTCORE_HOME).", metavar="FOLDER")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks, and log to standard error.")]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything: full output, reasoning, bookkeeping.")]
 Model = Annotated[
     str | None,
@@ -136,7 +125,10 @@ Images = Annotated[
     list[str] | None,
     typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON Lines, for programs.")]
+NoProjectFiles = Annotated[
+    bool, typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.")
+]
+NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.")]
 GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="Conversation id or prefix.")]
 
 
@@ -163,7 +155,7 @@ def start(
 @app.command("demo", short_help="Watch an agent work, offline.")
 def demo_command(*, home: Home = None, verbose: Verbose = False, debug: Debug = False) -> None:
     """Watch an agent fix a small project: offline, with a scripted model and real tools."""
-    _execute(lambda: demo.show_demo(settings.check_writable(settings.read_settings(home=home)), verbose=verbose), debug)
+    execute(lambda: demo.show_demo(settings.check_writable(settings.read_settings(home=home)), verbose=verbose), debug)
 
 
 @app.command("run", short_help="Give an agent a task.")
@@ -184,6 +176,8 @@ def run_command(
         Literal["coding", "readonly", "planning"],
         typer.Option(help="What the agent may use; planning writes PLAN.md only."),
     ] = "coding",
+    no_project_files: NoProjectFiles = False,
+    no_memory: NoMemory = False,
     images: Images = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
@@ -203,13 +197,14 @@ def run_command(
 
     Ctrl-C interrupts the run and saves everything, so that `agentcore resume` can continue; a second Ctrl-C quits at once.
     """
-    _execute(
+    execute(
         lambda: run.run_task(
             " ".join(task),
             settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url, confirm=confirm)),
             workspace=os.path.abspath(workspace),
             system_prompt=system_prompt,
             tools=tools,
+            without=_named(project_files=no_project_files, memory=no_memory),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
@@ -236,6 +231,8 @@ def resume_command(
     confirm: Confirm = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve all waiting calls.")] = False,
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
+    no_project_files: NoProjectFiles = False,
+    no_memory: NoMemory = False,
     images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -252,7 +249,7 @@ def resume_command(
     """
     if approve and reject is not None:
         raise typer.BadParameter("Use --approve or --reject, not both.")
-    _execute(
+    execute(
         lambda: run.resume_conversation(
             conversation,
             " ".join(message) if message else None,
@@ -263,6 +260,7 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
+            without=_named(project_files=no_project_files, memory=no_memory),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
@@ -286,7 +284,7 @@ def conversations_command(
     if context.invoked_subcommand is not None:
         context.obj = home
         return
-    _execute(lambda: conversations.list_conversations(settings.read_settings(home=home), limit=limit, json=json), debug)
+    execute(lambda: conversations.list_conversations(settings.read_settings(home=home), limit=limit, json=json), debug)
 
 
 @conversations_app.command("delete", short_help="Delete a conversation.")
@@ -299,7 +297,7 @@ def delete_command(
     debug: Debug = False,
 ) -> None:
     """Delete a conversation: its log, and the full outputs it kept outside the project. The project is not touched."""
-    _execute(
+    execute(
         lambda: conversations.delete_conversation(
             conversation, settings.read_settings(home=home or context.obj), yes=yes
         ),
@@ -325,7 +323,7 @@ def show_command(
 
     With a pager and colours: FORCE_COLOR=1 agentcore log show ID | less -R
     """
-    _execute(
+    execute(
         lambda: log.show_log(
             conversation,
             settings.read_settings(home=home),
@@ -355,7 +353,7 @@ def export_command(
 
     Without an ID, the last changed conversation is exported.
     """
-    _execute(
+    execute(
         lambda: export.export_log(
             conversation, settings.read_settings(home=home), form=form, output=output, force=force
         ),
@@ -369,7 +367,7 @@ def verify_command(*, conversation: GivenId = None, home: Home = None, debug: De
 
     The exit code is 0 if it is intact, 1 if it is damaged, 3 if its end is incomplete.
     """
-    _execute(lambda: log.verify_log(conversation, settings.read_settings(home=home)), debug)
+    execute(lambda: log.verify_log(conversation, settings.read_settings(home=home)), debug)
 
 
 @log_app.command("repair", short_help="Repair a damaged log.")
@@ -380,4 +378,4 @@ def repair_command(
     debug: Debug = False,
 ) -> None:
     """Truncate a damaged log to its intact part. A backup is kept beside it."""
-    _execute(lambda: log.repair_log(conversation, settings.read_settings(home=home)), debug)
+    execute(lambda: log.repair_log(conversation, settings.read_settings(home=home)), debug)

@@ -19,6 +19,7 @@ from agentcore.events import (
     AgentErrorEvent,
     Condensation,
     CondensationSummaryEvent,
+    ContextAdded,
     Event,
     MessageEvent,
     ObservationEvent,
@@ -100,6 +101,9 @@ class EventRenderer:
                 line = Text(f"{len(event.prompt):,} characters, {count(len(event.tools), 'tool')}: ")
                 line.append(one_line(", ".join(tool.name for tool in event.tools)))
                 rendered = RenderedEvent(Text("prompt", DIM), line, text_lines(event.prompt, DIM) if self.whole else ())
+            case ContextAdded():
+                body = text_lines(event.text, DIM) if self.whole else ()
+                rendered = RenderedEvent(Text("context", DIM), Text(one_line(event.name)), body)
             case CondensationSummaryEvent():
                 rendered = RenderedEvent(Text("summary"), Text(""), text_lines(event.summary))
             case Condensation():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Literal, cast
@@ -12,6 +12,8 @@ from pydantic import ValidationError
 from agentcore.agent import Agent, restore_agent
 from agentcore.cli.failures import UsageError, with_flags
 from agentcore.cli.settings import Settings
+from agentcore.cli.sources import build_context, leave_out_sources, register_sources
+from agentcore.context import user_memory_path
 from agentcore.errors import AddressNotAllowed, MissingExtra
 from agentcore.llm import LLM, Model, allow_base_url, record_model, restore_model
 from agentcore.llm.catalog import model_info
@@ -32,9 +34,14 @@ _REPORTS_COST = "openrouter"
 
 
 def build_agent(
-    settings: Settings, *, retries: int | None = None, tools: Tools = "coding", system_prompt: str | None = None
+    settings: Settings,
+    *,
+    retries: int | None = None,
+    tools: Tools = "coding",
+    system_prompt: str | None = None,
+    without: Collection[str] = (),
 ) -> Agent:
-    """Build the agent for a new conversation.
+    """Build the agent for a new conversation, without the named sources of context.
 
     Raises:
         UsageError: No model was named, or it cannot be reached with these settings.
@@ -42,11 +49,24 @@ def build_agent(
     """
     llm = _model(settings, retries)
     chosen = {"readonly": readonly_tools, "planning": planning_tools}.get(tools)
-    return Agent(llm=llm, tools=coding_tools(llm.model) if chosen is None else chosen(), system_prompt=system_prompt)
+    # The one file outside of the folder that the file tools may write.
+    memory = () if "memory" in without else (user_memory_path(),)
+    return Agent(
+        llm=llm,
+        tools=coding_tools(llm.model, extra_roots=memory) if chosen is None else chosen(),
+        system_prompt=system_prompt,
+        context=build_context(without),
+    )
 
 
 def rebuild_agent(
-    state: ConversationState, settings: Settings, *, model: str | None, base_url: str | None, retries: int | None
+    state: ConversationState,
+    settings: Settings,
+    *,
+    model: str | None,
+    base_url: str | None,
+    retries: int | None,
+    without: Collection[str] = (),
 ) -> Agent:
     """Rebuild the agent of a conversation, with another model or address if requested.
 
@@ -56,16 +76,18 @@ def rebuild_agent(
         model: The value of --model: only a flag replaces several models.
         base_url: The value of --base-url.
         retries: The value of --retries.
+        without: The sources of context that it does not have from now on.
 
     Raises:
         UsageError: The model was not recorded and none was named, or only the log names its address.
         AgentcoreError: One of its tools is not installed.
     """
     if state.agent is None:
-        return build_agent(settings, retries=retries)
+        return build_agent(settings, retries=retries, without=without)
     # An installed distribution declares its tools; a source checkout does not.
     for name, factory in FACTORIES.items():
         register_tool(name, factory)
+    register_sources()
     recorded = dict(state.agent.agent)
     # The model is the first of the missing parts. A flag can replace it, but not the parts of another program.
     if programs_own := state.agent.missing["llm" not in recorded :]:
@@ -82,7 +104,8 @@ def rebuild_agent(
                 f"Conversation {state.conversation_id!r} uses several models, each with its own address. "
                 "Name one of them too: --model provider/model"
             )
-        return restore_agent(recorded, llm=_restored(cast("Mapping[str, Any]", recorded["llm"])))
+        several_llms = _restored(cast("Mapping[str, Any]", recorded["llm"]))
+        return leave_out_sources(restore_agent(recorded, llm=several_llms), without)
     if "llm" not in recorded:
         if settings.model is None:
             raise UsageError(
@@ -100,7 +123,7 @@ def rebuild_agent(
         # Without a flag or a variable, only the log names the address.
         llm = cast("LLM", _restored({**llm.record(), "base_url": at}))
         llm = _checked(llm, settings, retries=retries)
-    return restore_agent(recorded, llm=llm)
+    return leave_out_sources(restore_agent(recorded, llm=llm), without)
 
 
 def _restored(recorded: Mapping[str, Any]) -> Model:

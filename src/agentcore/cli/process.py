@@ -8,7 +8,7 @@ import sys
 import threading
 import traceback
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -35,21 +35,51 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
     if debug:
         configure_logging(json=False, level="DEBUG")
     try:
-        coroutine = command()
-        end_start()
+        # Closed, because it has not begun if Ctrl-C comes before the event loop is made.
+        with closing(command()) as coroutine:
+            end_start()
 
-        async def main() -> int:
-            return await coroutine
+            async def main() -> int:
+                with _second_interrupt_leaves():
+                    return await coroutine
 
-        code = anyio.run(main)
+            code = anyio.run(main)
         sys.stdout.flush()
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
         console = make_console(stderr=True)
         print_line(console, Text("\nStopped." if console.is_terminal else "Stopped.", WARN))
         code = 130
     except Exception as error:
         code = _report(error, debug)
     _leave(code)
+
+
+@contextmanager
+def _second_interrupt_leaves() -> Generator[None]:
+    """Let Ctrl-C cancel what runs, as it does in this event loop, once. Again, or while the loop closes, it ends the process.
+
+    A `KeyboardInterrupt` at that time would break into asyncio's own code, which then warns of coroutines that never ran.
+    """
+    cancel = signal.getsignal(signal.SIGINT)
+
+    if not callable(cancel):  # it is ignored, as in a script's background
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, leave)
+        cancel(number, frame)
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        del frame
+        _leave_at_once(number, "Stopped.")
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, leave)
 
 
 def _report(error: Exception, debug: bool) -> int:
@@ -120,31 +150,35 @@ class Interrupts:
             if self._muted and number == signal.SIGINT:
                 continue
             if self.caught is not None:
-                self._leave_at_once(number, None)
+                self._leave(number, None)
             self.caught = number
             # A plain handler from here on: the second signal has to work even if the event loop is stuck.
-            signal.signal(signal.SIGINT, self._leave_at_once)
+            signal.signal(signal.SIGINT, self._leave)
             if self._action is None:
                 self._scope.cancel()
             else:
                 await self._action()
 
-    def _leave_at_once(self, number: int, frame: FrameType | None) -> None:
-        """Kill all children and exit immediately. The log survives that."""
+    def _leave(self, number: int, frame: FrameType | None) -> None:
         del frame
-        # Commands have their own process groups, which Ctrl-C does not reach.
-        with suppress(psutil.Error):
-            for child in psutil.Process().children(recursive=True):
-                with suppress(psutil.Error):
-                    child.kill()
-        # The signal may have interrupted a write: then the buffer stays unwritten.
-        with suppress(RuntimeError):
-            flush()
-        if self.last_words is not None:
-            begin = "\n" if sys.stderr.isatty() else ""
-            with suppress(OSError):
-                os.write(sys.stderr.fileno(), f"{begin}{self.last_words}\n".encode(errors="backslashreplace"))
-        os._exit(128 + number)
+        _leave_at_once(number, self.last_words)
+
+
+def _leave_at_once(number: int, last_words: str | None) -> NoReturn:
+    """Kill all children and exit immediately. The log survives that."""
+    # Commands have their own process groups, which Ctrl-C does not reach.
+    with suppress(psutil.Error):
+        for child in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                child.kill()
+    # The signal may have interrupted a write: then the buffer stays unwritten.
+    with suppress(RuntimeError):
+        flush()
+    if last_words is not None:
+        begin = "\n" if sys.stderr.isatty() else ""
+        with suppress(OSError):
+            os.write(sys.stderr.fileno(), f"{begin}{last_words}\n".encode(errors="backslashreplace"))
+    os._exit(128 + number)
 
 
 @asynccontextmanager

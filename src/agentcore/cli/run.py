@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 import anyio
@@ -43,6 +43,7 @@ async def run_task(
     workspace: str,
     system_prompt: str | None,
     tools: Tools,
+    without: Collection[str],
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
@@ -52,7 +53,7 @@ async def run_task(
 ) -> int:
     """Start a conversation with a task and return the exit code."""
     prompt = None if system_prompt is None else await _read_prompt(system_prompt)
-    agent = build_agent(settings, retries=retries, tools=tools, system_prompt=prompt)
+    agent = build_agent(settings, retries=retries, tools=tools, system_prompt=prompt, without=without)
     changed_limits = Limits().model_copy(update=limits) if limits else None
     await check_model(agent.llm, changed_limits or Limits())
     store = open_store(settings)
@@ -136,6 +137,7 @@ async def resume_conversation(
     confirm: Confirm | None,
     approve: bool,
     reject: str | None,
+    without: Collection[str],
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
@@ -184,7 +186,7 @@ async def resume_conversation(
             result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)
             JsonLines().result(conversation_id, result, 0)
         return 0
-    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries)
+    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries, without=without)
     changed_limits = state.limits.model_copy(update=limits) if limits else None
     await check_model(agent.llm, changed_limits or state.limits)
     changes = changes_of_environment(state, agent, model=model, base_url=base_url)

@@ -13,6 +13,7 @@ from agentcore.cli.text import cost, count, duration, one_line, printable, spent
 from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
+    ContextNotice,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     Event,
@@ -126,6 +127,8 @@ def _render_fact(fact: Fact) -> Text:
             rendered = Text(one_line(f"confirmation: {fact.policy.get('name', 'of the program')}"))
         case SecretsRegistered():
             rendered = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
+        case ContextNotice():
+            rendered = Text(one_line(f"{fact.name}: {fact.detail}"), WARN)
         case ToolsetNotice():
             rendered = Text(one_line(fact.detail), "" if fact.code in {"open", "message"} else WARN)
         case Forked():

@@ -29,6 +29,8 @@ from agentcore.events import (
     ActionStarted,
     AgentErrorEvent,
     AnswerEvent,
+    ContextAdded,
+    ContextNotice,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -38,6 +40,7 @@ from agentcore.events import (
     ObservationEvent,
     RetryEvent,
     StatusChanged,
+    SystemPromptEvent,
     UsageEvent,
     UserRejectObservation,
 )
@@ -106,6 +109,8 @@ class View:
         self._reply: list[_Call] = []
         """The calls of the newest reply."""
         self._seen_whole: set[str] = set()
+        self._files: set[str] = set()
+        """The parts of context that were named."""
 
     def event(self, event: Event) -> None:
         """Print the next event of the log."""
@@ -128,6 +133,12 @@ class View:
                 self.usage += event.usage
                 self.steps += event.purpose == "step"
                 self._aside(event)
+            case SystemPromptEvent():
+                self._read(event.parts)
+                self._aside(event)
+            case ContextAdded():
+                self._read([event.name])
+                self._aside(event)
             case RetryEvent():
                 self._reply_printer.reset()
                 print_text(self._console, render_state_event(event))
@@ -141,6 +152,9 @@ class View:
                 self._reply_printer.end()
                 self.ticker.show("thinking" if change.status is ConversationStatus.RUNNING else None)
                 self._aside(event)
+            case ConversationStateUpdateEvent(update=ContextNotice()):
+                self._reply_printer.end()
+                print_text(self._console, render_state_event(event))
             case _:
                 self._aside(event)
 
@@ -185,6 +199,14 @@ class View:
         """End the current line and the progress line."""
         self.ticker.show(None)
         self._reply_printer.end()
+
+    def _read(self, parts: Iterable[str]) -> None:
+        """Print which project files the model is shown, each once."""
+        files = [name.removeprefix("file:") for name in parts if name.startswith("file:") and name not in self._files]
+        self._files.update(parts)
+        if files:
+            self._reply_printer.end()
+            print_text(self._console, f"read {one_line(', '.join(files))}", DIM)
 
     def _message(self, event: MessageEvent) -> None:
         if event.source == "agent":

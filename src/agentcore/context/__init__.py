@@ -7,8 +7,12 @@ from agentcore.context.examples import example_calls as example_calls
 from agentcore.context.facts import ReadSource as ReadSource
 from agentcore.context.facts import Today as Today
 from agentcore.context.facts import WorkspaceFacts as WorkspaceFacts
+from agentcore.context.memory import Memory as Memory
+from agentcore.context.memory import user_memory_path as user_memory_path
+from agentcore.context.parts import PART_KEY as PART_KEY
 from agentcore.context.parts import ShownParts as ShownParts
 from agentcore.context.parts import digest_of_part as digest_of_part
+from agentcore.context.project_files import ProjectFiles as ProjectFiles
 from agentcore.context.prompt import Instructions as Instructions
 from agentcore.context.prompt import InstructionsContext as InstructionsContext
 from agentcore.context.prompt import system_prompt as system_prompt

@@ -7,9 +7,12 @@ stand after them, whatever order the log has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple, overload
+from typing import Final, NamedTuple, overload
+
+from pydantic import JsonValue
 
 from agentcore.events import (
     ActionEvent,
@@ -25,6 +28,9 @@ from agentcore.events import (
 )
 from agentcore.messages import Block, Message, TextBlock, ToolCallBlock, ToolResultBlock, ToolSchema, UnknownBlock
 from agentcore.record import ConversationState, ShownEvent
+
+_LEGAL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""The names that every provider takes."""
 
 
 class Messages(Sequence[Message]):
@@ -89,15 +95,16 @@ class _Batch:
         blocks: list[Block] = []
         for action in self.actions:
             blocks.extend(action.before)
-            blocks.append(ToolCallBlock(id=action.call_id, name=action.tool_name, arguments=action.arguments))
+            name, arguments = _as_written(action)
+            blocks.append(ToolCallBlock(id=action.call_id, name=name, arguments=arguments))
         blocks.extend(self.actions[-1].after)
         answers = [self.answers[action.id] for action in self.actions]
+        results = (
+            _result(event, _as_written(action)[0], masked) for action, event in zip(self.actions, answers, strict=True)
+        )
         return ViewItem(
             (*self.actions, *answers),
-            (
-                Message(role="assistant", content=tuple(blocks)),
-                Message(role="tool", content=tuple(_result(event, masked) for event in answers)),
-            ),
+            (Message(role="assistant", content=tuple(blocks)), Message(role="tool", content=tuple(results))),
         )
 
 
@@ -232,19 +239,28 @@ def _dressed(event: MessageEvent) -> Message:
     )
 
 
-def _result(event: AnswerEvent, masked: AbstractSet[str]) -> ToolResultBlock:
+def _as_written(action: ActionEvent) -> tuple[str, dict[str, JsonValue]]:
+    """Return name and arguments in the model's own words, which its provider has cached."""
+    written = action.written
+    if written is None:
+        return action.tool_name, action.arguments
+    # A name that providers do not take back is replaced by the tool's.
+    name = written.name if written.name is not None and _LEGAL_NAME.fullmatch(written.name) else action.tool_name
+    return name, action.arguments if written.arguments is None else written.arguments
+
+
+def _result(event: AnswerEvent, name: str, masked: AbstractSet[str]) -> ToolResultBlock:
+    """Return an answer for the model; `name` is that of the call, which some providers compare."""
     if event.id in masked:
         is_error = not isinstance(event, ObservationEvent) or event.is_error
         content = (TextBlock(text=LEFT_OUT),)
-        return ToolResultBlock(call_id=event.call_id, name=event.tool_name, content=content, is_error=is_error)
+        return ToolResultBlock(call_id=event.call_id, name=name, content=content, is_error=is_error)
     match event:
         case ObservationEvent():
             content = tuple(block for block in event.content if not isinstance(block, UnknownBlock))
-            return ToolResultBlock(
-                call_id=event.call_id, name=event.tool_name, content=content, is_error=event.is_error
-            )
+            return ToolResultBlock(call_id=event.call_id, name=name, content=content, is_error=event.is_error)
         case UserRejectObservation():
             text = f"The user did not allow this action. Their reason: {event.reason}"
         case AgentErrorEvent():
             text = event.error
-    return ToolResultBlock(call_id=event.call_id, name=event.tool_name, content=(TextBlock(text=text),), is_error=True)
+    return ToolResultBlock(call_id=event.call_id, name=name, content=(TextBlock(text=text),), is_error=True)

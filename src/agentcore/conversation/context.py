@@ -80,8 +80,10 @@ class ContextReader:
         found: list[ContextPart] = []
         for source, opened in tuple(self._open):
 
-            async def ask(opened: OpenSource = opened) -> None:
+            async def ask(source: ContextSource = source, opened: OpenSource = opened) -> None:
                 found.extend(_checked(await opened.follow(happened)))
+                for problem in opened.problems:
+                    self._notify(source, "left_out", str(problem))
 
             with mark_running_in(self._id):
                 if not await self._attempt(source, "answer", limit, ask):

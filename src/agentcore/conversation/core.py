@@ -14,7 +14,18 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
 from agentcore.agent import Agent
-from agentcore.commands import AddSecrets, Approve, Interrupt, Leave, Reject, Rewind, Run, SetLimits, SetPolicy
+from agentcore.commands import (
+    AddSecrets,
+    Approve,
+    Interrupt,
+    Leave,
+    Reject,
+    Rewind,
+    Run,
+    SetAgent,
+    SetLimits,
+    SetPolicy,
+)
 from agentcore.condense import Measure
 from agentcore.context import View
 from agentcore.conversation.calls import CallTable
@@ -84,6 +95,7 @@ class Core:
     store: Store
     state: ConversationState
     agent: Agent
+    """The one that acts: while a turn works, changed between two steps only."""
     workspace: Workspace
     journal: Journal
     head_signal: HeadSignal
@@ -110,6 +122,8 @@ class Core:
     history: HistorySize = field(default_factory=HistorySize)
     calls: CallTable = field(default_factory=CallTable)
     output: RunOutput = field(default_factory=RunOutput)
+    next_agent: Agent | None = None
+    """The one that the log says works from the next step on, until it does."""
     turn: Turn | None = None
     """The turn that works or is about to; None as soon as the log says how it settled."""
     last_run: Decision | None = None
@@ -182,6 +196,10 @@ class Core:
                 # Checks of the program's own that are not here: until they are given again, ask about everything.
                 self.checks = decision.attachment.checks or as_checks(read_checks(recorded) or AlwaysConfirm())
                 self.confirm = None
+            case SetAgent() as command if decision.attachment.agent is not None and self._configured_by(command):
+                self.next_agent = decision.attachment.agent
+                if self.turn is None:
+                    self.change_agent()
             case SetLimits():
                 if self.turn is not None and self.turn.timer is not None:
                     self.turn.timer.set_limits(self.state.limits)
@@ -195,6 +213,27 @@ class Core:
                     self.turn.leave(waiter)
             case AddSecrets() | _:
                 pass
+
+    def _configured_by(self, command: SetAgent) -> bool:
+        """Return whether the agent of a command is the one in the log: its record, or the same one."""
+        configured = self.state.agent
+        return configured is not None and (
+            configured.command == command.id
+            or (configured.agent, configured.missing) == (command.agent, command.missing)
+        )
+
+    def change_agent(self) -> None:
+        """Let the agent that was set last act from here on. To be called while no step and no call is under way."""
+        agent, self.next_agent = self.next_agent, None
+        if agent is None or agent is self.agent:
+            return
+        # Until a new model has answered, what it refuses is likely to be its settings.
+        self.answered = self.answered and agent.llm is self.agent.llm
+        self.history.asked_again_at = 0
+        self.agent = agent
+        self.tool_sessions.replace(agent.own_tools, agent.toolsets)
+        self.prompt.set_agent(agent)
+        self.stuck = StuckTracker(agent.stuck)
 
     def _begin_turn(self, decision: Decision | None) -> None:
         context = None if decision is None else decision.attachment.context
@@ -219,6 +258,8 @@ class Core:
             if self.life.failure is not None:
                 turn.error, turn.fatal = self.life.failure, True
             turn.end(make_result(self.state, self.output.get(self.agent, self.state)))
+        if self.turn is None:
+            self.change_agent()
 
     def close_turn(self) -> None:
         """End the turn that the driver has left."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import JsonValue
+
 from agentcore.commands import (
     AddSecrets,
     Approve,
@@ -15,6 +17,7 @@ from agentcore.commands import (
     Rewind,
     Run,
     Send,
+    SetAgent,
     SetLimits,
     SetPolicy,
     SetTags,
@@ -24,6 +27,7 @@ from agentcore.errors import ConversationError, NothingPending, RewindRefused
 from agentcore.events import (
     ActionApproved,
     ActionEvent,
+    AgentConfigured,
     ConversationStateUpdateEvent,
     ConversationStatus,
     Event,
@@ -81,12 +85,25 @@ def decide(command: Command, state: ConversationState) -> Sequence[Event]:
             stops = state.status is _WAITING and not state.is_asking and command.run == state.run.seq
             interrupt = InterruptEvent(source="user", reason=command.reason, command=command.id, by=command.by)
             events = [interrupt] if stops else []
+        case SetAgent():
+            event = configure(state, command.agent, command.missing)
+            update = {"source": "user", "command": command.id, "by": command.by}
+            events = [] if event is None else [event.model_copy(update=update)]
         case Leave():
             events = []
         case _:
             fact = _fact_of(command, state)
             events = [] if fact is None else [_fact(command, fact)]
     return events
+
+
+def configure(
+    state: ConversationState, agent: dict[str, JsonValue], missing: tuple[str, ...]
+) -> AgentConfigured | None:
+    """Return the event that records an agent; None where the log says that it works already."""
+    if state.agent is not None and (state.agent.agent, state.agent.missing) == (agent, missing):
+        return None
+    return AgentConfigured(agent=agent, missing=missing)
 
 
 def _fact_of(command: SetLimits | SetPolicy | SetTitle | SetTags | AddSecrets, state: ConversationState) -> Fact | None:

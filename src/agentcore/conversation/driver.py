@@ -79,6 +79,7 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
     state = core.state
     await checkpoint_if_cancelled()
     while not turn.settled:
+        core.change_agent()
         if calls := await approved_calls(core):
             batch = CallBatch(core, calls)
             batch.mark_started(core.calls.to_retry)

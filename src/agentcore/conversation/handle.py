@@ -19,7 +19,6 @@ from agentcore.commands import (
     AddSecrets,
     Approve,
     Command,
-    Interrupt,
     Pause,
     Receipt,
     Reject,
@@ -41,12 +40,12 @@ from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
 from agentcore.conversation.pending import select_pending, validate_arguments
 from agentcore.conversation.result import RunResult
-from agentcore.conversation.run import RunStream, run_to_end
+from agentcore.conversation.run import RunStream, interrupt_run, run_to_end
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, check_message
-from agentcore.conversation.turn import Turn
+from agentcore.conversation.switch import switch_command
 from agentcore.conversation.watch import EventCursor, check_seq
-from agentcore.errors import ConversationClosed, ConversationError, RunError, StoreError
+from agentcore.errors import ConversationClosed, ConversationError, RunError
 from agentcore.events import Condensation
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
@@ -179,7 +178,8 @@ class Conversation(AsyncContextManagerMixin):
         try:
             return await run_to_end(core, None if text is None else check_message(text))
         except RunError as error:
-            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+            # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+            raise error.with_traceback(None) from error.__cause__
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
@@ -208,19 +208,7 @@ class Conversation(AsyncContextManagerMixin):
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
         check_arguments(INTERRUPT, reason=reason)
-        core = await self._live()
-        command, turn = Interrupt(run=core.state.run.seq, reason=reason), core.turn
-        if turn is not None:
-            # At once, and behind nothing; what follows only waits until that is recorded.
-            turn.interrupt(reason, command=command.id)
-        decision = core.journal.hand_over(command, Attachment(run=core.undecided_run))
-        await core.journal.receipt_of(decision)
-        turn = turn or decision.turn
-        if isinstance(turn, Turn):
-            await turn.done.wait()
-            if turn.fatal and isinstance(turn.error, StoreError):
-                core.journal.failure_reported = True
-                raise turn.error
+        await interrupt_run(await self._live(), reason)
 
     async def interrupt_call(self, action_id: str) -> bool:
         """Stop one call that runs and leave the others alone; return whether it ran."""
@@ -331,6 +319,18 @@ class Conversation(AsyncContextManagerMixin):
         check_arguments(CALLS, policy=policy)
         command = SetPolicy(policy=record_checks(policy))
         await self._execute(await self._live(), command, Attachment(checks=as_checks(policy)))
+
+    async def set_agent(self, agent: Agent) -> None:
+        """Let this agent work from the next step on; a step under way, and its calls, end with the one before.
+
+        To switch the model only, pass `dataclasses.replace(agent, llm=...)`. A rewind does not bring the agent before back.
+
+        Raises:
+            ToolNotFound: It lacks a tool that was used in this conversation, and has no toolsets.
+        """
+        check_arguments(CALLS, agent=agent)
+        core = await self._live()
+        await self._execute(core, *switch_command(agent, core.state, core.secrets))
 
     async def set_title(self, title: str) -> None:
         """Record a title."""

@@ -231,7 +231,7 @@ async def _refuse_other(core: Core, setup: Setup) -> None:
         ConversationError: It names what differs.
     """
     other: list[str] = []
-    if setup.agent is not None and setup.agent != core.agent:
+    if setup.agent is not None and setup.agent != (core.next_agent or core.agent):
         other.append("agent")
     if setup.workspace is not None and not await _is_same_place(core.workspace, setup.workspace):
         other.append("workspace")

@@ -16,6 +16,7 @@ import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
 from pydantic import JsonValue
 
+from agentcore.agent import Agent
 from agentcore.commands import Command, Receipt
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.result import RunResult
@@ -40,6 +41,7 @@ class Attachment:
     context: Context | None = None
     """Of the caller: a turn that the command begins runs in it."""
     checks: tuple[Check, ...] = ()
+    agent: Agent | None = None
     arguments: Mapping[str, JsonValue] | None = None
     """Edited arguments as they were given: the log has them masked."""
     tail: Compose | None = None

@@ -45,7 +45,8 @@ async def run(
         ) as conversation:
             return await conversation.run(message)
     except AgentcoreError as error:
-        raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+        # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+        raise error.with_traceback(None) from error.__cause__
 
 
 def run_sync(

@@ -75,17 +75,17 @@ class PromptSource:
         self._workspace = workspace
         self._secrets = secrets
         self._sessions = sessions
+        self._id = conversation_id
         self._deps = deps
         self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
-        sources = () if agent.context is None else agent.context.all_sources
-        self._reader = ContextReader(sources, workspace, secrets, conversation_id) if sources else None
+        self._reader = self._reader_for(agent)
         self._shown = ShownParts()
         self._touched: dict[str, tuple[str, ...]] = {}
         """The paths of files that the newest calls have touched, by the ids of their actions."""
         self._composed_at: int | None = None
         """The epoch of the view for which the instructions and the parts were read."""
         self._compose_anew = False
-        """True from a cut or a rewind on until the prompt was composed anew, so that all parts are in it."""
+        """True from a cut, a rewind or a change of the agent on until the prompt was composed anew, so that all parts are in it."""
         self._parts_may_be_new = False
         """True from the opening of the sources on until all their parts are shown."""
         self._snapshot: ToolSnapshot | None = None
@@ -96,6 +96,14 @@ class PromptSource:
         self._digests: list[str] = []
         self._checked: SystemPromptEvent | None = None
         """The event in force, once it was found to say what is composed."""
+
+    def set_agent(self, agent: Agent) -> None:
+        """Compose it anew, for another agent."""
+        self._agent = agent
+        self._instructions = agent.instructions if isinstance(agent.instructions, str) else None
+        self._reader = self._reader_for(agent)
+        self._composed_at = self._snapshot = self._basis = self._examples = self._made_of = None
+        self._compose_anew = True
 
     def touch(self, action_id: str, resources: Sequence[Resource]) -> None:
         """Note the files that a call has read or changed."""
@@ -125,7 +133,7 @@ class PromptSource:
             self._basis = basis
         if self._composed_at != basis.view_epoch:
             await self._read_again(state)
-            self._compose_anew = self._composed_at is not None
+            self._compose_anew = self._compose_anew or self._composed_at is not None
             self._composed_at = basis.view_epoch
         if self._agent.context is not None and self._agent.context.examples:
             await self._write_examples(self._snapshot)
@@ -167,6 +175,10 @@ class PromptSource:
             or self._reader is not None
             or (context is not None and context.examples)
         )
+
+    def _reader_for(self, agent: Agent) -> ContextReader | None:
+        sources = () if agent.context is None else agent.context.all_sources
+        return ContextReader(sources, self._workspace, self._secrets, self._id) if sources else None
 
     async def _read_again(self, state: ConversationState) -> None:
         """Write the instructions and open the sources, where they are to be asked."""

@@ -95,10 +95,10 @@ class RunOutput:
         Where the value held a secret, the log has its name instead; then what is there need not fit the type, and None it is.
         """
         finished_by = state.finished_by
+        if finished_by is not None and finished_by == self._action:
+            return self._value  # whichever agent it was: another one may have been set since
         if agent.output is None or finished_by is None:
             return None
-        if finished_by == self._action:
-            return self._value
         for event in reversed(state.events):
             if isinstance(event, ActionEvent) and event.id == finished_by:
                 try:

@@ -9,7 +9,7 @@ from typing import Self
 import anyio
 from anyio import get_cancelled_exc_class
 
-from agentcore.commands import Leave, Run
+from agentcore.commands import Interrupt, Leave, Run
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import safe_str
 from agentcore.conversation.guards import forbid_reentry
@@ -49,6 +49,26 @@ async def run_to_end(core: Core, message: Message | None) -> RunResult:
         await _leave(core, decision)  # noqa: ASYNC102 shielded there, and bounded by the store and by how long calls may take to stop
         raise
     return outcome_of(core, decision)
+
+
+async def interrupt_run(core: Core, reason: str | None) -> None:
+    """Stop the run at once, and wait until that is recorded.
+
+    Raises:
+        StoreError: The log died.
+    """
+    command, turn = Interrupt(run=core.state.run.seq, reason=reason), core.turn
+    if turn is not None:
+        # At once, and behind nothing; what follows only waits until that is recorded.
+        turn.interrupt(reason, command=command.id)
+    decision = core.journal.hand_over(command, Attachment(run=core.undecided_run))
+    await core.journal.receipt_of(decision)
+    turn = turn or decision.turn
+    if isinstance(turn, Turn):
+        await turn.done.wait()
+        if turn.fatal and isinstance(turn.error, StoreError):
+            core.journal.failure_reported = True
+            raise turn.error
 
 
 async def _leave(core: Core, decision: Decision) -> None:
@@ -118,7 +138,8 @@ class RunStream:
         try:
             return await self._next()
         except RunError as error:
-            raise error.with_traceback(None) from error.__cause__  # of agentcore's frames only this one
+            # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
+            raise error.with_traceback(None) from error.__cause__
 
     async def _next(self) -> Event:
         core = self._core

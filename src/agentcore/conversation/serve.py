@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from agentcore.agent import Agent, record_agent
 from agentcore.conversation.core import Core, Lifecycle
+from agentcore.conversation.decide import configure
 from agentcore.conversation.deltas import DeltaBroadcast
 from agentcore.conversation.driver import close_unfinished, drive
 from agentcore.conversation.exceptions import open_group
@@ -34,7 +35,6 @@ from agentcore.errors import (
     StoreError,
 )
 from agentcore.events import (
-    AgentConfigured,
     ConversationStateUpdateEvent,
     Event,
     LimitsSet,
@@ -246,10 +246,8 @@ async def _configure(core: Core, setup: Setup) -> None:
     state = core.state
     events: list[Event] = []
     recorded, missing = record_agent(core.agent)
-    if state.agent is None or (
-        setup.agent is not None and (state.agent.agent, state.agent.missing) != (recorded, missing)
-    ):
-        events.append(AgentConfigured(agent=recorded, missing=missing))
+    if (setup.agent is not None or state.agent is None) and (event := configure(state, recorded, missing)) is not None:
+        events.append(event)
     spec = record_workspace(core.workspace)
     opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params)
     if state.workspace is None or (state.workspace.workspace, state.workspace.spec) != (opened.workspace, opened.spec):

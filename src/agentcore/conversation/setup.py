@@ -25,15 +25,15 @@ from agentcore._arguments import (
     optional,
 )
 from agentcore.agent import Agent, restore_agent
+from agentcore.conversation.switch import refuse_vanished_tools
 from agentcore.errors import (
     ConversationError,
     ConversationNotFound,
     NotRecorded,
-    ToolNotFound,
     WorkspaceError,
     WorkspaceNotRestored,
 )
-from agentcore.events import ActionEvent, WorkspaceOpened
+from agentcore.events import WorkspaceOpened
 from agentcore.ids import check_conversation_id, new_conversation_id
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, Store
@@ -72,8 +72,10 @@ def _is_by_name(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in cast("Mapping[Any, Any]", value))
 
 
+_AGENT: Final = instance_of(Agent, description="an Agent(llm=..., tools=...)")
+
 ARGUMENTS: Final = {
-    "agent": optional(instance_of(Agent, description="an Agent(llm=..., tools=...)")),
+    "agent": optional(_AGENT),
     "workspace": optional(Argument("a folder or a workspace, as LocalWorkspace('.')", _is_workspace, FOLDER.hint)),
     "id": optional(instance_of(str, description="text, the id of a conversation")),
     "store": optional(
@@ -100,6 +102,7 @@ ARGUMENTS: Final = {
 _IDS: Final = instance_of(str, list, tuple, set, frozenset, description="an id of an action or a list of them")
 
 CALLS: Final = {
+    "agent": _AGENT,
     "message": instance_of(str, Message, description="text or a Message"),
     "limits": instance_of(Limits, description="Limits(steps=..., cost=...)"),
     "policy": Argument("a policy or a check, as ConfirmRisky(), or a list of those", is_checks, _explain_policy),
@@ -204,7 +207,9 @@ async def open_log(setup: Setup, store: Store) -> tuple[EventLog, Agent]:
     log = await _find_log(setup, store)
     try:
         agent = await _choose_agent(setup.agent, log.state)
-        _refuse_vanished_tools(agent, log.state)
+        # An agent that was set during a step was checked before the step ended: it stays the conversation's.
+        if setup.agent is not None or log.state.agent is None or log.state.agent.command is None:
+            refuse_vanished_tools(agent, log.state)
         return log, agent
     except BaseException:
         with anyio.CancelScope(shield=True):
@@ -233,28 +238,6 @@ async def _choose_agent(agent: Agent | None, state: ConversationState) -> Agent:
         raise NotRecorded(state.conversation_id, state.agent.missing)
     # Finding the tools reads files and imports modules.
     return await run_sync(restore_agent, state.agent.agent)
-
-
-def _refuse_vanished_tools(agent: Agent, state: ConversationState) -> None:
-    """Refuse an agent without a tool that the model has used: its history would speak of what is not there.
-
-    What toolsets bring is known when they are open, and may come and go.
-    """
-    if state.prompt is None or agent.toolsets:
-        return
-    offered = {schema.name for schema in state.prompt.tools}
-    used = dict.fromkeys(event.tool_name for event in state.shown if isinstance(event, ActionEvent))
-    aliases = [alias for tool in agent.own_tools for alias in tool.aliases]
-    known = {alias if isinstance(alias, str) else alias[0] for alias in aliases}
-    known.update(tool.name for tool in agent.own_tools)
-    gone = [name for name in used if name in offered and name not in known]
-    if gone:
-        others = f", nor {', '.join(map(repr, gone[1:]))}" if len(gone) > 1 else ""
-        raise ToolNotFound(
-            gone[0],
-            f"the agent does not have it{others}, and it was used in this conversation. Add it to the agent's tools, or begin "
-            "a new conversation.",
-        )
 
 
 def choose_checks(given: Checks | Confirm | None, state: ConversationState) -> tuple[tuple[Check, ...], Confirm | None]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import final
 
 from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
+from agentcore.context import ShownParts
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
@@ -191,6 +192,10 @@ class CallHost:
     def state(self) -> ConversationState:
         """The conversation's state, which its log's owner alone changes."""
         return self._core.state
+
+    def shown_parts(self) -> Collection[str]:
+        """Return the names of the parts of context that the model is shown now."""
+        return frozenset(ShownParts().update(self._core.state))
 
 
 def make_context(core: Core, event: ActionEvent, host: CallHost) -> ToolContext:

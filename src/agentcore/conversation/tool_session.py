@@ -117,16 +117,20 @@ class ToolSession(Generic[OpenT]):
             await self._stop.wait()
             tasks.cancel_scope.cancel()
 
+    def close_nowait(self) -> None:
+        """Have it closed by the task that holds it; an opening that is under way is cancelled."""
+        self._stop.set()
+        if not self.was_open:
+            self._scope.cancel()
+
     async def aclose(self) -> None:
-        """Close it, and wait for that as long as can be expected; an opening that is under way is cancelled.
+        """Close it, as `close_nowait` does, and wait for that as long as can be expected.
 
         Raises:
             Exception: What closing it raised.
         """
         ended_before, self.failure = self.failure, None
-        self._stop.set()
-        if not self.was_open:
-            self._scope.cancel()
+        self.close_nowait()
         if self._begun:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True) as patience:
                 await self._done.wait()
@@ -269,6 +273,12 @@ class ToolsetSession:
             self._notify("tool_left_out", f"The {self.what} can't describe its tool {tool.name!r}: {safe_str(error)}")
             return False
         return True
+
+    def close_nowait(self) -> None:
+        """Have it closed by the task that keeps it open, and opened no more."""
+        self._stop.set()
+        if self._session is not None:
+            self._session.close_nowait()
 
     async def aclose(self) -> None:
         """Close it, and open it no more.

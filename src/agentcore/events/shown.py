@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from agentcore._value import Verbatim
+from agentcore._value import Recorded, Verbatim
 from agentcore.display import DisplayBlock
 from agentcore.events.base import CommandedEvent, EventBase, Source
 from agentcore.messages import Block, Message, StoredResultBlock, TextBlock, ToolSchema
@@ -27,6 +27,7 @@ __all__ = [
     "ObservationEvent",
     "SystemPromptEvent",
     "UserRejectObservation",
+    "WrittenCall",
 ]
 
 
@@ -75,6 +76,15 @@ class MessageEvent(CommandedEvent):
         return self.message.text
 
 
+class WrittenCall(Recorded):
+    """A call as the model wrote it, where it was read as another one. The model is shown its own words again."""
+
+    name: str | None = None
+    """The name that it called; None where that is the tool's."""
+    arguments: dict[str, JsonValue] | None = None
+    """The arguments before any of them was renamed, converted or dropped; None where none was. Secrets stand here by name."""
+
+
 class ActionEvent(EventBase):
     """The agent asks for a tool. Several actions of one reply share its `reply_id` and are answered in their order."""
 
@@ -88,6 +98,8 @@ class ActionEvent(EventBase):
     """Masks, as in "<secret:NAME>", that the model itself wrote in the arguments: they never become a value."""
     malformed: str | None = None
     """The text of the arguments, where it could not be read (`arguments` is empty then)."""
+    written: WrittenCall | None = None
+    """The call as the model wrote it, where its name or arguments were repaired."""
     ignored: tuple[str, ...] = ()
     """The names of arguments that were dropped, because they change nothing (`Tool.ignored`)."""
     call_id: Verbatim

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NoReturn, TypeVar, final
 
 from pydantic import BaseModel
 
-from agentcore.events import ActionApproved, ActionAssessed, ActionEvent, EventBase
+from agentcore.events import ActionApproved, ActionAssessed, ActionEvent, EventBase, WrittenCall
 from agentcore.messages import DocumentBlock, ImageBlock, ReasoningBlock, ThinkingBlock
 from agentcore.secrets.forms import check_value, encoded_forms
 from agentcore.secrets.leaves import LeafMap, text_fields
@@ -115,13 +115,9 @@ class Masker:
         for name in text_fields(type(model)):
             value = getattr(model, name)
             if isinstance(model, (ActionEvent, ActionAssessed, ActionApproved)) and name == "arguments":
-                # An action that waits through a restart gets its values back by name, so that here a name has to
-                # stand for exactly what it replaced.
-                typed = model.typed_masks
-                mask = LeafMap(
-                    lambda text, typed=typed: self._scanner.replace_restorably(text, typed), self.mask_model, _is_signed
-                )
-                masked = mask(value)
+                masked = self._mask_arguments(value, model.typed_masks)
+            elif isinstance(model, ActionEvent) and isinstance(value, WrittenCall):
+                masked = self._mask_written(value, model.typed_masks)
             elif isinstance(model, _Media) and name == "url" and value and _EMBEDDED_MEDIA.fullmatch(value):
                 continue
             else:
@@ -129,6 +125,17 @@ class Masker:
             if masked is not value:
                 changes[name] = masked
         return changes
+
+    def _mask_arguments(self, arguments: Any, typed: Collection[str]) -> Any:
+        # An action that waits through a restart gets its values back by name, so that here a name has to stand for
+        # exactly what it replaced.
+        mask = LeafMap(lambda text: self._scanner.replace_restorably(text, typed), self.mask_model, _is_signed)
+        return mask(arguments)
+
+    def _mask_written(self, written: WrittenCall, typed: Collection[str]) -> WrittenCall:
+        # By the same names as in the arguments that run: the model reads both, in the call and in what is said of it.
+        masked, arguments = self.mask_model(written), self._mask_arguments(written.arguments, typed)
+        return masked if masked.arguments == arguments else masked.model_copy(update={"arguments": arguments})
 
     def _for_bytes(self) -> Scanner:
         # Bytes are read as characters of the same numbers, which loses nothing and leaves one way to look for forms.

@@ -7,7 +7,7 @@ of the conversation itself.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeAlias, cast
 
@@ -115,6 +115,10 @@ class ToolHost(Protocol):
         """The conversation's state, to be read and not to be changed."""
         ...
 
+    def shown_parts(self) -> Collection[str]:
+        """Return the names of the parts of context (project files, skills ...) that the model is shown now."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ToolContext(Generic[DepsT_co]):
@@ -188,6 +192,11 @@ class ToolContext(Generic[DepsT_co]):
     def state(self) -> ConversationState:
         """The state of the conversation, with its whole log: to be read, and not to be changed."""
         return self.host.state
+
+    @property
+    def shown_parts(self) -> Collection[str]:
+        """The names of the parts of context that the model is shown now, as "skill:deploy": in its prompt or after it."""
+        return self.host.shown_parts()
 
     @property
     def cancel_requested(self) -> bool:

@@ -103,6 +103,15 @@ def _python_literal(text: str, error: json.JSONDecodeError) -> JsonValue:
     raise ValueError(f"{error.msg} at character {error.pos + 1}") from error
 
 
+def is_same_json(one: JsonValue, other: JsonValue) -> bool:
+    """Return whether two values are written alike: `==` makes no difference of 1 and true, nor of the order of keys."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(map(is_same_json, one.values(), other.values()))
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same_json, one, other))
+    return type(one) is type(other) and one == other
+
+
 def refuse_too_deep(value: object) -> None:
     """Raise where it is nested too deeply.
 

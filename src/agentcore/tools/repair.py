@@ -18,7 +18,7 @@ from agentcore._text import Mask, already_masked, replace_lone_surrogates
 from agentcore.errors import ToolArgumentsError, ToolError
 from agentcore.tools.arguments import coerce, describe_parameters, drop_ignored, preview, rename_keys
 from agentcore.tools.definition import Action, AnyTool, Arguments
-from agentcore.tools.json_text import TooDeepError, read_object, refuse_too_deep
+from agentcore.tools.json_text import TooDeepError, is_same_json, read_object, refuse_too_deep
 
 _WORD: Final = re.compile(r"[\w-]+")
 _MOST_NAMES: Final = 100
@@ -35,6 +35,8 @@ class ReadCall(NamedTuple):
     """The tool's name; of an unknown tool what was asked for, in characters that providers take back."""
     arguments: dict[str, JsonValue]
     """The arguments as they were understood."""
+    given: dict[str, JsonValue] | None = None
+    """The arguments as they were written, where they were understood as others; else None."""
     tool: AnyTool | None = None
     action: Action | None = None
     """The action to execute; None where there is a problem."""
@@ -69,6 +71,11 @@ def read_call(
         tool = next((tool for tool, _ in _meant(name, tools)), None)
         came = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
         return _unreadable(name, tool, came, error, tools, mask=mask)
+    read = _read(name, given, tools, mask)
+    return read if is_same_json(given, read.arguments) else read._replace(given=given)
+
+
+def _read(name: str, given: dict[str, JsonValue], tools: Sequence[AnyTool], mask: Mask) -> ReadCall:
     for tool, normalize in _meant(name, tools):
         try:
             repaired = given if normalize is None else _normalized(normalize, given)

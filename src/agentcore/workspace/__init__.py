@@ -1,6 +1,7 @@
 """Workspaces, where tools act: the protocol, and this machine as one."""
 
 from agentcore.workspace.capture import run_to_end as run_to_end
+from agentcore.workspace.links import real_paths as real_paths
 from agentcore.workspace.local import LocalWorkspace as LocalWorkspace
 from agentcore.workspace.protocol import Command as Command
 from agentcore.workspace.protocol import Process as Process

@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
+from itertools import accumulate
 from pathlib import Path
 from typing import Final, NamedTuple, final
 
@@ -60,6 +61,9 @@ STARTS: Final = Threads("starts", 8)
 _LONGEST_ARGUMENT: Final = 100_000
 # What bash says on standard error, with exit code 127 or 126; or runs all the same, as a script that does not say by what.
 _LEFT_TO_BASH: Final = {errno.ENOENT, errno.EACCES, errno.ENOTDIR, errno.ENOEXEC}
+_LONGEST_SHOWN: Final = 200
+# As the shell tells words apart: what stands in quotes is one.
+_WORD: Final = re.compile(r"""(?:'[^']*(?:'|\Z)|"(?:\\.|[^"\\])*(?:"|\Z)|\\.|[^\s'"\\])+""", re.DOTALL)
 _FOR_PEOPLE: Final = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
 # What this program pays or signs in with. Not AWS_ACCESS_KEY_ID, GITHUB_TOKEN and the like: those are what a user's own
@@ -168,8 +172,25 @@ def _start(spec: LaunchSpec) -> Started:
 
 
 def _shown(command: Command) -> str:
-    # Not cut: half of a secret could not be masked any more.
-    return repr(command if isinstance(command, str) else list(command))
+    """Return the command for people, or as many of its first words as fit.
+
+    Errors are masked later, and half a secret would no longer be found. So a word is shown in full or not at all. (Of a secret
+    that is several bare words, without quotes, some may be left: the masker is not known here.)
+    """
+    if not isinstance(command, str):
+        command = [*command]
+    if len(text := repr(command)) <= _LONGEST_SHOWN:
+        return text
+    if isinstance(command, list):
+        lengths = accumulate(len(repr(argument)) + 2 for argument in command)
+        first = [argument for argument, length in zip(command, lengths, strict=True) if length <= _LONGEST_SHOWN]
+        return f"{first!r} (the first {len(first)} of {len(command):,} arguments)"
+    end = 0
+    for word in _WORD.finditer(command):
+        if len(repr(command[: word.end()])) > _LONGEST_SHOWN:
+            break
+        end = word.end()
+    return f"{command[:end]!r} (the first {end} of {len(command):,} characters)"
 
 
 def _arguments(command: Command, stack: ExitStack) -> tuple[list[str], tuple[int, ...]]:

@@ -129,6 +129,9 @@ class ProcessTree:
             if not self._collected:
                 # Again each time: it may have been starting this job, and have lost the first one.
                 _signal_group(self.pid, signal.SIGINT)
+                # A job inherits its shell's handlers until it replaces its program: what comes before that may be lost on it.
+                # One that is well begun dies of its SIGINT on the spot, so a SIGTERM behind it changes nothing any more.
+                _signal_group(group, signal.SIGINT)
                 _signal_group(group, number)
                 _signal_group(group, signal.SIGCONT)
             if not await _until_gone(left, _spare, GRACE_SECONDS / len(first)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Sequence
 from typing import Final, final
@@ -10,37 +9,11 @@ from typing import Final, final
 from pydantic import JsonValue
 
 from agentcore._value import Value
-from agentcore.errors import ToolError
-from agentcore.workspace import Workspace
+from agentcore.errors import PathError, ToolError, WorkspaceError
+from agentcore.workspace import Workspace, real_paths
 
 _ELSEWHERE: Final = re.compile(r"[A-Za-z]:[\\/]|\\\\")
 _MOST_KNOWN: Final = 10_000
-
-# Prints each path with its links followed, whether all of it exists or not. The realpath of some systems cannot do that.
-# The x keeps line feeds at the end of a name, which the shell would take off, and another file would be looked at.
-_FOLLOW: Final = r"""
-for path; do
-  rest= links=0
-  while [ "$path" != / ]; do
-    if [ -L "$path" ]; then
-      links=$((links + 1))
-      [ "$links" -gt 40 ] && exit 40
-      target=$(readlink -- "$path" && echo x) || exit 1
-      target=${target%??}
-      case $target in /*) path=$target ;; *) path=${path%/*}/$target ;; esac
-    elif [ -d "$path" ]; then
-      path=$(cd -P -- "$path" && pwd -P && echo x) || exit 1
-      path=${path%??}
-      break
-    else
-      rest=/${path##*/}$rest
-      path=${path%/*}
-      path=${path:-/}
-    fi
-  done
-  printf '%s\0' "${path%/}${rest:-}"
-done
-"""
 
 
 class AllowedPaths(Value):
@@ -126,13 +99,13 @@ class PathGuard:
 
     async def followed(self, paths: Sequence[str]) -> list[str]:
         """Return absolute paths with links followed. The paths need not exist."""
-        result = await self._workspace.run(["bash", "-c", _FOLLOW, "bash", *paths], cwd="/")
-        if result.exit_code == 40:
-            raise ToolError(f"{paths[0]!r} is a link that leads back to itself.")
-        found = result.out.head.decode(errors="surrogateescape").split("\0")[:-1]
-        if result.exit_code or len(found) != len(paths):
-            raise ToolError(f"Cannot find out where {paths[0]!r} leads: {result.stderr.strip() or 'a link is broken'}.")
-        return [posixpath.normpath(each or "/") for each in found]
+        try:
+            found = await real_paths(self._workspace, paths)
+        except WorkspaceError as error:
+            raise ToolError(str(error)) from error
+        if refused := next((each for each in found if isinstance(each, PathError)), None):
+            raise ToolError(str(refused))
+        return [each for each in found if isinstance(each, str)]
 
 
 def _is_in(path: str, folder: str) -> bool:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from agentcore._gitignore import Rules, is_ignored, read_rules
 from agentcore._threads import Threads
 from agentcore.errors import ToolError
 from agentcore.workspace import EntryKind, Workspace
 from agentcore_tools.files.files import Files
-from agentcore_tools.search.globs import Rules, is_ignored, read_rules
 
 
 class Place(NamedTuple):

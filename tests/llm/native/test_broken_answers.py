@@ -287,8 +287,9 @@ def _is_right(answer: Reply | ModelError, whole: Reply, outcome: Outcome) -> boo
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_changed_answer_is_the_same_reply_or_an_error(wire: str) -> None:
-    await try_all(wire, range(25))
+@pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 50), marks=pytest.mark.slow)], ids=str)
+async def test_a_changed_answer_is_the_same_reply_or_an_error(wire: str, seeds: range) -> None:
+    await try_all(wire, seeds)
 
 
 @pytest.mark.slow  # thousands of answers

@@ -54,6 +54,7 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
     WorkspaceOpened,
+    WrittenCall,
 )
 from agentcore.messages import (
     ImageBlock,
@@ -92,6 +93,8 @@ def groups() -> list[list[Event]]:
         "ev_first",
         "call_1",
         arguments={"command": "ls"},
+        written=WrittenCall(name="bash", arguments={"Command": "ls", "why": "żółw"}),
+        ignored=("why",),
         before=(ThinkingBlock(text="Zuerst schauen.", signature="c2ln"), TextBlock(text="I look first.")),
     )
     second = action(
