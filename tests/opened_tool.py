@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from agentcore.conversation.core import Core
 from agentcore.conversation.tool_host import open_spool
+from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import Action, Medium, Observation, Spool, Tool, ToolContext
 from agentcore.workspace import LocalWorkspace
@@ -74,6 +75,10 @@ class KeepingHost:
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         return self.recorded
+
+    @property
+    def state(self) -> ConversationState:
+        return ConversationState("conversation")
 
     def shown_parts(self) -> Collection[str]:
         return self.parts

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import Medium, Spool, ToolContext
 from agentcore.workspace import LocalWorkspace, Workspace
@@ -46,6 +47,10 @@ class RememberingHost:
 
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         return {"of": tool_name}
+
+    @property
+    def state(self) -> ConversationState:
+        return ConversationState("conversation")
 
     def shown_parts(self) -> Collection[str]:
         return {"skill:deploy"}

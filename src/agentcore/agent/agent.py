@@ -9,7 +9,7 @@ from inspect import isroutine
 from typing import Any, Final, Protocol, runtime_checkable
 
 from agentcore._arguments import MODEL, TEXT, WHOLE_NUMBER, Argument, checked, instance_of, object_with, optional
-from agentcore.condense import Condenser
+from agentcore.condense import Condenser, recall_tool
 from agentcore.context import AgentContext, Instructions
 from agentcore.llm import Model
 from agentcore.stuck import StuckThresholds
@@ -71,14 +71,14 @@ class Agent:
     llm: Model
     """The model: `LLM(...)`, a wrapper around one, or a scripted one."""
     tools: Sequence[AnyTool | Toolset] = ()
-    """Its tools and toolsets; `finish` and `think` are added."""
+    """Its tools and toolsets; `finish` and `think` are added, and `recall` where it has a condenser."""
     instructions: Instructions | None = None
     """Added to the system prompt: conventions, the tone, what not to do. A function, async or not, is called when the conversation
     is opened and after its history was cut or rewound, with an `InstructionsContext` if it takes an argument."""
     context: AgentContext | None = None
     """The sections of its prompt, and what it is shown besides: project files, memory, skills, the date. None: the default prompt alone."""
     condenser: Condenser | None = None
-    """Makes the history shorter when it decides to; None keeps all of it."""
+    """Makes the history shorter when that is large, as `Summary()`; None keeps all of it."""
     output: Any = None
     """The type of `RunResult.output`, any that pydantic knows (a model, a dataclass, a TypedDict, `list[int]`, `str`, a
     union), or an `OutputSchema`: the agent then has to finish with a value of it. A conversation that is resumed
@@ -112,7 +112,8 @@ class Agent:
             *(tool for source in sources if isinstance(source, _HasTools) for tool in source.tools()),
         )
         names = {tool.name for tool in tools}
-        built_in = (finish_tool(self.output), think_tool())
+        recall = () if self.condenser is None else (recall_tool(),)
+        built_in = (finish_tool(self.output), think_tool(), *recall)
         return (*tools, *(tool for tool in built_in if tool.name not in names))
 
     @property

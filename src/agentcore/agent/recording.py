@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import JsonValue
 
 from agentcore.agent.agent import Agent
+from agentcore.condense import Condenser, CondenserSpec, resolve_condenser
 from agentcore.context import record_context, restore_context
 from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
 from agentcore.stuck import StuckThresholds
@@ -49,7 +50,11 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
         recorded["context"], missing_parts = record_context(agent.context)
         missing += missing_parts
     if agent.condenser is not None:
-        missing.append(f"the condenser ({type(agent.condenser).__name__})")
+        record = getattr(agent.condenser, "record", None)
+        if callable(record) and (spec := cast("CondenserSpec | None", record())) is not None:
+            recorded["condenser"] = spec.model_dump(mode="json")
+        else:
+            missing.append(f"the condenser ({type(agent.condenser).__name__})")
     if agent.output is not None:
         recorded["output"] = output_schema_of(agent.output)
     recorded["system_prompt"] = agent.system_prompt
@@ -82,7 +87,7 @@ def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agen
         llm: The model to work with, in place of the recorded one.
 
     Raises:
-        AgentcoreError: a tool, a toolset or a context source is not registered here, or the model is at an address that was not named here.
+        AgentcoreError: a tool, a toolset, a condenser or a context source is not registered here, or the model is at an address that was not named here.
         ValueError: it does not describe an agent.
     """
     return Agent(
@@ -93,11 +98,16 @@ def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agen
         ),
         instructions=recorded.get("instructions"),
         context=None if recorded.get("context") is None else restore_context(recorded["context"]),
+        condenser=_restore_condenser(recorded.get("condenser")),
         output=_restore_output(recorded.get("output")),
         system_prompt=recorded.get("system_prompt"),
         max_parallel_calls=recorded["max_parallel_calls"],
         stuck=None if recorded.get("stuck") is None else StuckThresholds.model_validate(recorded["stuck"]),
     )
+
+
+def _restore_condenser(recorded: Any) -> Condenser | None:
+    return None if recorded is None else resolve_condenser(CondenserSpec.model_validate(recorded))
 
 
 def _restore_output(recorded: Any) -> OutputSchema | None:

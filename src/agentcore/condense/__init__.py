@@ -1,10 +1,26 @@
 """Making a history shorter without losing the task."""
 
+from agentcore.condense.amortised import Amortised as Amortised
 from agentcore.condense.condenser import Condenser as Condenser
 from agentcore.condense.condenser import CondenserSpec as CondenserSpec
+from agentcore.condense.facts import FACTS as FACTS
+from agentcore.condense.facts import Facts as Facts
+from agentcore.condense.facts import Words as Words
+from agentcore.condense.facts import gather_facts as gather_facts
+from agentcore.condense.masking import Masking as Masking
 from agentcore.condense.outline import Outline as Outline
 from agentcore.condense.outline import OutlineItem as OutlineItem
+from agentcore.condense.pipeline import Pipeline as Pipeline
+from agentcore.condense.recall import RecallAction as RecallAction
+from agentcore.condense.recall import recall_tool as recall_tool
+from agentcore.condense.registry import CondenserFactory as CondenserFactory
+from agentcore.condense.registry import register_condenser as register_condenser
+from agentcore.condense.registry import resolve_condenser as resolve_condenser
 from agentcore.condense.size import Measure as Measure
+from agentcore.condense.structured import Structured as Structured
+from agentcore.condense.summary import SUMMARY as SUMMARY
+from agentcore.condense.summary import SUMMARY_FIELDS as SUMMARY_FIELDS
+from agentcore.condense.summary import Summary as Summary
 from agentcore.condense.window import DOWN_TO as DOWN_TO
 from agentcore.condense.window import HARD as HARD
 from agentcore.condense.window import SOFT as SOFT

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import JsonValue
+
 from agentcore.condense.condenser import CondenserSpec
+from agentcore.condense.facts import FACTS, gather_facts
 from agentcore.condense.outline import Outline, OutlineItem
 from agentcore.events import Condensation
 
@@ -16,30 +20,35 @@ HARD: Final = 0.9
 DOWN_TO: Final = 0.4
 """The part of the room that is left of it then."""
 _LAST: Final = 0.2
+_WORDS: Final = 0.2
+"""The part of what is left that the user's words may take."""
 
+FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it. What is known of it:)"
 _REPAIRED: Final = (
     "(The steps up to here can't be shown any more: the provider refused them. Look at what is there before you go on.)"
 )
 
 
-def is_due(outline: Outline) -> bool:
+def is_due(outline: Outline, soft: float = SOFT) -> bool:
     """Return whether a history is large enough to be made shorter, or has to be."""
-    return outline.reason != "soft" or outline.used >= SOFT * outline.room
+    return outline.reason != "soft" or outline.used >= soft * outline.room
 
 
-def oldest(outline: Outline) -> list[OutlineItem]:
+def target_of(outline: Outline, down_to: float = DOWN_TO) -> int:
+    """Return the size that a history is brought down to: a part of the room, or where somebody asks for it, of what there is."""
+    return round(down_to * (min(outline.room, outline.used) if outline.reason == "asked" else outline.room))
+
+
+def oldest(outline: Outline, down_to: float = DOWN_TO) -> list[OutlineItem]:
     """Return the oldest items without which the history is down to 40 % of the room.
 
     What cannot be forgotten, the first message of the user, and the end of the history stay: a fifth of what is left.
     Where somebody asks for it, it is 40 % of what there is.
     """
     items = outline.items
-    target = DOWN_TO * (min(outline.room, outline.used) if outline.reason == "asked" else outline.room)
-    end, kept = len(items), 0
-    while end > 0 and kept + items[end - 1].tokens <= _LAST * target:
-        end -= 1
-        kept += items[end].tokens
-    first = next((item for item in items if item.kind == "user"), None)
+    target = target_of(outline, down_to)
+    end = start_of_last(outline, target)
+    first = first_of_user(outline)
     chosen: list[OutlineItem] = []
     left = outline.used
     for item in items[:end]:
@@ -51,23 +60,53 @@ def oldest(outline: Outline) -> list[OutlineItem]:
     return chosen
 
 
+def start_of_last(outline: Outline, target: int, part: float = _LAST) -> int:
+    """Return the index at which the last items begin that stay: a part of the target."""
+    items = outline.items
+    end, kept = len(items), 0
+    while end > 0 and kept + items[end - 1].tokens <= part * target:
+        end -= 1
+        kept += items[end].tokens
+    return end
+
+
+def first_of_user(outline: Outline) -> OutlineItem | None:
+    """Return the first message of the user that is shown: it says what all of this is for."""
+    return next((item for item in outline.items if item.kind == "user"), None)
+
+
+def facts_for(outline: Outline, items: Sequence[OutlineItem]) -> tuple[str, dict[str, JsonValue]]:
+    """Return what the log knows of these items, as text and as fields."""
+    facts = gather_facts(outline, items, most=round(_WORDS * target_of(outline)))
+    return facts.to_text(), {FACTS: facts.to_fields()}
+
+
 def repair(outline: Outline) -> Condensation | None:
     """Forget all that can be forgotten, with a sentence in its place: what a provider refuses may be anywhere in it."""
-    first = next((item for item in outline.items if item.kind == "user"), None)
+    first = first_of_user(outline)
     items = [item for item in outline.items if item is not first and item.protected is None]
-    return outline.forget(items, summary=_REPAIRED) if items else None
+    if not items:
+        return None
+    text, fields = facts_for(outline, items)
+    return outline.forget(items, summary=f"{_REPAIRED}\n\n{text}".strip(), fields=fields)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Forgets the oldest part of the history when it is large, and puts nothing in its place. Asks no model."""
+    """Forgets the oldest part of the history when it is large. Asks no model."""
+
+    facts: bool = False
+    """Put what the log knows (tasks, the user's words, files) in the place of what is forgotten; else nothing is there."""
 
     async def condense(self, outline: Outline) -> Condensation | None:
         """Forget what is oldest."""
         if not is_due(outline) or not (items := oldest(outline)):
             return None
-        return outline.forget(items)
+        if not self.facts:
+            return outline.forget(items)
+        text, fields = facts_for(outline, items)
+        return outline.forget(items, summary=f"{FORGOTTEN}\n\n{text}".strip(), fields=fields)
 
     def record(self) -> CondenserSpec:
         """Return its name."""
-        return CondenserSpec(name="window")
+        return CondenserSpec(name="window", params={"facts": True} if self.facts else {})

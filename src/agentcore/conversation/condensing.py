@@ -145,10 +145,11 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
     if not hard:
         await core.journal.write(notice)
         return False
-    fallback = await Window().condense(outline)
+    window = Window(facts=True)  # what earlier summaries knew of the user's words is not lost with them
+    fallback = await window.condense(outline)
     if fallback is None or not _is_worth_it(outline, fallback):
         return False
-    return await _write(core, outline, fallback, Window(), notice) is not None
+    return await _write(core, outline, fallback, window, notice) is not None
 
 
 async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Condensation | None, str | None]:
@@ -168,6 +169,8 @@ async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Cond
         _log.warning("condenser failed", condenser=_name_of(condenser), error=masked_repr(core.secrets, error))
         return None, f"It failed with {type(error).__name__}: {safe_str(error)}"
     if not _is_worth_it(outline, condensation):
+        # Not at once again: its answer may have cost a model call.
+        core.history.asked_again_at = outline.used + round(_PATIENCE * outline.room)
         return None, None
     return condensation, None
 

@@ -20,6 +20,7 @@ from agentcore.events import ActionEvent, MessageEvent
 from agentcore.llm import model_features
 from agentcore.logs import get_logger
 from agentcore.messages import Message
+from agentcore.record import ConversationState
 from agentcore.tools import Medium, Question, ToolContext
 
 _log = get_logger(__name__)
@@ -205,6 +206,11 @@ class CallHost:
     def last_data(self, tool_name: str) -> Mapping[str, JsonValue] | None:
         """Return the data of a tool's newest observation, even if the model is no longer shown it."""
         return self._core.state.last_data(tool_name)
+
+    @property
+    def state(self) -> ConversationState:
+        """The conversation's state, which its log's owner alone changes."""
+        return self._core.state
 
     def shown_parts(self) -> Collection[str]:
         """Return the names of the parts of context that the model is shown now."""

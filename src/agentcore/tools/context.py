@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, Protocol, TypeAlias, cast
 from pydantic import JsonValue
 from typing_extensions import TypeVar
 
+from agentcore.record import ConversationState
 from agentcore.workspace import Workspace
 
 DepsT_co = TypeVar("DepsT_co", covariant=True, default=Any)
@@ -113,6 +114,11 @@ class ToolHost(Protocol):
         """Return the data of the tool's newest observation, on the active branch of the history."""
         ...
 
+    @property
+    def state(self) -> ConversationState:
+        """The conversation's state, to be read and not to be changed."""
+        ...
+
     def shown_parts(self) -> Collection[str]:
         """Return the names of the parts of context (project files, skills ...) that the model is shown now."""
         ...
@@ -201,6 +207,11 @@ class ToolContext(Generic[DepsT_co]):
         conversation, and that is there when the model is not shown it any more.
         """
         return self.host.last_data(self.tool_name)
+
+    @property
+    def state(self) -> ConversationState:
+        """The state of the conversation, with its whole log: to be read, and not to be changed."""
+        return self.host.state
 
     @property
     def shown_parts(self) -> Collection[str]:

@@ -1,0 +1,60 @@
+"""Leaving out the content of old answers: that there was one is still shown, and no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from agentcore.condense.condenser import CondenserSpec
+from agentcore.condense.outline import Outline
+from agentcore.condense.window import DOWN_TO, SOFT, is_due, start_of_last, target_of
+from agentcore.events import Condensation
+
+_KEEP: Final = 0.2
+_LEAST_FREED: Final = 0.2
+"""The part of what is shown that it has to free: each cut costs the provider's cache."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Masking:
+    """Leaves out the content of old answers of tools when the history is large, the newest ones excepted.
+
+    Raises:
+        TypeError: `tools` is one name and not a list of names.
+        ValueError: `soft` or `keep` is not a part of 1.
+    """
+
+    tools: Sequence[str] | None = None
+    """The names of the tools whose answers it leaves out; None is all tools."""
+    keep: float = _KEEP
+    """The part of the target (40 % of the room) that stays as it is at the end of the history."""
+    soft: float = SOFT
+    """The part of the room at which it begins to."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.tools, str):
+            raise TypeError(f"`tools` must be a list of names, not {self.tools!r}: pass tools=[{self.tools!r}].")
+        if not (0 < self.soft <= 1 and 0 <= self.keep <= 1):
+            raise ValueError(f"soft={self.soft:g} and keep={self.keep:g} must be parts of the room: at most 1.")
+
+    async def condense(self, outline: Outline) -> Condensation | None:
+        """Leave out what is old, once that frees a fifth of what is shown."""
+        if not is_due(outline, self.soft):
+            return None
+        old = outline.items[: start_of_last(outline, target_of(outline, DOWN_TO), self.keep)]
+        sizes = {
+            event.id: (event, outline.mask_frees(event))
+            for item in old
+            for event in item.observations
+            if self.tools is None or event.tool_name in self.tools
+        }
+        masked = [event for event, frees in sizes.values() if frees]
+        if not masked or sum(frees for _, frees in sizes.values()) < _LEAST_FREED * outline.used:
+            return None
+        return outline.mask(masked)
+
+    def record(self) -> CondenserSpec:
+        """Return its parameters."""
+        tools = None if self.tools is None else list(self.tools)
+        return CondenserSpec(name="masking", params={"tools": tools, "keep": self.keep, "soft": self.soft})
