@@ -52,6 +52,7 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
     WorkspaceOpened,
+    WrittenCall,
 )
 from agentcore.messages import (
     AudioBlock,
@@ -247,7 +248,13 @@ _FACTS: Sequence[Fact] = (
     UnknownFact(fact="mood"),
 )
 _PLAIN: dict[str, Callable[[int], Event]] = {
-    "action": lambda n: ActionEvent(reply_id=f"r{n}", tool_name="t", call_id=f"c{n}", arguments={}),
+    "action": lambda n: ActionEvent(
+        reply_id=f"r{n}",
+        tool_name="t",
+        call_id=f"c{n}",
+        arguments={},
+        written=(None, WrittenCall(name="a t"), WrittenCall(name="T", arguments={"n": n}))[n % 3],
+    ),
     "user": lambda n: MessageEvent(source="user", message=Message.user(f"m{n}")),
     "agent": lambda n: MessageEvent(source="agent", message=Message.assistant(f"m{n}")),
     "fact": lambda n: ConversationStateUpdateEvent(update=_FACTS[n % len(_FACTS)]),

@@ -225,7 +225,9 @@ async def _find_log(setup: Setup, store: Store) -> EventLog:
             if setup.agent is None:
                 raise
     if setup.agent is None:
-        raise ConversationError("A new conversation needs an agent; agent=None goes on with one that has an id.")
+        raise ConversationError(
+            "A new conversation needs an agent; agent=None resumes the recorded conversation that `id` names."
+        )
     return await EventLog.create(store, setup.id or new_conversation_id())
 
 
