@@ -29,6 +29,7 @@ from agentcore.context import LEFT_OUT
 from agentcore.errors import ToolNotFound
 from agentcore.events import Condensation, ContextNotice, ConversationStateUpdateEvent, ObservationEvent
 from agentcore.llm import LLM, Features
+from agentcore.messages import ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.testing.script import Request, ScriptLine
 from talks import events_of, scripted, talk
@@ -83,7 +84,7 @@ async def test_masking_leaves_out_old_answers_and_keeps_every_call_and_the_newes
     assert cut.tokens_after is not None
     assert cut.tokens_after <= 0.8 * cut.tokens_before
     messages = llm.requests[-1].messages
-    texts = [block.text for message in messages for block in message.content if hasattr(block, "call_id") and hasattr(block, "text")]
+    texts = [b.text for message in messages for b in message.content if isinstance(b, ToolResultBlock)]
     assert len(texts) == 6
     assert [text == LEFT_OUT for text in texts] == [True] * len(cut.masked) + [False] * (6 - len(cut.masked))
 
@@ -264,7 +265,9 @@ def test_one_of_the_programs_own_is_registered_by_name_and_others_are_refused() 
 
 
 @pytest.mark.parametrize(
-    "condenser", [Summary(llm=ScriptedLLM([])), Fixed(1), Pipeline(Masking(), cast("Any", Fixed(1)))], ids=["model", "own", "inside"]
+    "condenser",
+    [Summary(llm=ScriptedLLM([])), Fixed(1), Pipeline(Masking(), cast("Any", Fixed(1)))],
+    ids=["model", "own", "inside"],
 )
 def test_one_that_cannot_be_recorded_is_named(condenser: Any) -> None:
     _, missing = record_agent(Agent(llm=LLM(model="openai/gpt-5-mini"), condenser=condenser))
@@ -275,7 +278,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Masking(tools="browse"), r"tools=\['browse'\]"),
     (lambda: Masking(soft=2), "parts of the room"),
     (lambda: Amortised(replies=1), "at least 2"),
-    (lambda: Pipeline(), "at least one condenser"),
+    (Pipeline, "at least one condenser"),
     (lambda: Pipeline(cast("Any", "summary")), "must be a condenser"),
 ]
 

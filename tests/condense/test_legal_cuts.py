@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -75,7 +75,10 @@ _KINDS = st.sampled_from(["user", "agent", "calls", "context", "environment", "s
 @st.composite
 def histories(draw: st.DrawFn) -> ConversationState:
     """Histories as conversations write them, cut now and then."""
-    events: list[Event] = [SystemPromptEvent(prompt="You work."), MessageEvent(source="user", message=Message.user("go"))]
+    events: list[Event] = [
+        SystemPromptEvent(prompt="You work."),
+        MessageEvent(source="user", message=Message.user("go")),
+    ]
     state = folded([events])
 
     def add(event: Any) -> Any:
@@ -125,7 +128,7 @@ def test_each_answer_is_a_legal_cut_of_any_history(
 ) -> None:
     for reason in reasons:
         outline = outline_of(state, reason, room, answer)
-        cut: Condensation | None = anyio.run(condenser.condense, outline)
+        cut = cast("Condensation | None", anyio.run(condenser.condense, outline))
         if cut is None:
             continue
         outline.check(cut)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import anyio
@@ -82,7 +83,7 @@ async def test_a_summary_stands_for_what_is_oldest_and_takes_in_the_one_before()
         cuts = cuts_of(conversation)
         assert len(cuts) >= 3
         assert not notices_of(conversation)
-        for cut, later in zip(cuts, cuts[1:], strict=False):
+        for cut, later in pairwise(cuts):
             assert cut.id in later.forgotten
         assert all(cut.condenser == "summary" and cut.reason == "soft" for cut in cuts)
         assert cuts[-1].fields[SUMMARY] == {"Goal": "Ship it.", "Done": "Step one, in src/a.py."}

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import JsonValue
+
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline
 from agentcore.condense.window import DOWN_TO, SOFT, is_due, start_of_last, target_of
@@ -56,5 +58,5 @@ class Masking:
 
     def record(self) -> CondenserSpec:
         """Return its parameters."""
-        tools = None if self.tools is None else list(self.tools)
+        tools: list[JsonValue] | None = None if self.tools is None else [*self.tools]
         return CondenserSpec(name="masking", params={"tools": tools, "keep": self.keep, "soft": self.soft})

@@ -102,7 +102,9 @@ async def _recall(action: RecallAction, ctx: ToolContext) -> TextObservation:
         found = find(entries)
         part = "" if complete else " (the newest part of them)"
         head = f"{len(found)} of {len(entries)} events that are not shown{part} match"
-        rows = [f"[seq {entry.seq}] {entry.kind}: {_excerpt(mask(entry.text), at)}" for entry, at in found[: action.limit]]
+        rows = [
+            f"[seq {entry.seq}] {entry.kind}: {_excerpt(mask(entry.text), at)}" for entry, at in found[: action.limit]
+        ]
         if not rows:
             return f"{head}. Try other words."
         return "\n".join([f"{head}; read one whole with seq:", *rows])

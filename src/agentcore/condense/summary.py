@@ -43,9 +43,7 @@ nothing:
 
 Keep names as they are: paths, identifiers, commands, ids, numbers, addresses, error messages. Where a summary of an earlier \
 part stands above, take over what still holds of it. {known}Do not call a tool.)"""
-_KNOWN: Final = (
-    "The task list, the user's own messages, and the names of the files are added to it without you: do not repeat them. "
-)
+_KNOWN: Final = "The task list, the user's own messages, and the names of the files are added to it without you: do not repeat them. "
 _WORDS_PER_TOKEN: Final = 0.75
 _PART: Final = 0.25
 """The part of the target that the model's words should take at most."""

@@ -23,9 +23,7 @@ _LAST: Final = 0.2
 _WORDS: Final = 0.2
 """The part of what is left that the user's words may take."""
 
-FORGOTTEN: Final = (
-    "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it. What is known of it:)"
-)
+FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it. What is known of it:)"
 _REPAIRED: Final = (
     "(The steps up to here can't be shown any more: the provider refused them. Look at what is there before you go on.)"
 )
