@@ -41,6 +41,9 @@ from agentcore.events import (
     ObservationEvent,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionOutcome,
     RetryEvent,
     SecretsRegistered,
     StatusChanged,
@@ -52,6 +55,7 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
     WorkspaceOpened,
+    WrittenCall,
 )
 from agentcore.messages import (
     AudioBlock,
@@ -140,6 +144,7 @@ _SPECIAL: dict[tuple[type[Any], str], st.SearchStrategy[Any]] = {
     (ActionEvent, "before"): _some_blocks,
     (ActionEvent, "after"): _some_blocks,
     (ObservationEvent, "content"): st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
+    (QuestionAnswered, "answer"): _maybe_words,
     (UsageEvent, "purpose"): st.sampled_from(["step", "ask"]),
     (UsageEvent, "model"): st.sampled_from(["small", "large"]),
     (UnknownEvent, "kind"): st.sampled_from(["dream", "reflection"]),
@@ -247,7 +252,13 @@ _FACTS: Sequence[Fact] = (
     UnknownFact(fact="mood"),
 )
 _PLAIN: dict[str, Callable[[int], Event]] = {
-    "action": lambda n: ActionEvent(reply_id=f"r{n}", tool_name="t", call_id=f"c{n}", arguments={}),
+    "action": lambda n: ActionEvent(
+        reply_id=f"r{n}",
+        tool_name="t",
+        call_id=f"c{n}",
+        arguments={},
+        written=(None, WrittenCall(name="a t"), WrittenCall(name="T", arguments={"n": n}))[n % 3],
+    ),
     "user": lambda n: MessageEvent(source="user", message=Message.user(f"m{n}")),
     "agent": lambda n: MessageEvent(source="agent", message=Message.assistant(f"m{n}")),
     "fact": lambda n: ConversationStateUpdateEvent(update=_FACTS[n % len(_FACTS)]),
@@ -271,7 +282,11 @@ _PLAIN: dict[str, Callable[[int], Event]] = {
     "configured": lambda n: AgentConfigured(agent={"n": n}),
     "unknown": lambda n: UnknownEvent(kind="dream", critical=n % 5 == 0),
 }
-_KINDS = (*_PLAIN, *["action", "answer"] * 6, *["start", "assess", "approve", "user", "agent", "fact", "move"] * 2)
+_KINDS = (
+    *_PLAIN,
+    *["action", "answer"] * 6,
+    *["start", "assess", "approve", "question", "question_end", "user", "agent", "fact", "move"] * 2,
+)
 
 
 def _plain(kind: str, number: int) -> Event:
@@ -286,6 +301,8 @@ def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
         case "assess":
             verdict: Verdict = ("allow", "ask", "deny")[number % 3]
             return ActionAssessed(cause=action.id, verdict=verdict, arguments={"n": number} if number % 2 else None)
+        case "question" | "question_end":
+            return _question(kind, number, action)
         case "approve":
             return ActionApproved(cause=action.id, arguments={"edited": number} if number % 2 else None)
         case "answer" if number % 3 == 0:
@@ -296,3 +313,12 @@ def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
             return AgentErrorEvent(**about, error="it broke")
         case _:
             return None
+
+
+def _question(kind: str, number: int, action: ActionEvent) -> Event:
+    # Its id says which, so that an end may come twice, early, or for another action.
+    question = f"q{number % 4}"
+    if kind == "question":
+        return QuestionAsked(id=question, cause=action.id, text="?", live=number % 2 == 0)
+    outcome: QuestionOutcome = ("answered", "declined", "withdrawn")[number % 3]
+    return QuestionAnswered(cause=action.id, question=question, outcome=outcome, answer=number)

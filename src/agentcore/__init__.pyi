@@ -8,6 +8,8 @@ from agentcore.condense import Outline as Outline
 from agentcore.condense import Summary as Summary
 from agentcore.context import AgentContext as AgentContext
 from agentcore.context import InstructionsContext as InstructionsContext
+from agentcore.context import Memory as Memory
+from agentcore.context import ProjectFiles as ProjectFiles
 from agentcore.conversation import Conversation as Conversation
 from agentcore.conversation import Host as Host
 from agentcore.conversation import RunResult as RunResult
@@ -34,6 +36,8 @@ from agentcore.events import InterruptEvent as InterruptEvent
 from agentcore.events import MessageEvent as MessageEvent
 from agentcore.events import ObservationEvent as ObservationEvent
 from agentcore.events import PauseEvent as PauseEvent
+from agentcore.events import QuestionAnswered as QuestionAnswered
+from agentcore.events import QuestionAsked as QuestionAsked
 from agentcore.events import RetryEvent as RetryEvent
 from agentcore.events import SystemPromptEvent as SystemPromptEvent
 from agentcore.events import UsageEvent as UsageEvent
@@ -59,6 +63,7 @@ from agentcore.tools import Tool as Tool
 from agentcore.tools import ToolContext as ToolContext
 from agentcore.tools import Toolset as Toolset
 from agentcore.tools import ToolsetContext as ToolsetContext
+from agentcore.tools import ask_user as ask_user
 from agentcore.tools import filtered as filtered
 from agentcore.tools import prefixed as prefixed
 from agentcore.tools import renamed as renamed

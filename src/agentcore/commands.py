@@ -49,6 +49,8 @@ class Run(CommandBase):
     """Recorded first, in the same group."""
     attended: bool = False
     """True if a callback of the program is asked about actions that wait while the run goes on."""
+    answers: bool = False
+    """True if a callback of the program answers questions while the run goes on."""
 
 
 class Pause(CommandBase):
@@ -75,6 +77,23 @@ class Reject(CommandBase):
     kind: Literal["reject"] = "reject"
     ids: tuple[Verbatim, ...]
     all_that_wait: bool = False
+    reason: str
+
+
+class Answer(CommandBase):
+    """Answer a question that waits."""
+
+    kind: Literal["answer"] = "answer"
+    question: Verbatim
+    """The id of the question, or of the action that asks it."""
+    value: JsonValue
+
+
+class Decline(CommandBase):
+    """Leave a question unanswered for good: what asked it goes on without."""
+
+    kind: Literal["decline"] = "decline"
+    question: Verbatim
     reason: str
 
 
@@ -155,6 +174,8 @@ Command = (
     | Pause
     | Approve
     | Reject
+    | Answer
+    | Decline
     | Rewind
     | SetLimits
     | SetPolicy

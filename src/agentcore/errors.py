@@ -14,7 +14,8 @@ AgentcoreError
 │   ├── RunError                   a step raised; `.result` says how far the run came
 │   ├── ReentrantCall              run() or close() from a tool, hook or callback: it would wait for itself
 │   ├── LimitReached               ask() when a budget is used up; a run that reaches one ends with a result
-│   ├── NothingPending             approve() or reject() with no such action waiting
+│   ├── NothingPending             approve(), reject() or answer() with nothing of that id waiting
+│   ├── AnswerRefused              (also a ValueError) answer() with what does not fit the question
 │   ├── RewindRefused              that seq is not a settled point
 │   ├── NotRecorded                resuming needs a part that could not be recorded
 │   └── WorkspaceNotRestored       resuming with workspace=None: the recorded one is gone, or can't be made again
@@ -27,7 +28,8 @@ AgentcoreError
 ├── MediaError                     (also a ValueError) a file is nothing that models are shown, or too large
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
-│   └── ToolArgumentsError         the arguments do not fit the tool
+│   ├── ToolArgumentsError         the arguments do not fit the tool
+│   └── QuestionDeclined           ctx.question() without an answer
 ├── ToolNotFound                   (also a LookupError) a recorded tool or toolset that this program does not have
 ├── ToolNameTaken                  (also a ValueError) tools of two toolsets, or a tool and one of a toolset, have one name
 ├── WorkspaceError
@@ -169,10 +171,15 @@ class LimitReached(ConversationError):
 
 
 class NothingPending(ConversationError):
-    def __init__(self, ids: Sequence[str], pending: Sequence[str]) -> None:
-        what = f"No action {', '.join(map(repr, ids))} is" if ids else "No action is"
+    def __init__(self, ids: Sequence[str], pending: Sequence[str], *, what: str = "action", hint: str = "") -> None:
+        named = f"{what} {', '.join(map(repr, ids))}" if ids else what
         waiting = f" Waiting: {', '.join(map(repr, pending))}." if pending else ""
-        super().__init__(f"{what} waiting for approval.{waiting}")
+        purpose = "approval" if what == "action" else "an answer"
+        super().__init__(f"No {named} is waiting for {purpose}.{waiting}{f' {hint}' if hint else ''}")
+
+
+class AnswerRefused(ConversationError, ValueError):
+    """An answer does not fit its question, which goes on waiting."""
 
 
 class RewindRefused(ConversationError):
@@ -335,6 +342,10 @@ class ToolArgumentsError(ToolError):
         self.tool_name = tool_name
         self.problems = tuple(problems)
         """One sentence per argument that is wrong."""
+
+
+class QuestionDeclined(ToolError):
+    """A question of a running call has no answer: somebody declined, or nobody attends. Uncaught, the model reads it."""
 
 
 class ToolNotFound(AgentcoreError, LookupError):

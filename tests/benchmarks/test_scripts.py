@@ -89,6 +89,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
 
     assert {path.stem for path in SCRIPTS} == {
         "append",
+        "context",
         "house",
         "gemini_call",
         "import_cost",

@@ -111,7 +111,10 @@ def test_deleting_removes_the_log_and_the_outputs_and_leaves_the_project(cli: Cl
     (kept,) = {Path(found) for found in re.findall(r"/[^\s\"]+/one/[^\s\"]+\.txt", cli.log().read_text("utf-8"))}
     assert kept.exists()
     refused = cli.run("conversations", "delete", "on")
-    assert (refused.code, refused.err) == (2, "error: Deleting one needs a yes, and this is no terminal. Pass --yes.\n")
+    assert (refused.code, refused.err) == (
+        2,
+        "error: Deleting one needs a confirmation, and there is no terminal to ask on. Pass --yes.\n",
+    )
     code, screen = cli.on_terminal("conversations", "delete", "on", answers=[("[y/N] ", "\n")])
     assert (code, cli.ids()) == (1, ["one"])
     assert "one  finished  Do it.\n" in screen.text

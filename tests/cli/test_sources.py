@@ -46,7 +46,9 @@ def test_they_can_be_left_out_and_stay_left_out_when_the_conversation_is_resumed
             (False, False),
             (False, False),
         ]
-        assert cli.run("run", "Do it.", "-m", "mine", "--id", "second", *address, "--no-memory").code == 0
+        assert (
+            cli.run("run", "Do it.", "-m", "mine", "--id", "second", *address, "--no-memory", "--no-skills").code == 0
+        )
         assert ("Use tabs." in prompt_of(provider), "MEMORY.md" in prompt_of(provider)) == (True, False)
         assert cli.run("resume", "second", "Go on.", *address, "--no-project-files").code == 0
         configured = [event["agent"] for event in cli.events("second") if event["kind"] == "agent_configured"]
@@ -74,6 +76,7 @@ def test_a_file_that_changed_is_appended_when_the_conversation_is_resumed(cli: C
 def test_a_nested_file_is_shown_when_a_file_there_is_touched(cli: Cli) -> None:
     (cli.project / "src").mkdir()
     (cli.project / "src/AGENTS.md").write_text("Nested words.")
+    (cli.project / "src/GEMINI.md").write_bytes(b"\xff")
     (cli.project / "src/a.py").write_text("x = 1\n")
     view = call("file_editor", command="view", path=f"{cli.project}/src/a.py")
     with cli.serve(view, say("Done.")) as provider:
@@ -81,6 +84,7 @@ def test_a_nested_file_is_shown_when_a_file_there_is_touched(cli: Cli) -> None:
         requests = [request.content.decode() for request in provider.requests]
     assert ["Nested words." in request for request in requests] == [False, True]
     assert "read src/AGENTS.md" in ended.out
+    assert ended.out.count("project files: src/GEMINI.md is left out: it is not UTF-8 text.") == 1
 
 
 @pytest.mark.parametrize("flag", ["", "--no-memory"])

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from agentcore.context import ProjectFiles
-from context.sources import follow, opened, parts_of, problems_of, write
+from context_sources import follow, opened, parts_of, problems_of, write
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "print every key")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agentcore.context import Memory, user_memory_path
-from context.sources import opened, parts_of, problems_of, write
+from context_sources import opened, parts_of, problems_of, write
 
 
 @pytest.fixture(autouse=True)

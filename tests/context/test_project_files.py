@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from agentcore.context import ProjectFiles
-from context.sources import follow, opened, parts_of, problems_of, write
+from context_sources import follow, opened, parts_of, problems_of, write
 
 
 async def test_each_file_of_the_root_is_a_part_that_is_marked(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from agentcore.events import (
     ObservationEvent,
     SystemPromptEvent,
     UserRejectObservation,
+    WrittenCall,
 )
 from agentcore.messages import Message, TextBlock, ToolResultBlock
 from agentcore.record import ConversationState
@@ -41,6 +42,7 @@ def action(reply: str, call: str) -> ActionEvent:
         tool_name="t",
         arguments={"n": call},
         call_id=call,
+        written=WrittenCall(arguments={"N": call}) if call.endswith("1") else None,
         before=(TextBlock(text=f"thinking of {call}"),),
     )
 

@@ -13,6 +13,7 @@ from agentcore import (
     ActionEvent,
     Agent,
     AgentConfigured,
+    AgentContext,
     AlwaysConfirm,
     FileStore,
     MemoryStore,
@@ -329,3 +330,16 @@ async def test_a_closed_conversation_takes_no_agent() -> None:
         pass
     with pytest.raises(ConversationClosed):
         await conversation.set_agent(scripted([]))
+
+
+async def test_the_context_is_that_of_the_new_agent() -> None:
+    old = Agent(llm=named("old", say("one")), context=AgentContext(add={"house": "The old house."}))
+    async with talk(old) as conversation:
+        await conversation.run("go")
+        await conversation.set_agent(
+            Agent(llm=named("new", say("two")), context=AgentContext(add={"house": "The new house."}))
+        )
+        await conversation.run("more")
+        before, after = (event.prompt for event in events_of(conversation, SystemPromptEvent))
+    assert ("old house" in before, "new house" in before) == (True, False)
+    assert ("old house" in after, "new house" in after) == (False, True)

@@ -81,7 +81,7 @@ def test_only_fields_that_may_hold_unmarked_text_are_read() -> None:
     [
         (ActionEvent, {"tool_name", "arguments", "malformed", "written", "ignored", "before", "after", "display"}),
         (WrittenCall, {"name", "arguments"}),
-        (MessageEvent, {"message", "by"}),
+        (MessageEvent, {"message", "by", "prefix", "suffix"}),
         (ObservationEvent, {"tool_name", "content", "data", "display"}),
         (UserRejectObservation, {"tool_name", "reason", "by"}),
         (AgentErrorEvent, {"tool_name", "error"}),

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from agentcore._text import Mask
 from agentcore.agent.agent import Agent
-from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, UsageEvent, WrittenCall
+from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, QuestionAsked, UsageEvent, WrittenCall
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.secrets import find_masks
@@ -38,7 +38,9 @@ class StepOutcome(NamedTuple):
     reply_events: tuple[MessageEvent | ActionEvent, ...]
     """The reply's message, or its actions."""
     answers: tuple[AgentErrorEvent, ...]
-    """Answers to the actions that can't run: unknown tools, bad arguments, calls after `finish`."""
+    """Answers to the actions that can't run: unknown tools, bad arguments, calls after `finish` or a question."""
+    questions: tuple[QuestionAsked, ...]
+    """The questions of actions that wait for a person's answer instead of running."""
     calls: tuple[Call, ...]
     """The actions that can run, in order."""
     usage: UsageEvent
@@ -96,10 +98,10 @@ async def take_step(
         )
 
     if reply.message.tool_calls:
-        reply_events, answers, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
-        return StepOutcome("calls", reply, reply_events, answers, calls, usage())
+        reply_events, answers, questions, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
+        return StepOutcome("calls", reply, reply_events, answers, questions, calls, usage())
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
-    return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), usage())
+    return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), (), usage())
 
 
 def _check(agent: Agent, given: _Given, *kinds: type) -> _Given:
@@ -121,9 +123,10 @@ def _shape(reply: Reply) -> Shape:
 
 def _read_calls(
     tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock, mask_text: Mask
-) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[Call, ...]]:
+) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[QuestionAsked, ...], tuple[Call, ...]]:
     events: list[ActionEvent] = []
     answers: list[AgentErrorEvent] = []
+    questions: list[QuestionAsked] = []
     calls: list[Call] = []
     finish: str | None = None
     used: set[str] = set()
@@ -148,6 +151,9 @@ def _read_calls(
         if finish is not None:
             events.append(event)
             answers.append(_not_run(event, finish))
+        elif questions and not (read.action is not None and _asks(read.tool)):
+            events.append(event)
+            answers.append(_not_run_yet(event))
         elif read.tool is None or read.action is None:
             events.append(event)
             answers.append(
@@ -163,10 +169,29 @@ def _read_calls(
             if display := describe_call(read.tool, read.action, mask):
                 event = event.model_copy(update={"display": display})
             events.append(event)
+            if read.tool.question is not None:
+                # Of several questions in a row none depends on the answer to another: all are asked.
+                questions.append(read.tool.question(read.action).asked(event.id))
+                continue
             calls.append(Call(event, read.tool, read.action))
             if read.tool.finishes:
                 finish = read.tool.name
-    return tuple(events), tuple(answers), tuple(calls)
+    return tuple(events), tuple(answers), tuple(questions), tuple(calls)
+
+
+def _asks(tool: AnyTool | None) -> bool:
+    return tool is not None and tool.question is not None
+
+
+def _not_run_yet(event: ActionEvent) -> AgentErrorEvent:
+    return AgentErrorEvent(
+        cause=event.id,
+        tool_name=event.tool_name,
+        call_id=event.call_id,
+        error="Not run: the question before it in the same reply is to be answered first. Read the answer, then decide.",
+        outcome="not_run",
+        code="after_question",
+    )
 
 
 def _written(name: str, read: ReadCall) -> WrittenCall | None:

@@ -129,6 +129,7 @@ NoProjectFiles = Annotated[
     bool, typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.")
 ]
 NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.")]
+NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.")]
 GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="Conversation id or prefix.")]
 
 
@@ -178,6 +179,7 @@ def run_command(
     ] = "coding",
     no_project_files: NoProjectFiles = False,
     no_memory: NoMemory = False,
+    no_skills: NoSkills = False,
     images: Images = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
@@ -204,7 +206,7 @@ def run_command(
             workspace=os.path.abspath(workspace),
             system_prompt=system_prompt,
             tools=tools,
-            without=_named(project_files=no_project_files, memory=no_memory),
+            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
@@ -233,6 +235,11 @@ def resume_command(
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
     no_project_files: NoProjectFiles = False,
     no_memory: NoMemory = False,
+    no_skills: NoSkills = False,
+    answer: Annotated[
+        list[str] | None,
+        typer.Option("--answer", help="Answer a waiting question; repeat it for several, in order.", metavar="TEXT"),
+    ] = None,
     images: Images = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -260,7 +267,8 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
-            without=_named(project_files=no_project_files, memory=no_memory),
+            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
+            answers=answer or (),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,

@@ -157,7 +157,7 @@ class Ticker:
 
 
 def flush() -> None:
-    """Flush what was printed; a reader that is gone is no error."""
+    """Flush standard output and standard error. A reader that is gone is not an error."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -198,7 +198,9 @@ async def delete_conversation(given: str, settings: Settings, *, yes: bool) -> i
         row = await _read(store, info)
         with open_keyboard(console) as keyboard:
             if keyboard is None:
-                raise UsageError(f"Deleting {conversation_id} needs a yes, and this is no terminal. Pass --yes.")
+                raise UsageError(
+                    f"Deleting {conversation_id} needs a confirmation, and there is no terminal to ask on. Pass --yes."
+                )
             print_line(console, styled(f"{conversation_id}  ", STRONG).append(f"{row.status}  {row.title}"))
             answer = await ask(console, keyboard, "Delete this conversation for good? [y/N] ")
         if (answer or "").strip().lower() not in ("y", "yes"):

@@ -43,7 +43,7 @@ def _parser() -> MarkdownIt:
 
 def split_blocks(text: str) -> tuple[str, str]:
     """Split Markdown that is still being written into the blocks that are complete and the rest."""
-    # Of a line that has not ended nobody knows yet whether it begins another block.
+    # A line that has not ended may still turn out to begin another block.
     text, unfinished = text[: (end := text.rfind("\n") + 1)], text[end:]
     blocks = [token for token in _parser().parse(text) if not token.level and token.map is not None]
     if not blocks:

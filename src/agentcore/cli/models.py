@@ -20,7 +20,7 @@ from agentcore.llm.catalog import model_info
 from agentcore.llm.llm import goes_native
 from agentcore.llm.providers import KEY_VARIABLES, PROVIDERS
 from agentcore.record import ConversationState
-from agentcore.tools import register_tool
+from agentcore.tools import ask_user, register_tool
 from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
 
@@ -53,7 +53,7 @@ def build_agent(
     memory = () if "memory" in without else (user_memory_path(),)
     return Agent(
         llm=llm,
-        tools=coding_tools(llm.model, extra_roots=memory) if chosen is None else chosen(),
+        tools=(*(coding_tools(llm.model, extra_roots=memory) if chosen is None else chosen()), ask_user),
         system_prompt=system_prompt,
         context=build_context(without),
     )

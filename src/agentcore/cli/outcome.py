@@ -72,7 +72,7 @@ def _describe(result: RunResult) -> Text:
         case ConversationStatus.FINISHED:
             return styled("finished", f"{STRONG} {GOOD}")
         case ConversationStatus.WAITING_FOR_CONFIRMATION:
-            return styled(f"waiting for approval ({count(len(result.pending), 'call')})", f"{STRONG} {WARN}")
+            return styled(_describe_waiting(result), f"{STRONG} {WARN}")
         case ConversationStatus.STUCK:
             return styled(f"stuck{detail}", f"{STRONG} {BAD}")
         case ConversationStatus.ERROR if code in _LIMITS:
@@ -83,6 +83,15 @@ def _describe(result: RunResult) -> Text:
             return styled("interrupted; progress is saved", f"{STRONG} {WARN}")
 
 
+def _describe_waiting(result: RunResult) -> str:
+    questions = len(result.questions)
+    calls = len(result.pending) - questions
+    parts = [f"approval ({count(calls, 'call')})"] if calls or not questions else []
+    if questions:
+        parts.append(f"an answer ({count(questions, 'question')})")
+    return f"waiting for {' and '.join(parts)}"
+
+
 def _next_command(short_id: str, result: RunResult) -> tuple[str, str, str]:
     """Return what the most useful command is for, its arguments, and a note about others."""
     resume = f"resume {short_id}"
@@ -91,6 +100,8 @@ def _next_command(short_id: str, result: RunResult) -> tuple[str, str, str]:
         case ConversationStatus.FINISHED:
             return "log", f"log show {short_id}", ""
         case ConversationStatus.WAITING_FOR_CONFIRMATION:
+            if len(result.questions) == len(result.pending):
+                return "answer", resume, "or --answer TEXT, --reject REASON"
             return "decide", resume, "or --approve, --reject REASON"
         case ConversationStatus.STUCK:
             return "continue with a hint", f"{resume} 'your message'", ""

@@ -46,13 +46,18 @@ def execute(command: Callable[[], Coroutine[Any, Any, int]], *, debug: bool) -> 
             code = anyio.run(main)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+        signal.signal(signal.SIGINT, _leave_silently)
         console = make_console(stderr=True)
         print_line(console, Text("\nStopped." if console.is_terminal else "Stopped.", WARN))
         code = 130
     except Exception as error:
         code = _report(error, debug)
     _leave(code)
+
+
+def _leave_silently(number: int, frame: FrameType | None) -> NoReturn:
+    del frame
+    os._exit(128 + number)
 
 
 @contextmanager
@@ -62,7 +67,6 @@ def _second_interrupt_leaves() -> Generator[None]:
     A `KeyboardInterrupt` at that time would break into asyncio's own code, which then warns of coroutines that never ran.
     """
     cancel = signal.getsignal(signal.SIGINT)
-
     if not callable(cancel):  # it is ignored, as in a script's background
         yield
         return

@@ -138,6 +138,7 @@ async def resume_conversation(
     approve: bool,
     reject: str | None,
     without: Collection[str],
+    answers: Sequence[str],
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
@@ -167,6 +168,10 @@ async def resume_conversation(
         raise UsageError(f"No such folder: {where!r}. Name the folder to continue in: {elsewhere} FOLDER")
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
+    if len(answers) > len(state.questions):
+        raise UsageError(
+            f"{count(len(answers), 'answer')} for {count(len(state.questions), 'waiting question')} in {conversation_id!r}."
+        )
     decision: Approve | Reject | None = None
     if approve:
         decision = Approve(by=settings.person)
@@ -204,6 +209,7 @@ async def resume_conversation(
             confirm=None if confirm is None else _POLICIES[confirm](),
             limits=changed_limits,
             decision=decision,
+            answers=tuple(answers),
             json=json,
             verbose=verbose,
         )

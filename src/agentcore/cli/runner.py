@@ -17,12 +17,13 @@ from agentcore.cli.failures import OutputRefused, explain, output_error
 from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
 from agentcore.cli.prompt import Person, open_keyboard, print_call
+from agentcore.cli.questions import ask_person, parse_answer, print_question
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
-from agentcore.conversation import Conversation, RunFailure, RunResult
+from agentcore.conversation import Answered, Conversation, Declined, RunFailure, RunResult
 from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
-from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus
+from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus, QuestionAsked
 from agentcore.llm import LLM
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
@@ -56,8 +57,13 @@ class RunRequest:
     limits: Limits | None = None
     decision: Approve | Reject | None = None
     """The decision about all calls that are waiting at the start."""
+    answers: tuple[str, ...] = ()
+    """The answers to questions that are waiting at the start, in order."""
     json: bool = False
     verbose: bool = False
+
+
+_Decision = Approve | Reject | Answered | Declined
 
 
 async def run_request(request: RunRequest) -> int:
@@ -159,11 +165,18 @@ class Runner:
         """Print the waiting calls where there is no terminal to ask at."""
         root = self._conversation.workspace.root
         for number, event in enumerate(pending, 1):
+            if (asked := self._question_of(event)) is not None:
+                print_question(self._console, asked)
+                continue
             which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
             question = "Waiting for approval"
             assessment = self._assessment_of(event)
             print_call(self._console, event, question, which=which, root=root, assessment=assessment)
         print_line(self._console, "")
+
+    def _question_of(self, event: ActionEvent) -> QuestionAsked | None:
+        action = self._conversation.state.open_actions.get(event.id)
+        return None if action is None else action.question
 
     def _assessment_of(self, event: ActionEvent) -> ActionAssessed | None:
         action = self._conversation.state.open_actions.get(event.id)
@@ -189,6 +202,13 @@ class Runner:
         conversation, request = self._conversation, self._request
         with self._interrupts.handled_by(self._on_interrupt):
             root = conversation.workspace.root
+            # Read before any of them is recorded: an answer that does not fit leaves all as it is.
+            given = [
+                (question, parse_answer(question, text))
+                for question, text in zip(conversation.state.questions, request.answers, strict=False)
+            ]
+            for question, value in given:
+                await conversation.answer(question.id, value, by=request.settings.person)
             if request.decision is not None and conversation.state.pending:
                 await self._apply([(event, request.decision) for event in conversation.state.pending])
             result = await conversation.run(request.message)
@@ -213,9 +233,9 @@ class Runner:
         with suppress(AgentcoreError):  # the caller of the run gets the error
             await self._conversation.interrupt("Ctrl-C")
 
-    async def _ask(self, person: Person, pending: Sequence[ActionEvent]) -> list[tuple[ActionEvent, Approve | Reject]]:
+    async def _ask(self, person: Person, pending: Sequence[ActionEvent]) -> list[tuple[ActionEvent, _Decision]]:
         """Ask about each call; calls that are left for later (l, Ctrl-D or Ctrl-C) are not in the result."""
-        decisions: list[tuple[ActionEvent, Approve | Reject]] = []
+        decisions: list[tuple[ActionEvent, _Decision]] = []
         with anyio.CancelScope() as asking:  # noqa: ASYNC912 what is awaited in it is a checkpoint wherever it waits
 
             async def stop() -> None:
@@ -225,23 +245,31 @@ class Runner:
                 self._view.end()
                 for number, event in enumerate(pending, 1):
                     which = f"{number} of {len(pending)}" if len(pending) > 1 else ""
-                    answer = await person.decide(event, which, self._assessment_of(event))
+                    if (question := self._question_of(event)) is not None:
+                        by = self._request.settings.person
+                        answer = await ask_person(self._console, question, person.line, by)
+                    else:
+                        answer = await person.decide(event, which, self._assessment_of(event))
                     self._view.seen(event)
                     if answer is not None:
                         decisions.append((event, answer))
         print_line(self._console, "")
         return decisions
 
-    async def _apply(
-        self, decisions: Sequence[tuple[ActionEvent, Approve | Reject]], person: Person | None = None
-    ) -> None:
+    async def _apply(self, decisions: Sequence[tuple[ActionEvent, _Decision]], person: Person | None = None) -> None:
         """Record the decisions: rejections first, because an approval starts the run again."""
         conversation = self._conversation
         plain: list[str] = []
         changed: list[tuple[ActionEvent, Approve]] = []
         for event, decision in decisions:
-            if isinstance(decision, Reject):
+            if isinstance(decision, Answered):
+                await conversation.answer(event.id, decision.value, by=decision.by)
+            elif isinstance(decision, Declined):
+                await conversation.decline(event.id, decision.reason, by=decision.by)
+            elif isinstance(decision, Reject):
                 await conversation.reject(decision.reason, [event.id], by=decision.by)
+            elif self._question_of(event) is not None:
+                pass  # --approve answers no question
             elif decision.arguments is None:
                 plain.append(event.id)
             else:

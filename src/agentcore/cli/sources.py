@@ -8,8 +8,13 @@ from typing import Final
 
 from agentcore.agent import Agent
 from agentcore.context import AgentContext, ContextSource, Memory, ProjectFiles, register_context_source
+from agentcore.skills import Skills
 
-_SOURCES: Final[Mapping[str, Callable[..., ContextSource]]] = {"project_files": ProjectFiles, "memory": Memory}
+_SOURCES: Final[Mapping[str, Callable[..., ContextSource]]] = {
+    "project_files": ProjectFiles,
+    "memory": Memory,
+    "skills": Skills,
+}
 """By the names under which they are recorded."""
 
 

@@ -25,6 +25,8 @@ from agentcore.events import (
     LimitsSet,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
     RetryEvent,
     SecretsRegistered,
     StatusChanged,
@@ -48,6 +50,11 @@ def render_state_event(event: Event) -> Text:
             line = Text(one_line(f"{event.workspace} {where}"))
         case UsageEvent():
             line = Text(_usage(event), DIM)
+        case QuestionAsked():
+            line = Text(one_line(event.text), WARN)
+        case QuestionAnswered():
+            told = event.reason if event.answer is None else json.dumps(event.answer, ensure_ascii=False)
+            line = Text(one_line(f"{event.outcome}: {told}" if told else event.outcome))
         case RetryEvent():
             then = f"retrying in {duration(event.delay)}"
             if event.next_model is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import anyio
@@ -23,6 +24,8 @@ class RunningCall:
         "call",
         "code",
         "ended",
+        "left",
+        "pauses",
         "reason",
         "resources",
         "scope",
@@ -47,6 +50,9 @@ class RunningCall:
         self.code = "interrupted"
         self.seconds: float | None = None
         """How long it may take, once it runs."""
+        self.left = 0.0
+        """Seconds that it may still take, while it waits for a person."""
+        self.pauses = 0
         self.abandoned = False
         """True if it was answered because it does not stop."""
 
@@ -54,6 +60,19 @@ class RunningCall:
     def id(self) -> str:
         """The id of its action."""
         return self.call.event.id
+
+    def pause(self) -> None:
+        """Stop its clock while it waits for a person, until `resume` was called as often."""
+        self.pauses += 1
+        if self.pauses == 1:
+            self.left = self.scope.deadline - anyio.current_time()
+            self.scope.deadline = math.inf
+
+    def resume(self) -> None:
+        """Count again."""
+        self.pauses -= 1
+        if not self.pauses:
+            self.scope.deadline = anyio.current_time() + self.left
 
     def stop(self, reason: str, code: str) -> None:
         """Stop it where it is; of several reasons the first one counts."""

@@ -100,7 +100,7 @@ class ContextReader:
         self, source: ContextSource, what: str, limit: float, attempt: Callable[[], Coroutine[Any, Any, None]]
     ) -> bool:
         """Do it, or notify people of its failure; False where it took too long."""
-        with anyio.move_on_after(limit) as scope:
+        with anyio.move_on_after(limit) as scope:  # noqa: ASYNC912 the source may wait for nothing
             try:
                 await attempt()
             except Exception as error:  # a source is anybody's code

@@ -16,7 +16,9 @@ from anyio.streams.memory import MemoryObjectSendStream
 from agentcore.agent import Agent
 from agentcore.commands import (
     AddSecrets,
+    Answer,
     Approve,
+    Decline,
     Interrupt,
     Leave,
     Reject,
@@ -34,6 +36,7 @@ from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.journal import Decision, Journal
 from agentcore.conversation.prompt import PromptSource
+from agentcore.conversation.questions import LiveQuestions, OnQuestion
 from agentcore.conversation.result import RunOutput, make_result
 from agentcore.conversation.tools import ToolSessions
 from agentcore.conversation.turn import Turn
@@ -105,6 +108,10 @@ class Core:
     """Those in force: changed when the event that records them is folded."""
     confirm: Confirm | None
     """The program's callback, where that decides in place of a policy."""
+    on_question: OnQuestion | None
+    """The program's callback that answers questions."""
+    attended: bool
+    """True if somebody answers the questions of calls that run."""
     deps: Any
     """The value that the program passed for its tools."""
     tool_sessions: ToolSessions
@@ -124,6 +131,7 @@ class Core:
     output: RunOutput = field(default_factory=RunOutput)
     next_agent: Agent | None = None
     """The one that the log says works from the next step on, until it does."""
+    live_questions: LiveQuestions = field(default_factory=LiveQuestions)
     turn: Turn | None = None
     """The turn that works or is about to; None as soon as the log says how it settled."""
     last_run: Decision | None = None
@@ -174,7 +182,9 @@ class Core:
         if self.turn is not None and not working:
             self.end_turn(self.turn)
         if working and self.turn is None and self.life.serving:
-            self._begin_turn(next((each for each in decisions if each.command.kind in ("run", "approve")), None))
+            self._begin_turn(
+                next((each for each in decisions if each.command.kind in ("run", "approve", "answer")), None)
+            )
         for decision in decisions:
             if isinstance(decision.command, Run):
                 self._wait_for_turn(decision)
@@ -190,6 +200,10 @@ class Core:
                     and action.approval.command == decision.command.id
                 ):
                     self.calls.keep_arguments(action_id, decision.attachment.arguments)
+            case Answer(question=question, value=value):
+                self.live_questions.end(question, "answered", value)
+            case Decline(question=question, reason=reason):
+                self.live_questions.end(question, "declined", reason)
             case Reject() | Rewind():
                 self.calls.forget_answered(self.state.open_actions)
             case SetPolicy(policy=recorded) if self.state.policy == recorded:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
 from agentcore.commands import (
     AddSecrets,
+    Answer,
     Approve,
     Command,
+    Decline,
     Interrupt,
     Leave,
     Pause,
@@ -36,8 +39,12 @@ from agentcore.events import (
     InterruptEvent,
     LimitsSet,
     MessageEvent,
+    ObservationEvent,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionOutcome,
     RunJoined,
     SecretsRegistered,
     StatusChanged,
@@ -45,13 +52,17 @@ from agentcore.events import (
     TitleSet,
     UserRejectObservation,
 )
-from agentcore.messages import Message
+from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, next_status
+from agentcore.tools import show_answer
 
 _REWOUND = (
     "The conversation was taken back to this point. Files and everything else outside it were not: "
     "they are as the steps that were taken back left them. Look before you rely on them."
 )
+
+ANSWER_INSTEAD: Final = "To answer a question, call answer(id, value), or decline(id) to leave it unanswered."
+"""What to do about a question in place of approving it."""
 
 _RUNNING = ConversationStatus.RUNNING
 _WAITING = ConversationStatus.WAITING_FOR_CONFIRMATION
@@ -62,7 +73,7 @@ def decide(command: Command, state: ConversationState) -> Sequence[Event]:
     """Return the events that a command writes; none where it changes nothing.
 
     Raises:
-        NothingPending: No such action waits.
+        NothingPending: No such action or question waits.
         RewindRefused: That point is not settled, or the agent works.
         ConversationError: There is nothing to work on.
     """
@@ -78,6 +89,8 @@ def decide(command: Command, state: ConversationState) -> Sequence[Event]:
             events = _approve(command, state)
         case Reject():
             events = _reject(command, state)
+        case Answer() | Decline():
+            events = _end_question(command, state)
         case Rewind():
             events = _rewind(command, state)
         case Interrupt():
@@ -134,18 +147,26 @@ def _run(command: Run, state: ConversationState) -> Sequence[Event]:
     if state.is_working:
         # A message names the command by itself.
         return events or [_fact(command, RunJoined(run=state.run.seq))]
-    if run_returns_at_once(status, state, attended=command.attended):
+    if run_returns_at_once(status, state, attended=command.attended, answers=command.answers):
         if status is _PAUSED:
             events.append(_fact(command, StatusChanged(status=_WAITING)))
         return events
     return [*events, _fact(command, StatusChanged(status=_RUNNING, code="run"))]
 
 
-def run_returns_at_once(status: ConversationStatus, state: ConversationState, *, attended: bool) -> bool:
-    """Return whether a run has nothing to do: the work is done, or all that is to be done waits for a person."""
+def run_returns_at_once(status: ConversationStatus, state: ConversationState, *, attended: bool, answers: bool) -> bool:
+    """Return whether a run has nothing to do: the work is done, or all that is to be done waits for a person.
+
+    Args:
+        status: The status before it.
+        state: The state.
+        attended: True if a callback decides on actions.
+        answers: True if one answers questions.
+    """
     if status is ConversationStatus.FINISHED:
         return True
-    if attended or not state.pending:
+    waiting = [action for action in state.open_actions.values() if action.waits]
+    if not waiting or any(attended if action.question is None else answers for action in waiting):
         return False
     # What was approved before a crash is carried out by the next run, whatever else waits.
     return status is _WAITING or (status is _PAUSED and not state.has_approved)
@@ -169,15 +190,87 @@ def _approve(command: Approve, state: ConversationState) -> Sequence[Event]:
 
 
 def _reject(command: Reject, state: ConversationState) -> Sequence[Event]:
+    events: list[Event] = []
     selected = _select(command, state)
-    events: list[Event] = [reject_event(action, command) for action in selected]
-    if state.status is _WAITING and not state.is_asking and len(selected) == len(state.pending):
-        events.append(_fact(command, StatusChanged(status=ConversationStatus.IDLE)))
+    for action in selected:
+        if (question := state.open_actions[action.id].question) is not None:
+            events.append(_question_ended(question, command, "declined", reason=command.reason))
+        events.append(_reject_event(action, command))
+    return [*events, *_idle_without(len(selected), command, state)]
+
+
+def _idle_without(decided: int, command: Command, state: ConversationState) -> Sequence[Event]:
+    """Return the change to idle where nothing waits any more once so many actions are answered with a no."""
+    if state.status is _WAITING and not state.is_asking and decided == len(state.pending):
+        return [_fact(command, StatusChanged(status=ConversationStatus.IDLE))]
+    return []
+
+
+def find_question(state: ConversationState, question_id: str) -> QuestionAsked:
+    """Return the question that waits, by its id or by that of the action that asks it.
+
+    Raises:
+        NothingPending: There is none.
+    """
+    for question in state.questions:
+        if question.id == question_id:
+            return question
+    found = [question for question in state.questions if question.cause == question_id]
+    if len(found) == 1:
+        return found[0]
+    waiting = [question.id if question.live else question.cause or "" for question in state.questions]
+    raise NothingPending([question_id], waiting, what="question")
+
+
+def _end_question(command: Answer | Decline, state: ConversationState) -> Sequence[Event]:
+    question = find_question(state, command.question)
+    if isinstance(command, Answer):
+        value = command.value
+        events: list[Event] = [_question_ended(question, command, "answered", value)]
+        if not question.live:
+            events.append(_answer_event(state.open_actions[question.cause or ""].event, value))
+            if not state.is_working:
+                events.append(_fact(command, StatusChanged(status=_RUNNING, code="answered")))
+        return events
+    events = [_question_ended(question, command, "declined", reason=command.reason)]
+    if not question.live:
+        events.append(_reject_event(state.open_actions[question.cause or ""].event, command))
+        events.extend(_idle_without(1, command, state))
     return events
 
 
-def reject_event(action: ActionEvent, command: Reject) -> UserRejectObservation:
-    """Make the answer of an action that a person did not allow."""
+def _question_ended(
+    question: QuestionAsked,
+    command: Command,
+    outcome: QuestionOutcome,
+    answer: JsonValue = None,
+    *,
+    reason: str | None = None,
+) -> QuestionAnswered:
+    return QuestionAnswered(
+        source="user",
+        cause=question.cause,
+        question=question.id,
+        answer=answer,
+        outcome=outcome,
+        reason=reason,
+        by=command.by,
+        command=command.id,
+    )
+
+
+def _answer_event(action: ActionEvent, value: JsonValue) -> ObservationEvent:
+    return ObservationEvent(
+        source="user",
+        cause=action.id,
+        tool_name=action.tool_name,
+        call_id=action.call_id,
+        content=(TextBlock(text=show_answer(value)),),
+        data={"answer": value},
+    )
+
+
+def _reject_event(action: ActionEvent, command: Reject | Decline) -> UserRejectObservation:
     return UserRejectObservation(
         source="user",
         cause=action.id,
@@ -196,6 +289,11 @@ def _select(command: Approve | Reject, state: ConversationState) -> tuple[Action
         NothingPending: One of them does not wait, or none does any more.
     """
     pending = {event.id: event for event in state.pending}
+    if isinstance(command, Approve):
+        questions = {action_id for action_id in pending if state.open_actions[action_id].question is not None}
+        if asked := [action_id for action_id in command.ids if action_id in questions]:
+            raise NothingPending(asked, tuple(pending.keys() - questions), hint=ANSWER_INSTEAD)
+        pending = {action_id: event for action_id, event in pending.items() if action_id not in questions}
     missing = [action_id for action_id in command.ids if action_id not in pending]
     selected = tuple(pending[action_id] for action_id in dict.fromkeys(command.ids) if action_id in pending)
     if not selected or (missing and not command.all_that_wait):

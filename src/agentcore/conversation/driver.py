@@ -25,6 +25,7 @@ from agentcore.conversation.exceptions import (
 )
 from agentcore.conversation.execute import CallBatch
 from agentcore.conversation.pending import approved_calls, ask_for_approval
+from agentcore.conversation.questions import withdraw
 from agentcore.conversation.stepping import Stepper, end_turn_with, status_event
 from agentcore.conversation.turn import RunTimer, Turn, exceeded
 from agentcore.errors import ConversationClosed, StoreError
@@ -88,7 +89,7 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
             await stepper.settle_after_calls()
             continue
         # Before anybody is asked: while a person decides nothing runs.
-        if state.pause_requested and (core.confirm is not None or not state.pending):
+        if state.pause_requested and (core.confirm is not None or core.on_question is not None or not state.pending):
             await end_turn_with(core, status_event(ConversationStatus.PAUSED, "pause"))
         elif pending := state.pending:
             if await ask_for_approval(core, turn):
@@ -113,11 +114,12 @@ async def _answer_open(core: Core, why: str, *after: Event, keep_approved: bool 
 
     def compose(state: ConversationState) -> Sequence[Event]:
         # On the state that this is appended to: an approval may have come before it.
-        answers = [
-            interrupted(action.event, why if action.started else f"{why} before it started", "interrupted")
-            for action in state.open_actions.values()
-            if not action.waits and not (keep_approved and action.runs_next)
-        ]
+        answers: list[Event] = []
+        for action in state.open_actions.values():
+            if not action.waits and not (keep_approved and action.runs_next):
+                answers += withdraw(state, action.event.id, why)
+                stopped = why if action.started else f"{why} before it started"
+                answers.append(interrupted(action.event, stopped, "interrupted"))
         return [*answers, *after]
 
     await core.journal.write_composed(compose)

@@ -25,6 +25,7 @@ from agentcore.conversation.exceptions import (
     unwrap,
 )
 from agentcore.conversation.guards import mark_running_in
+from agentcore.conversation.questions import withdraw
 from agentcore.conversation.tool_host import CallHost, make_context, spool_if_room
 from agentcore.conversation.tools import NotRun
 from agentcore.errors import AgentcoreError
@@ -168,10 +169,12 @@ class CallBatch:
             call.seconds = self._core.state.limits.call_seconds
             if call.seconds is not None:
                 call.scope.deadline = anyio.current_time() + call.seconds
-            answer = await _answer(self._core, call.call)
+            answer, failure = await _answer(self._core, call.call)
             if not call.abandoned:
                 # What a tool did is kept even if it was stopped just then.
-                await self._core.journal.write_shielded(answer)
+                await _write_answer(self._core, answer)
+            if failure is not None:
+                raise failure
 
     async def _record_stop(self, call: RunningCall) -> None:
         """Answer a call that was stopped: by a person, by its time limit, or with the whole conversation."""
@@ -181,7 +184,7 @@ class CallBatch:
         if call.reason is None and call.scope.cancelled_caught:
             why, code = f"it took longer than {call.seconds:g} s", "call_seconds"
         event, tool = call.call.event, call.call.tool
-        await self._core.journal.write_shielded(interrupted(event, why, code, in_thread=_runs_in_thread(tool)))
+        await _write_answer(self._core, interrupted(event, why, code, in_thread=_runs_in_thread(tool)))
 
     async def _abandon(self, call: RunningCall) -> None:
         _log.warning(
@@ -208,9 +211,22 @@ def _resources_for(core: Core, call: Call) -> Sequence[Resource]:
         return (Resource.workspace("write"),)
 
 
-async def _answer(core: Core, call: Call) -> ObservationEvent | AgentErrorEvent:
+async def _write_answer(core: Core, answer: ObservationEvent | AgentErrorEvent) -> None:
+    """Write the answer of a call, and withdraw what it left unanswered in the same group."""
+    if any(question.cause == answer.cause for question in core.state.questions):
+        await core.journal.write_composed(lambda state: [*withdraw(state, answer.cause, "The call ended."), answer])
+    else:
+        await core.journal.write_shielded(answer)
+
+
+async def _answer(core: Core, call: Call) -> tuple[ObservationEvent | AgentErrorEvent, Exception | None]:
+    """Execute a call. Return its answer, and what the program's callback raised about a question of it, if anything."""
+    host = CallHost(core, call.event)
+    return await _execute(core, call, host), host.failure
+
+
+async def _execute(core: Core, call: Call, host: CallHost) -> ObservationEvent | AgentErrorEvent:
     event = call.event
-    host = CallHost(core, event)
     context = make_context(core, event, host)
     try:
         execute = await core.tool_sessions.executor(call.tool)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
-from copy import deepcopy
 from os import PathLike
 from typing import Any, Self
 
@@ -17,8 +16,9 @@ from agentcore._arguments import check_arguments, checked
 from agentcore.agent import Agent
 from agentcore.commands import (
     AddSecrets,
-    Approve,
+    Answer,
     Command,
+    Decline,
     Pause,
     Receipt,
     Reject,
@@ -29,16 +29,19 @@ from agentcore.commands import (
     SetTags,
     SetTitle,
 )
+from agentcore.conversation.answering import check_in_thread
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.condensing import condense
 from agentcore.conversation.core import Core
+from agentcore.conversation.decide import find_question
 from agentcore.conversation.delete import delete_closed
 from agentcore.conversation.deltas import DeltaCursor
 from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.fork import fork
 from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
-from agentcore.conversation.pending import select_pending, validate_arguments
+from agentcore.conversation.pending import approve, select_pending
+from agentcore.conversation.questions import NO_ANSWER, OnQuestion
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, interrupt_run, run_to_end
 from agentcore.conversation.serve import serve_conversation
@@ -73,6 +76,8 @@ class Conversation(AsyncContextManagerMixin):
         limits: Budgets and deadlines; by default the recorded ones, or `Limits()`.
         secrets: Values by name that tools may use and that stay hidden: text, or functions that return it.
         deps: A value of the program's own for its tools, as `ctx.deps`; never recorded.
+        on_question: A function, async or not, that answers the agent's questions. Without one they wait for `answer`.
+        attended: True if somebody calls `answer` while calls run. Where nobody attends, a call's live question is declined.
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
@@ -92,8 +97,10 @@ class Conversation(AsyncContextManagerMixin):
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
         deps: Any = None,
+        on_question: OnQuestion | None = None,
+        attended: bool = False,
     ) -> None:
-        self._setup = Setup(agent, workspace, id, store, confirm, limits, secrets, deps)
+        self._setup = Setup(agent, workspace, id, store, confirm, limits, secrets, deps, on_question, attended)
         self._setup.validate()
         self._opened: Core | None = None
 
@@ -226,7 +233,7 @@ class Conversation(AsyncContextManagerMixin):
         *,
         by: str | None = None,
     ) -> None:
-        """Approve actions that wait (by default all of them) and continue the work; `run` then joins it.
+        """Approve actions that wait (by default all but questions) and continue the work; `run` then joins it.
 
         Args:
             ids: Ids of the action events.
@@ -234,32 +241,53 @@ class Conversation(AsyncContextManagerMixin):
             by: Who says so.
 
         Raises:
-            NothingPending: No such action waits.
+            NothingPending: No such action waits, or it is a question: see `answer`.
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
         check_arguments(CALLS, ids=ids, arguments=arguments, by=by)
         core = await self._live()
-        selected, all_that_wait = select_pending(core, ids)
-        edited, plain = None, None
-        if arguments is not None:
-            edited = deepcopy(dict(arguments))  # they are the caller's, who may change them while the call waits
-            plain = await validate_arguments(core, selected, edited)
-        await self._execute(
-            core,
-            Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by),
-            Attachment(context=copy_context(), arguments=plain),
-        )
+        await self._execute(core, *await approve(core, ids, arguments, by))
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
-        """Reject actions that wait (by default all of them). The model reads the reason with the next `run`.
+        """Reject actions that wait (by default all of them); a question is declined. The model reads the reason with the next `run`.
 
         Raises:
             NothingPending: No such action waits.
         """
         check_arguments(CALLS, reason=reason, ids=ids, by=by)
         core = await self._live()
-        selected, all_that_wait = select_pending(core, ids)
+        selected, all_that_wait = select_pending(core, ids, questions=True)
         await self._execute(core, Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
+
+    async def answer(self, id: str, value: Any, *, by: str | None = None) -> None:  # noqa: A002
+        """Answer a question that waits, and continue the work; `run` then joins it.
+
+        Args:
+            id: The id of the action that asks, as in `pending`, or of the question, as in `state.questions`.
+            value: Text, one of the options, or what fits the question's schema.
+            by: Who says so.
+
+        Raises:
+            AnswerRefused: It does not fit; the question goes on waiting.
+            NothingPending: No such question waits.
+        """
+        check_arguments(CALLS, id=id, by=by)
+        core = await self._live()
+        question = find_question(core.state, id)
+        command = Answer(question=question.id, value=await check_in_thread(question, value), by=by)
+        await self._execute(core, command, Attachment(context=copy_context()))
+
+    async def decline(self, id: str, reason: str | None = None, *, by: str | None = None) -> None:  # noqa: A002
+        """Leave a question unanswered. The model reads the reason with the next `run`; a running call goes on without.
+
+        Raises:
+            NothingPending: No such question waits.
+        """
+        check_arguments(CALLS, id=id, by=by)
+        check_arguments(INTERRUPT, reason=reason)
+        core = await self._live()
+        question = find_question(core.state, id)
+        await self._execute(core, Decline(question=question.id, reason=reason or NO_ANSWER, by=by))
 
     async def ask(self, question: str) -> str:
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.

@@ -22,6 +22,7 @@ from agentcore.conversation.exceptions import masked_repr, open_group
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
 from agentcore.errors import ConversationClosed, ConversationError
@@ -76,6 +77,8 @@ class Host(AsyncContextManagerMixin):
         limits: Limits | None = None,
         secrets: Mapping[str, SecretSource] | None = None,
         deps: Any = None,
+        on_question: OnQuestion | None = None,
+        attended: bool = False,
     ) -> Conversation:
         """Open a conversation, as `Conversation(...)` does, and return its handle; `close()` ends it.
 
@@ -99,6 +102,8 @@ class Host(AsyncContextManagerMixin):
             limits=limits,
             secrets=secrets,
             deps=deps,
+            on_question=on_question,
+            attended=attended,
         )
         setup.validate()
         assert self._jobs is not None
@@ -239,6 +244,8 @@ async def _refuse_other(core: Core, setup: Setup) -> None:
         other.append("limits")
     if setup.confirm is not None and not _is_in_force(core, setup.confirm):
         other.append("confirm")
+    if setup.on_question is not None and setup.on_question is not core.on_question:
+        other.append("on_question")
     if setup.deps is not None and setup.deps is not core.deps:
         other.append("deps")
     other.extend(f"the secret {name!r}" for name in setup.secrets or () if name not in core.secrets.names)

@@ -12,6 +12,7 @@ from anyio.lowlevel import current_token
 
 from agentcore.agent import Agent
 from agentcore.conversation.handle import Conversation
+from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.result import RunResult
 from agentcore.errors import AgentcoreError
 from agentcore.messages import Message
@@ -30,18 +31,25 @@ async def run(
     limits: Limits | None = None,
     secrets: Mapping[str, SecretSource] | None = None,
     deps: Any = None,
+    on_question: OnQuestion | None = None,
 ) -> RunResult:
     """Run an agent once: `result = await agentcore.run(agent, "...")`. The arguments are those of `Conversation`.
 
-    The conversation is in memory and ends here. What waits for approval is in `result.pending`, and nothing can approve it
-    any more: pass a function as `confirm`, or use `Conversation`.
+    The conversation is in memory and ends here. What waits for approval is in `result.pending`, and nothing can approve or
+    answer it any more: pass a function as `confirm` or `on_question`, or use `Conversation`.
 
     Raises:
         RunError: A step raised.
     """
     try:
         async with Conversation(
-            agent, workspace, confirm=confirm, limits=limits, secrets=secrets, deps=deps
+            agent,
+            workspace,
+            confirm=confirm,
+            limits=limits,
+            secrets=secrets,
+            deps=deps,
+            on_question=on_question,
         ) as conversation:
             return await conversation.run(message)
     except AgentcoreError as error:
@@ -58,6 +66,7 @@ def run_sync(
     limits: Limits | None = None,
     secrets: Mapping[str, SecretSource] | None = None,
     deps: Any = None,
+    on_question: OnQuestion | None = None,
 ) -> RunResult:
     """Run an agent once, in a program that is not async. See `run`.
 
@@ -73,7 +82,16 @@ def run_sync(
         raise RuntimeError("run_sync() cannot wait inside a running event loop: use `await agentcore.run(...)` there.")
 
     async def main() -> RunResult:
-        return await run(agent, message, workspace, confirm=confirm, limits=limits, secrets=secrets, deps=deps)
+        return await run(
+            agent,
+            message,
+            workspace,
+            confirm=confirm,
+            limits=limits,
+            secrets=secrets,
+            deps=deps,
+            on_question=on_question,
+        )
 
     try:
         return anyio.run(main)

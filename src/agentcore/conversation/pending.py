@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from contextvars import copy_context
 from copy import deepcopy
+from functools import partial
 from typing import Final
 
 from pydantic import JsonValue
@@ -14,20 +16,23 @@ from agentcore import commands
 from agentcore._threads import Threads
 from agentcore.agent import Call
 from agentcore.assessment import SecurityRisk
+from agentcore.conversation.answering import answer_by_callback
 from agentcore.conversation.calls import not_run
 from agentcore.conversation.core import Core
+from agentcore.conversation.decide import ANSWER_INSTEAD
 from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.guards import mark_running_in
-from agentcore.conversation.journal import Attachment, Decision
+from agentcore.conversation.journal import Attachment
+from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.stepping import status_event
 from agentcore.conversation.tools import NotRun
 from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
-from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus
+from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus, QuestionAsked
 from agentcore.messages import ToolSchema
 from agentcore.record import ASKING, OpenAction
 from agentcore.secrets import unmask
-from agentcore.security import Approve, Confirm, Reject, rated, read_answer
+from agentcore.security import Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call
 
 _CONFIRMING: Final = Threads("confirming", math.inf)
@@ -82,14 +87,30 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     return Call(event, read.tool, read.action)
 
 
-def select_pending(core: Core, ids: Sequence[str] | str | None) -> tuple[tuple[str, ...], bool]:
-    """Return the ids of the actions that a decision is about, and whether they are all that wait."""
+def select_pending(core: Core, ids: Sequence[str] | str | None, *, questions: bool) -> tuple[tuple[str, ...], bool]:
+    """Return the ids of the actions that a decision is about, and whether they are all that wait; questions too, or not."""
     if ids is None:
-        waiting = tuple(event.id for event in core.state.pending)
+        state = core.state
+        waiting = tuple(
+            event.id for event in state.pending if questions or state.open_actions[event.id].question is None
+        )
         if not waiting:
-            raise NothingPending([], ())
+            raise NothingPending([], (), hint=ANSWER_INSTEAD if state.pending else "")
         return waiting, True
     return ((ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))), False
+
+
+async def approve(
+    core: Core, ids: Sequence[str] | str | None, arguments: Mapping[str, JsonValue] | None, by: str | None
+) -> tuple[commands.Approve, Attachment]:
+    """Return the command that approves, its arguments checked, and what travels beside it."""
+    selected, all_that_wait = select_pending(core, ids, questions=False)
+    edited, plain = None, None
+    if arguments is not None:
+        edited = deepcopy(dict(arguments))  # they are the caller's, who may change them while the call waits
+        plain = await validate_arguments(core, selected, edited)
+    command = commands.Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by)
+    return command, Attachment(context=copy_context(), arguments=plain)
 
 
 async def validate_arguments(
@@ -151,25 +172,25 @@ def _recorded_digest(core: Core, name: str) -> str | None:
 
 
 async def ask_for_approval(core: Core, turn: Turn) -> bool:
-    """Ask the program's callback for each waiting action; return whether there is one to ask.
+    """Ask the program's callbacks about each waiting action; return whether there is one to ask about any of them.
 
-    While it is asked the conversation waits for confirmation, as it would without a callback, and the clock stands. What
-    it answers is decided on like any other approval.
+    While they are asked the conversation waits for confirmation, as it would without them, and the clock stands. What
+    they answer is decided on like any other approval or answer.
     """
-    confirm, timer = core.confirm, turn.timer
-    if confirm is None or timer is None:
+    timer, confirm = turn.timer, core.confirm  # a new policy, while one is asked, ends no question that was begun
+    if timer is None or all(_callback_for(core, confirm, event) is None for event in core.state.pending):
         return False
     await core.journal.write(status_event(ConversationStatus.WAITING_FOR_CONFIRMATION, ASKING))
     timer.pause()
     try:
         for event in core.state.pending:
-            if not _is_asked(core, turn, event):
-                continue  # decided on elsewhere while another one was asked about
-            answer = await _ask(core, confirm, event, turn)
-            # An answer after a pause comes too late: the action waits for the next one.
-            if answer is not None and not turn.settled:
-                with suppress(NothingPending):  # another answer came first
-                    await core.journal.receipt_of(await _hand_over(core, event, answer))
+            # Not where it was decided on elsewhere while another one was asked about.
+            if _is_asked(core, turn, event) and (ask := _callback_for(core, confirm, event)) is not None:
+                decision = await _ask(core, ask, event, turn)
+                # An answer after a pause comes too late: the action waits for the next one.
+                if decision is not None and not turn.settled:
+                    with suppress(NothingPending):  # another answer came first
+                        await core.journal.receipt_of(core.journal.hand_over(*decision))
     finally:
         timer.resume()
     await core.journal.write(
@@ -178,19 +199,37 @@ async def ask_for_approval(core: Core, turn: Turn) -> bool:
     return True
 
 
-async def _hand_over(core: Core, event: ActionEvent, answer: Approve | Reject) -> Decision:
-    """Hand over the command that says what the callback answered."""
+_Decision = tuple[commands.Command, Attachment]
+
+
+def _callback_for(core: Core, confirm: Confirm | None, event: ActionEvent) -> Callable[[], Awaitable[_Decision]] | None:
+    """Return what asks the program about an action; None where it has no callback for it."""
+    action = core.state.open_actions.get(event.id)
+    question = None if action is None else action.question
+    on_question = core.on_question
+    if question is not None:
+        return None if on_question is None else partial(_ask_question, core, on_question, question)
+    return None if confirm is None else partial(_confirm, core, confirm, event)
+
+
+async def _ask_question(core: Core, on_question: OnQuestion, question: QuestionAsked) -> _Decision:
+    return await answer_by_callback(core, on_question, question), Attachment()
+
+
+async def _confirm(core: Core, confirm: Confirm, event: ActionEvent) -> _Decision:
+    risk = action.risk if (action := core.state.open_actions.get(event.id)) is not None else SecurityRisk.UNKNOWN
+    with mark_running_in(core.state.conversation_id):
+        answer = read_answer(await _CONFIRMING.call(confirm, rated(event, risk)), event)
     if isinstance(answer, Reject):
-        return core.journal.hand_over(commands.Reject(ids=(event.id,), reason=answer.reason, by=answer.by))
+        return commands.Reject(ids=(event.id,), reason=answer.reason, by=answer.by), Attachment()
     edited = deepcopy(answer.arguments)
     plain = None if edited is None else await restore_edited(core, event.id, edited)
-    command = commands.Approve(ids=(event.id,), by=answer.by, arguments=edited)
-    return core.journal.hand_over(command, Attachment(arguments=plain))
+    return commands.Approve(ids=(event.id,), by=answer.by, arguments=edited), Attachment(arguments=plain)
 
 
-async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> Approve | Reject | None:
+async def _ask(core: Core, ask: Callable[[], Awaitable[_Decision]], event: ActionEvent, turn: Turn) -> _Decision | None:
     """Ask about one action; None where another answer or a pause comes first."""
-    answer: Approve | Reject | None = None
+    decision: _Decision | None = None
     async with open_group() as tasks:
 
         async def withdraw() -> None:
@@ -199,11 +238,9 @@ async def _ask(core: Core, confirm: Confirm, event: ActionEvent, turn: Turn) -> 
             tasks.cancel_scope.cancel()
 
         tasks.start_soon(withdraw)
-        risk = action.risk if (action := core.state.open_actions.get(event.id)) is not None else SecurityRisk.UNKNOWN
-        with mark_running_in(core.state.conversation_id):
-            answer = read_answer(await _CONFIRMING.call(confirm, rated(event, risk)), event)
+        decision = await ask()
         tasks.cancel_scope.cancel()
-    return answer
+    return decision
 
 
 def _is_asked(core: Core, turn: Turn, event: ActionEvent) -> bool:

@@ -11,6 +11,7 @@ from agentcore.conversation.exceptions import masked_repr
 from agentcore.conversation.execute import observe
 from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.pending import prepare
+from agentcore.conversation.questions import withdraw
 from agentcore.conversation.stepping import status_event
 from agentcore.conversation.tool_host import CallHost, make_context
 from agentcore.events import (
@@ -30,7 +31,8 @@ _RECONCILE_SECONDS = 30.0
 async def recover(core: Core) -> None:
     """Answer what was cut off, and mark a conversation that was working as paused."""
     state = core.state
-    answers: list[Event] = []
+    # Whoever was asked, the call that waited is gone.
+    answers: list[Event] = [*withdraw(state, None, "The process that asked ended.")]
     for action in tuple(state.open_actions.values()):
         if action.waits or action.runs_next:
             continue  # both outlive a crash: what was approved is run by the next turn

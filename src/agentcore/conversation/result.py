@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agentcore._value import Value
 from agentcore.agent import Agent
-from agentcore.events import ActionEvent, ConversationStatus
+from agentcore.events import ActionEvent, ConversationStatus, QuestionAsked
 from agentcore.record import ConversationState
 from agentcore.tools import read_output
 from agentcore.usage import Usage
@@ -43,7 +43,9 @@ class RunResult(Value):
     last_seq: int = 0
     """The head when the run settled."""
     pending: tuple[ActionEvent, ...] = ()
-    """The actions that wait for `approve` or `reject`."""
+    """The actions that wait for `approve` or `reject`, and questions that wait for `answer` or `decline`."""
+    questions: tuple[QuestionAsked, ...] = ()
+    """The questions of pending actions, for `answer` or `decline`."""
     error: RunFailure | None = None
 
     def __repr__(self) -> str:
@@ -74,6 +76,7 @@ def make_result(state: ConversationState, output: Any = None) -> RunResult:
         first_seq=run.seq,
         last_seq=state.head,
         pending=state.pending if state.status is not ConversationStatus.RUNNING else (),
+        questions=state.questions if state.status is not ConversationStatus.RUNNING else (),
         error=RunFailure(code=state.status_code or "unknown", detail=state.status_detail or "") if failed else None,
     )
 

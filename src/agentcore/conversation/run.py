@@ -26,7 +26,7 @@ def begin_run(core: Core, message: Message | None, context: Context) -> Decision
     """Hand over the command that begins a run, or joins it."""
     with suppress(Exception):  # a tool that can't be described: the step that needs it says so
         core.prompt.compose_nowait()
-    command = Run(message=message, attended=core.confirm is not None)
+    command = Run(message=message, attended=core.confirm is not None, answers=core.on_question is not None)
     decision = core.journal.hand_over(command, Attachment(context=context, tail=core.prompt.changed_nowait))
     core.last_run = decision
     return decision

@@ -163,6 +163,8 @@ async def _serve(
                     secrets=recording.secrets,
                     checks=checks,
                     confirm=confirm,
+                    on_question=setup.on_question,
+                    attended=setup.attended or setup.on_question is not None,
                     deps=setup.deps,
                     tool_sessions=sessions,
                     call_tasks=call_tasks,

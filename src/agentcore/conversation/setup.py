@@ -25,6 +25,7 @@ from agentcore._arguments import (
     optional,
 )
 from agentcore.agent import Agent, restore_agent
+from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.switch import refuse_vanished_tools
 from agentcore.errors import (
     ConversationError,
@@ -90,6 +91,8 @@ ARGUMENTS: Final = {
             _is_confirm,
         )
     ),
+    "on_question": optional(Argument("a function that answers questions", callable)),
+    "attended": instance_of(bool, description="True or False"),
     "limits": optional(instance_of(Limits, description="Limits(steps=..., cost=...)")),
     "secrets": optional(
         Argument(
@@ -111,6 +114,7 @@ CALLS: Final = {
     "by": optional(TEXT),
     "reason": TEXT,
     "question": TEXT,
+    "id": instance_of(str, description="the id of a question, or of the action that asks it"),
     "title": TEXT,
     "tags": TEXT_BY_NAME,
     "secrets": ARGUMENTS["secrets"]._replace(accepts=_is_by_name),
@@ -132,6 +136,8 @@ class Setup(NamedTuple):
     limits: Limits | None
     secrets: Mapping[str, SecretSource] | None
     deps: Any = None
+    on_question: OnQuestion | None = None
+    attended: bool = False
 
     def validate(self) -> None:
         """Refuse what could only fail later: at once, not by the first call that needs it.
@@ -225,7 +231,9 @@ async def _find_log(setup: Setup, store: Store) -> EventLog:
             if setup.agent is None:
                 raise
     if setup.agent is None:
-        raise ConversationError("A new conversation needs an agent; agent=None goes on with one that has an id.")
+        raise ConversationError(
+            "A new conversation needs an agent; agent=None resumes the recorded conversation that `id` names."
+        )
     return await EventLog.create(store, setup.id or new_conversation_id())
 
 

@@ -187,7 +187,7 @@ class Stepper:
         anything starts.
         """
         core = self._core
-        reply: list[Event] = [*outcome.reply_events, outcome.usage, *outcome.answers]
+        reply: list[Event] = [*outcome.reply_events, outcome.usage, *outcome.answers, *outcome.questions]
 
         async def keep_reply() -> None:
             await core.journal.write_shielded(*reply)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import final
 
 from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
 from pydantic import JsonValue
 
 from agentcore.context import ShownParts
+from agentcore.conversation.answering import CallbackFailed, ask_live
 from agentcore.conversation.ask import ask_aside
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import StreamDelta
@@ -18,7 +21,7 @@ from agentcore.llm import model_features
 from agentcore.logs import get_logger
 from agentcore.messages import Message
 from agentcore.record import ConversationState
-from agentcore.tools import Medium, ToolContext
+from agentcore.tools import Medium, Question, ToolContext
 
 _log = get_logger(__name__)
 
@@ -131,6 +134,8 @@ class CallHost:
         self._turn = core.turn
         self._masking = core.secrets.stream()
         self._offset = 0
+        self.failure: Exception | None = None
+        """The exception of the program's callback, where that was to answer a question of the call."""
 
     async def progress(self, action_id: str, text: str) -> None:
         """Show people what the tool is doing; nothing is kept."""
@@ -140,8 +145,9 @@ class CallHost:
         await checkpoint()
 
     def finish(self) -> None:
-        """Show what masking still held back."""
+        """Show what masking still held back, and wait for no answer any more: the call has ended."""
         self._show(self._masking.finish())
+        self._core.live_questions.withdraw(self._event.id)
 
     def _show(self, shown: str) -> None:
         if shown:
@@ -170,6 +176,19 @@ class CallHost:
     async def ask(self, question: str) -> str:
         """Ask the model a side question."""
         return await ask_aside(self._core, question)
+
+    async def question(self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]) -> JsonValue:
+        """Ask a person and wait for the answer."""
+        make = partial(
+            Question, text=text, answer_schema=None if schema is None else dict(schema), options=tuple(options)
+        )
+        # In a thread: what checks a schema is imported first.
+        question = make() if schema is None else await run_sync(make)
+        try:
+            return await ask_live(self._core, self._turn, question.asked(self._event.id, live=True))
+        except CallbackFailed as failed:
+            self.failure = failed.error
+            raise failed.error from None
 
     async def spool(self, name: str, data: bytes) -> str:
         """Keep a whole output in the workspace's private folder and return its path."""

@@ -115,10 +115,10 @@ class ToolSessions:
     def replace(self, tools: Sequence[AnyTool], toolsets: Sequence[Toolset]) -> None:
         """Take the tools and toolsets of another agent: what it shares stays open, and what it lacks is closed.
 
-        To be called while no call runs. Waits for nothing: those that hold things open close them.
+        To be called while no call runs. Waits for nothing, and runs no code of theirs: those that hold things open close them.
         """
         self._own = {tool.name: self._same_tool(tool) for tool in tools}
-        self._toolsets = tuple(map(self._same_toolset, toolsets))
+        self._toolsets = tuple(toolsets)
         for key, session in tuple(self._sessions.items()):
             if all(toolset is not session.toolset for toolset in self._toolsets):
                 del self._sessions[key]
@@ -133,17 +133,13 @@ class ToolSessions:
     def _same_tool(self, tool: AnyTool) -> AnyTool:
         """Return the tool that may be open already, where this one is the same by its record."""
         before = self._own.get(tool.name)
-        same = before is not None and tool.open is not None and None is not before.spec == tool.spec
-        return before if before is not None and same else tool
-
-    def _same_toolset(self, toolset: Toolset) -> Toolset:
-        """Return the toolset that is open already, where this one is equal to it."""
-        opened = (session.toolset for session in self._sessions.values())
-        return next((each for each in opened if each is toolset or each == toolset), toolset)
+        if before is None or tool.open is None or tool.spec is None:
+            return tool
+        return before if before.spec == tool.spec else tool
 
     async def prepare_checks(self, tools: Sequence[AnyTool]) -> None:
         """Make ready to parse the arguments of these tools: what checks them against a JSON Schema takes a while to import."""
-        if not self._can_check and any(isinstance(tool, RawTool) for tool in tools):
+        if not self._can_check and any(isinstance(tool, RawTool) or tool.question is not None for tool in tools):
             await run_sync(schema_errors, _ANYTHING, None)
             self._can_check = True
 

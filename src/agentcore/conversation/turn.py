@@ -54,6 +54,8 @@ class RunTimer:
         self._worked_before = worked_before
         self._worked = 0.0
         self._since: float | None = clock()
+        self._pauses = 0
+        """How many wait for a person just now."""
         self.scope = anyio.CancelScope()
         self.limits = Limits()
 
@@ -81,15 +83,17 @@ class RunTimer:
         self._update_deadline()
 
     def pause(self) -> None:
-        """Stop counting while a person is asked."""
+        """Stop counting while a person is asked, until `resume` was called as often."""
+        self._pauses += 1
         if self._since is not None:
             self._worked += self._clock() - self._since
             self._since = None
         self._update_deadline()
 
     def resume(self) -> None:
-        """Count again."""
-        if self._since is None:
+        """Count again, unless another person is still asked."""
+        self._pauses -= 1
+        if self._since is None and not self._pauses:
             self._since = self._clock()
         self._update_deadline()
 

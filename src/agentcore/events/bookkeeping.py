@@ -25,6 +25,9 @@ __all__ = [
     "HookEvent",
     "InterruptEvent",
     "PauseEvent",
+    "QuestionAnswered",
+    "QuestionAsked",
+    "QuestionOutcome",
     "RetryEvent",
     "UsageEvent",
     "WorkspaceOpened",
@@ -85,6 +88,42 @@ class ActionApproved(CommandedEvent):
     """The arguments as that person changed them, or None where they were left as they are."""
     typed_masks: tuple[Verbatim, ...] = ()
     """Masks in these arguments that never become a value: the model had written them."""
+
+
+class QuestionAsked(EventBase):
+    """A question to a person. `cause` is the action that asks.
+
+    The call of a tool that asks (`ask_user`) never starts: the answer is its observation. A live question is asked by a call
+    that runs, and that waits for the answer.
+    """
+
+    kind: Literal["question_asked"] = "question_asked"
+    text: str
+    answer_schema: dict[str, JsonValue] | None = None
+    """The JSON Schema of the answer; None where it is text."""
+    options: tuple[str, ...] = ()
+    """The answers to choose from; empty where there is no choice."""
+    live: bool = False
+    """True if a running call waits for the answer."""
+    critical: Literal[True] = True
+    """A version that does not know this event must not continue the log: it would answer the call that waits."""
+
+
+QuestionOutcome = Literal["answered", "declined", "withdrawn"]
+
+
+class QuestionAnswered(CommandedEvent):
+    """The end of a question. `cause` is the action that asked. Where that is at rest, its observation is in the same group."""
+
+    kind: Literal["question_answered"] = "question_answered"
+    question: Verbatim
+    """The id of the `QuestionAsked`."""
+    answer: JsonValue = None
+    """The answer; None unless the outcome is "answered"."""
+    outcome: QuestionOutcome
+    """Withdrawn: the call that waited ended without an answer."""
+    reason: str | None = None
+    """The reason why it was declined, or withdrawn."""
 
 
 class CondensationRequest(EventBase):
@@ -197,6 +236,8 @@ BookkeepingEvent = (
     | ActionAssessed
     | ActionStarted
     | ActionApproved
+    | QuestionAsked
+    | QuestionAnswered
     | CondensationRequest
     | Condensation
     | PauseEvent

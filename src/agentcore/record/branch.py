@@ -18,6 +18,8 @@ from agentcore.events import (
     Event,
     MessageEvent,
     ObservationEvent,
+    QuestionAnswered,
+    QuestionAsked,
     SystemPromptEvent,
     UsageEvent,
     UserRejectObservation,
@@ -52,6 +54,7 @@ class Branch:
         "masked",
         "open_actions",
         "prompt",
+        "questions",
         "shown",
     )
 
@@ -61,6 +64,8 @@ class Branch:
         self.masked: set[str] = set()
         """The ids of answers whose content is left out."""
         self.open_actions: dict[str, OpenAction] = {}
+        self.questions: dict[str, QuestionAsked] = {}
+        """The questions of open actions that wait for an answer, by id, in order."""
         self.prompt: SystemPromptEvent | None = None
         self.has_message = False
         self.last_user_seq = 0
@@ -113,10 +118,27 @@ class Branch:
         if (action := self.open_actions.get(event.cause or "")) is not None:
             action.started = True
 
+    def _fold_question(self, event: QuestionAsked) -> None:
+        if (action := self.open_actions.get(event.cause or "")) is None:
+            return
+        if not event.live:
+            if action.started or action.question is not None:
+                return
+            action.question = event
+        self.questions[event.id] = event
+
+    def _fold_question_end(self, event: QuestionAnswered) -> None:
+        question = self.questions.pop(event.question, None)
+        action = None if question is None else self.open_actions.get(question.cause or "")
+        if action is not None and action.question is question:
+            action.question = None
+
     def _fold_answer(self, event: AnswerEvent) -> None:
         self.shown.append(event)
         # A log with two answers to one action is read as its first one: never raise on odd history.
         self.open_actions.pop(event.cause or "", None)
+        for question in [each for each in self.questions.values() if each.cause == event.cause]:
+            del self.questions[question.id]
         if isinstance(event, ObservationEvent):
             self.data[event.tool_name] = event
             if event.finished:
@@ -162,6 +184,8 @@ class Branch:
         ActionAssessed: _fold_assessed,
         ActionStarted: _fold_started,
         ActionApproved: _fold_approved,
+        QuestionAsked: _fold_question,
+        QuestionAnswered: _fold_question_end,
         ObservationEvent: _fold_answer,
         UserRejectObservation: _fold_answer,
         AgentErrorEvent: _fold_answer,

@@ -20,6 +20,8 @@ from agentcore.events import (
     ConversationStatus,
     Event,
     HeadMoved,
+    QuestionAnswered,
+    QuestionAsked,
     UserRejectObservation,
 )
 from agentcore.usage import Usage
@@ -33,10 +35,14 @@ class OpenAction:
     assessment: ActionAssessed | None = None
     approval: ActionApproved | None = None
     started: bool = False
+    question: QuestionAsked | None = None
+    """The question that it consists of: the answer is its observation, and it never starts."""
 
     @property
     def waits(self) -> bool:
-        """True if it waits for a person's yes or no."""
+        """True if it waits for a person: for a yes or no, or for the answer to its question."""
+        if self.question is not None:
+            return not self.started
         asked = self.assessment is not None and self.assessment.verdict == "ask"
         return asked and self.approval is None and not self.started
 
@@ -79,7 +85,8 @@ class Receipts:
     def note(self, event: CommandedEvent, command_id: str, run: int) -> None:
         """Take in an event that a command wrote; `run` is the newest run now that it is folded."""
         seq, _, actions = self._known.get(command_id, (event.seq, run, ()))
-        if isinstance(event, ActionApproved | UserRejectObservation) and event.cause is not None:
+        decides = isinstance(event, ActionApproved | UserRejectObservation | QuestionAnswered)
+        if decides and event.cause is not None and event.cause not in actions:
             actions = (*actions, event.cause)
         self._known[command_id] = (seq, run, actions)
 

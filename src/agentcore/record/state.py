@@ -33,6 +33,8 @@ from agentcore.events import (
     ObservationEvent,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
     SecretsRegistered,
     StatusChanged,
     SystemPromptEvent,
@@ -141,8 +143,13 @@ class ConversationState:
 
     @property
     def pending(self) -> tuple[ActionEvent, ...]:
-        """The actions that wait for a person's yes or no."""
+        """The actions that wait for a person: for a yes or no, or for an answer."""
         return tuple(action.event for action in self._branch.open_actions.values() if action.waits)
+
+    @property
+    def questions(self) -> tuple[QuestionAsked, ...]:
+        """The questions that wait for an answer, in order: of actions in `pending`, and live ones of calls that run."""
+        return tuple(self._branch.questions.values())
 
     @property
     def has_approved(self) -> bool:
@@ -251,7 +258,11 @@ class ConversationState:
             "last_cut": branch.last_cut,
             "last_step": branch.last_step,
             "data": dict(branch.data),
-            "open": {key: (a.event, a.assessment, a.approval, a.started) for key, a in branch.open_actions.items()},
+            "open": {
+                key: (a.event, a.assessment, a.approval, a.started, a.question)
+                for key, a in branch.open_actions.items()
+            },
+            "questions": list(branch.questions.values()),
             "prompt": branch.prompt,
             "last_user_seq": branch.last_user_seq,
             "seen_by_finish": self.seen_by_finish,
@@ -285,6 +296,16 @@ class ConversationState:
     def _fold_unknown(self, event: UnknownEvent) -> None:
         if event.critical:
             self.read_only = f"it holds an event of kind {event.kind!r}, which this version does not know"
+
+    def _fold_question(self, event: QuestionAsked) -> None:
+        # Waiting for a person is not work.
+        if event.live and event.cause in self._branch.open_actions:
+            self._stop_work(event.timestamp)
+
+    def _fold_question_end(self, event: QuestionAnswered) -> None:
+        others = [each for each in self._branch.questions.values() if each.live and each.id != event.question]
+        if self.status is ConversationStatus.RUNNING and self.working_since is None and not others:
+            self.working_since = event.timestamp
 
     def _fold_pause(self, event: PauseEvent) -> None:
         if self.is_working:
@@ -338,16 +359,19 @@ class ConversationState:
         if status is ConversationStatus.RUNNING:
             if self.working_since is None:
                 self.working_since = event.timestamp
-        elif self.working_since is not None:
+        else:
             # What a crash cut off lasted until its last event, not until the log was opened again.
-            end = self._last_time if code == "recovered" and self._last_time is not None else event.timestamp
-            self.worked_seconds += max(0.0, (end - self.working_since).total_seconds())
-            self.working_since = None
+            self._stop_work(self._last_time if code == "recovered" and self._last_time is not None else event.timestamp)
         self.status = status
         self.status_code = code
         self.status_detail = detail
         if not self.is_working or code == "run":
             self.pause_requested = False
+
+    def _stop_work(self, end: datetime) -> None:
+        if self.working_since is not None:
+            self.worked_seconds += max(0.0, (end - self.working_since).total_seconds())
+            self.working_since = None
 
     _FOLDS: ClassVar[Mapping[type[Event], Callable[[Self, Any], None]]] = {
         MessageEvent: _fold_message,
@@ -356,6 +380,8 @@ class ConversationState:
         ConversationStateUpdateEvent: _fold_fact,
         AgentConfigured: _fold_agent,
         WorkspaceOpened: _fold_workspace,
+        QuestionAsked: _fold_question,
+        QuestionAnswered: _fold_question_end,
         PauseEvent: _fold_pause,
         InterruptEvent: _fold_interrupt,
         ConversationErrorEvent: _fold_error,

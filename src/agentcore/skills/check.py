@@ -17,7 +17,7 @@ from agentcore.skills.skill import (
     items_of,
     normalize,
     one_line,
-    text_of,
+    text_field,
     usable_name,
 )
 
@@ -95,7 +95,7 @@ def _check_length(front: Frontmatter, field: str, most: int, *, needed: bool = F
 
 
 def _check_flat(front: Frontmatter, source: Source) -> Iterator[Malformed]:
-    kind = text_of(front, "type")
+    kind = text_field(front, "type")
     if kind and kind not in _TYPES:
         yield Malformed(front.lines["type"], f"`type` has to be one of {', '.join(_TYPES)}.")
     if kind == "knowledge" and not items_of(front, "triggers"):

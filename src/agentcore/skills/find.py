@@ -103,7 +103,7 @@ class Tree(NamedTuple):
     bases: Sequence[str]
     """The folders with skills, relative to the root and equally deep; "" is the root. Those that are not there are skipped."""
     shown_root: str
-    """What stands for the root in paths that people read, with a slash, or nothing."""
+    """The words for the root in paths that people read, with a slash, or nothing."""
     links_anywhere: bool = False
     """Links are followed wherever they lead: the user made them."""
 

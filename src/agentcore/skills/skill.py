@@ -73,7 +73,7 @@ class Skill:
 
     @property
     def activation(self) -> str:
-        """What activates it, in words."""
+        """Its ways of activation, in words."""
         ways = ["always"] if self.always else []
         ways += ["skill tool"] if self.callable and not self.always else []
         ways += [f"/{self.name}"]
@@ -139,7 +139,7 @@ def read_skill(text: str, source: Source) -> tuple[Skill, list[Malformed]]:
         raise Malformed(1, "There is no frontmatter: the first line has to be `---`.")
     front = front or Frontmatter({}, {}, (), text)
     notes = [Malformed(1, "Invisible characters were removed.")] if remove_invisible(text) != text else []
-    description = one_line(text_of(front, "description"), MOST_DESCRIPTION)
+    description = one_line(text_field(front, "description"), MOST_DESCRIPTION)
     if source.is_folder and not description:
         raise Malformed(
             front.lines.get("description", 1), "There is no `description`, which says when to use the skill."
@@ -147,12 +147,12 @@ def read_skill(text: str, source: Source) -> tuple[Skill, list[Malformed]]:
     words = items_of(front, "triggers")
     paths = tuple(each for each in items_of(front, "paths", commas=True) if each)
     inputs = tuple(_inputs(front))
-    is_task = text_of(front, "type") == "task"
+    is_task = text_field(front, "type") == "task"
     triggers = tuple(word for word in words if not word.startswith("/"))
     always = not source.is_folder and (
-        text_of(front, "type") == "repo"
+        text_field(front, "type") == "repo"
         or source.expected == "repo"
-        or not (words or paths or inputs or is_task or text_of(front, "type") == "knowledge")
+        or not (words or paths or inputs or is_task or text_field(front, "type") == "knowledge")
     )
     skill = Skill(
         name=usable_name(front, source, notes),
@@ -166,7 +166,7 @@ def read_skill(text: str, source: Source) -> tuple[Skill, list[Malformed]]:
         inputs=inputs,
         paths=paths,
         always=always,
-        callable=text_of(front, "disable-model-invocation").lower() not in _TRUE,
+        callable=text_field(front, "disable-model-invocation").lower() not in _TRUE,
     )
     return skill, notes
 
@@ -187,7 +187,7 @@ def usable_name(front: Frontmatter, source: Source, notes: list[Malformed]) -> s
     Raises:
         Malformed: Neither can be used.
     """
-    for name in (normalize(text_of(front, "name")), normalize(source.expected)):
+    for name in (normalize(text_field(front, "name")), normalize(source.expected)):
         if len(name) <= MOST_NAME and _USABLE.fullmatch(name):
             return name
         if name:
@@ -195,7 +195,7 @@ def usable_name(front: Frontmatter, source: Source, notes: list[Malformed]) -> s
             notes.append(Malformed(line, f"{one_line(name, 80)!r} can't be the name of a skill, so its file names it."))
     raise Malformed(
         front.lines.get("name", 1),
-        f"{one_line(text_of(front, 'name') or source.expected, 80)!r} can't be the name of a skill: "
+        f"{one_line(text_field(front, 'name') or source.expected, 80)!r} can't be the name of a skill: "
         f"use up to {MOST_NAME} letters, digits and '-'.",
     )
 
@@ -205,7 +205,7 @@ def normalize(name: str) -> str:
     return unicodedata.normalize("NFKC", name)
 
 
-def text_of(front: Frontmatter, field: str) -> str:
+def text_field(front: Frontmatter, field: str) -> str:
     """Return a field that is text; empty where it is not there, or something else."""
     value = front.fields.get(field, "")
     return value.strip() if isinstance(value, str) else ""

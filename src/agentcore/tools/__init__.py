@@ -2,6 +2,9 @@
 
 from agentcore._text import OUTPUT_LIMIT as OUTPUT_LIMIT
 from agentcore._text import clip as clip
+from agentcore.tools.ask_user import AskUserAction as AskUserAction
+from agentcore.tools.ask_user import ask_user as ask_user
+from agentcore.tools.ask_user import ask_user_tool as ask_user_tool
 from agentcore.tools.builtin import FinishAction as FinishAction
 from agentcore.tools.builtin import FinishObservation as FinishObservation
 from agentcore.tools.builtin import OutputSchema as OutputSchema
@@ -37,6 +40,10 @@ from agentcore.tools.observation import ContentObservation as ContentObservation
 from agentcore.tools.observation import JsonObservation as JsonObservation
 from agentcore.tools.observation import Observation as Observation
 from agentcore.tools.observation import TextObservation as TextObservation
+from agentcore.tools.question import ANSWER_LIMIT as ANSWER_LIMIT
+from agentcore.tools.question import Question as Question
+from agentcore.tools.question import check_answer as check_answer
+from agentcore.tools.question import show_answer as show_answer
 from agentcore.tools.raw import RawAction as RawAction
 from agentcore.tools.raw import RawExecute as RawExecute
 from agentcore.tools.raw import RawTool as RawTool

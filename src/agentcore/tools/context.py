@@ -94,6 +94,10 @@ class ToolHost(Protocol):
         """Ask the model something on the side; the history does not change."""
         ...
 
+    async def question(self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]) -> JsonValue:
+        """Ask a person, wait, and return the answer."""
+        ...
+
     async def spool(self, name: str, data: bytes) -> str:
         """Keep data in the workspace's private folder and give its path there."""
         ...
@@ -158,6 +162,22 @@ class ToolContext(Generic[DepsT_co]):
     async def ask(self, question: str) -> str:
         """Ask the model a side question that leaves no trace in the history."""
         return await self.host.ask(question)
+
+    async def question(
+        self, text: str, schema: Mapping[str, JsonValue] | None = None, options: Sequence[str] = ()
+    ) -> JsonValue:
+        """Ask the people of the conversation, and wait for the answer while the call runs. The clock of the run stands.
+
+        Args:
+            text: The question.
+            schema: The JSON Schema of the answer, where it is not text.
+            options: Answers to choose from, where it is a choice.
+
+        Raises:
+            QuestionDeclined: Somebody declined, or nobody attends (`Conversation(on_question=...)`, `attended=True`).
+            ValueError: The question is empty, too long, or `schema` is not a JSON Schema.
+        """
+        return await self.host.question(text, schema, options)
 
     async def spool(self, name: str, data: str | bytes) -> str:
         """Keep the whole of an output in the workspace's private folder, and give the path where it can be read."""

@@ -21,6 +21,7 @@ from agentcore.schema import schema_of
 from agentcore.tools.arguments import argument_error
 from agentcore.tools.context import ToolContext
 from agentcore.tools.observation import Observation
+from agentcore.tools.question import Question
 from agentcore.tools.resources import Resource
 from agentcore.workspace import Workspace
 
@@ -131,6 +132,8 @@ class Tool(Generic[ActionT, ObservationT]):
     """How much harm an action could do. None is low where the tool is read-only, else unknown."""
     finishes: bool = False
     """The run ends with this call."""
+    question: Callable[[ActionT], Question] | None = None
+    """Makes the question to a person that a call is. Such a call is not executed: the answer is its observation."""
     display_call: Callable[[ActionT], Sequence[DisplayBlock]] | None = None
     """Describes a call to people: they see it before they decide about it. None: by the tool's name and the arguments.
 

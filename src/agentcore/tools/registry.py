@@ -19,6 +19,7 @@ from pydantic import JsonValue
 
 from agentcore._registry import Factories, entry_points_in, load_declared
 from agentcore.errors import AgentcoreError, ToolNotFound
+from agentcore.tools.ask_user import ask_user
 from agentcore.tools.builtin import OutputSchema, finish_tool, think_tool
 from agentcore.tools.definition import AnyTool, Tool, ToolsetSpec, ToolSpec
 from agentcore.tools.function import FUNCTION_SPEC, look_up
@@ -95,6 +96,7 @@ class ToolRegistry:
         self._factories: dict[str, ToolFactory] = {
             "finish": self._finish,
             "think": think_tool,
+            "ask_user": ask_user,
             FUNCTION_SPEC: self._function,
         }
         self._allowed: set[str] = set()

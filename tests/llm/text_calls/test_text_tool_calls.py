@@ -11,7 +11,6 @@ from agentcore import Agent, Conversation, tool
 from agentcore.errors import ModelConnectionError, ModelUnavailable
 from agentcore.events import ActionEvent, AgentErrorEvent, ObservationEvent
 from agentcore.llm import (
-    LLM,
     CallContext,
     Delta,
     ReasoningDelta,
@@ -25,7 +24,7 @@ from agentcore.llm import (
 )
 from agentcore.llm.text_calls import TextToolCalls
 from agentcore.messages import ImageBlock, Message, TextBlock, ThinkingBlock, ToolCallBlock, ToolResultBlock, ToolSchema
-from agentcore.testing import Request, ScriptedLLM, ScriptLine, call, calls, say, serve_provider, truncated
+from agentcore.testing import Request, ScriptedLLM, ScriptLine, call, calls, say, truncated
 
 ASK = [Message.system("Be brief."), Message.user("Write a.py.")]
 WRITE = ToolSchema(
@@ -335,67 +334,6 @@ async def test_an_agent_works_with_a_model_that_calls_in_words() -> None:
     asked = [request.last.text for request in inside.requests]
     assert asked[1] == "Result of add:\n42"
     assert all(request.tools == () for request in inside.requests)
-
-
-SAID = "I look.\n\n<function=look>\n<parameter=at>12</parameter>\n</function>"
-LOOK_AT = ToolSchema(
-    name="look",
-    description="Look.",
-    parameters={"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]},
-)
-
-
-def llm(base_url: str) -> LLM:
-    return LLM(
-        model="openai/small",
-        base_url=base_url,
-        api_key="sk-a",
-        native_tool_calling=False,
-        num_retries=1,
-        retry_min_wait=0,
-        route="native",
-    )
-
-
-@pytest.mark.parametrize("streamed", [False, True])
-async def test_a_model_that_calls_in_its_words_is_one_that_calls(streamed: bool) -> None:
-    async with serve_provider([truncated(SAID, after=3), SAID] if streamed else [SAID]) as provider:
-        model = llm(provider.base_url)
-        if streamed:
-            async with model.stream([Message.user("Look.")], [LOOK_AT]) as stream:
-                deltas = [delta async for delta in stream]
-            reply = stream.reply
-            assert "reset" in [delta.type for delta in deltas]
-            assert isinstance(deltas[-1], ToolCallDelta)
-        else:
-            reply = await model.complete([Message.user("Look.")], [LOOK_AT])
-    assert [(call.name, call.arguments) for call in reply.message.tool_calls] == [("look", {"at": "12"})]
-    assert reply.message.text == "I look."
-    assert reply.stop_reason == "tool_calls"
-    for request in provider.requests:
-        sent = request.json()
-        assert "tools" not in sent
-        assert sent["stop"] == ["</function"]
-        assert "## Tool 1: look" in str(sent["messages"][0])
-
-
-async def test_a_conversation_with_such_a_model_is_restored_with_it() -> None:
-    assert LLM.model_validate(llm("http://localhost:1").record()).native_tool_calling is False
-
-    @tool
-    async def look(at: str) -> str:
-        """Look."""
-        return f"You see {at}."
-
-    def answer(request: Request) -> str:
-        return SAID if len(request.messages) == 2 else f"{request.last.text} I am done."
-
-    async with (
-        serve_provider(answer) as provider,
-        Conversation(Agent(llm=llm(provider.base_url), tools=[look])) as conversation,
-    ):
-        result = await conversation.run("Look.")
-    assert result.text == "Result of look:\nYou see 12. I am done."
 
 
 async def test_thinking_in_tags_streams_as_thinking() -> None:

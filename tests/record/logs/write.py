@@ -43,6 +43,8 @@ from agentcore.events import (
     ObservationEvent,
     PauseEvent,
     PolicySet,
+    QuestionAnswered,
+    QuestionAsked,
     RetryEvent,
     SecretsRegistered,
     StatusChanged,
@@ -136,13 +138,19 @@ def groups() -> list[list[Event]]:
         [ConversationErrorEvent(code="steps", detail="50 steps were taken.")],
         [UnknownEvent.model_validate({"kind": "dream", "about": {"sheep": 3}}), fact(UnknownFact.model_validate({"fact": "mood", "mood": "good"}))],
         [MessageEvent(source="user", message=Message.user("blob:sha256:is how this message begins")).model_copy(update={"later": 1})],
+        [action("ev_asking", "call_4", arguments={"text": "Which port?"}), QuestionAsked(id="ev_question", source="agent", cause="ev_asking", text="Which port?", answer_schema={"type": "integer"}, options=())],
+        [QuestionAnswered(source="user", cause="ev_asking", question="ev_question", answer=8080, outcome="answered", by="ada"), ObservationEvent(source="user", cause="ev_asking", tool_name="ask_user", call_id="call_4", content=(TextBlock(text="8080"),), data={"answer": 8080})],
     ]  # fmt: skip
 
 
 def stamped(event: Event, number: int) -> Event:
     """Give an event an id and a time that are the same in every run."""
     time = datetime(2026, 11, 21, 12, tzinfo=UTC) + timedelta(milliseconds=1500 * number)
-    event_id = event.id if event.id in {"ev_first", "ev_second", "ev_third", "ev_task"} else f"ev_{number}"
+    event_id = (
+        event.id
+        if event.id in {"ev_first", "ev_second", "ev_third", "ev_task", "ev_asking", "ev_question"}
+        else f"ev_{number}"
+    )
     return event.model_copy(update={"id": event_id, "timestamp": time})
 
 

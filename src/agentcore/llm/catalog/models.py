@@ -212,7 +212,7 @@ def _names(known: Table, model: str) -> Iterator[str]:
         for full in dict.fromkeys((f"{provider}/{name}", f"{family}/{name}")):
             if full in known.rows:
                 yield full
-        # Several sell models of one name: the bare one is the price of whoever is listed with it, and of nobody else.
+        # Several sell models of one name: the bare name has the price of the seller that is listed with it only.
         seller = known.provider(name)
         if seller is not None and _family(seller) == family:
             yield name

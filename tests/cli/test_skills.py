@@ -1,0 +1,67 @@
+"""`agentcore skills`: the list for people and programs, and the verdicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+
+def write(project: Path, name: str, front: str) -> Path:
+    path = project / ".agents/skills" / name / "SKILL.md"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"---\n{front}\n---\nDo it.\n")
+    return path
+
+
+@pytest.fixture
+def skills(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli:
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    write(cli.project, "deploy", "name: deploy\ndescription: Use it to deploy.\ntriggers:\n- prod")
+    write(cli.project, "odd", 'name: "a\\e[2Jb"\ndescription: "\\e]0;x\\a title"')
+    write(cli.project, "broken", "name: [")
+    return cli
+
+
+def test_list_shows_names_sources_ways_and_problems_and_nothing_moves_the_cursor(skills: Cli) -> None:
+    ended = skills.run("skills", "list", "--workspace", str(skills.project))
+    assert ended.code == 0
+    assert "deploy  project  skill tool; /deploy; words: prod\n  Use it to deploy.\n" in ended.out
+    assert ".agents/skills/broken/SKILL.md:" in ended.out.splitlines()[-1] + ended.out
+    assert "\x1b" not in ended.out
+
+
+def test_list_as_json_is_an_object_per_line(skills: Cli) -> None:
+    ended = skills.run("skills", "list", "--workspace", str(skills.project), "--json")
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    assert [(line["name"], line["source"], line["tool"]) for line in lines if "name" in line] == [
+        ("deploy", "project", True),
+        ("odd", "project", True),
+    ]
+    assert any("broken/SKILL.md:2:" in line["problem"] for line in lines if "problem" in line)
+
+
+def test_check_names_file_and_line_and_ends_with_1_where_one_is_malformed(skills: Cli) -> None:
+    folder = skills.project / ".agents/skills"
+    ended = skills.run("skills", "check", str(folder))
+    assert ended.code == 1
+    assert f"{folder}/deploy/SKILL.md:4: `triggers` is not a field of the specification" in ended.out
+    assert "3 skills checked, 3 malformed." in ended.out
+    assert "\x1b" not in ended.out
+    good = write(skills.project, "good", "name: good\ndescription: Use it.")
+    for path in (good, good.parent):
+        ended = skills.run("skills", "check", str(path))
+        assert (ended.code, ended.out) == (0, "1 skill checked, none malformed.\n")
+
+
+def test_check_of_a_folder_without_skills_and_of_nothing(skills: Cli, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert skills.run("skills", "check", str(tmp_path / "empty")).code == 1
+    ended = skills.run("skills", "check", str(tmp_path / "nothing"))
+    assert ended.code != 0
+    assert "No such file or folder" in ended.err
