@@ -102,6 +102,20 @@ async def test_masking_of_one_tool_leaves_the_others_alone_and_waits_until_it_fr
     assert [answer.tool_name for answer in answers if answer.id in masked] == ["browse"] * 3
 
 
+async def test_masking_that_is_asked_for_does_not_wait() -> None:
+    llm = working(say("long " * 3_000), *reading(1, size=550), say("long " * 900))
+    async with talk(scripted(llm, read, condenser=Masking(soft=1))) as conversation:
+        await conversation.run("the task")
+        await conversation.run("read it")
+        await conversation.run("and go on")
+        cut = await conversation.condense()
+    assert cut is not None
+    assert cut.tokens_before is not None
+    assert cut.tokens_after is not None
+    assert 0.8 * cut.tokens_before < cut.tokens_after < 0.9 * cut.tokens_before
+    assert len(cut.masked) == 1
+
+
 async def test_amortised_forgets_the_older_half_of_the_replies() -> None:
     llm = working(*reading(12, size=150))
     async with talk(scripted(llm, read, condenser=Amortised(replies=8))) as conversation:

@@ -41,7 +41,7 @@ class Masking:
             raise ValueError(f"soft={self.soft:g} and keep={self.keep:g} must be parts of the room: at most 1.")
 
     async def condense(self, outline: Outline) -> Condensation | None:
-        """Leave out what is old, once that frees a fifth of what is shown."""
+        """Leave out what is old: once that frees a fifth of what is shown, or where the history has to be shorter."""
         if not is_due(outline, self.soft):
             return None
         old = outline.items[: start_of_last(outline, target_of(outline, DOWN_TO), self.keep)]
@@ -52,7 +52,8 @@ class Masking:
             if self.tools is None or event.tool_name in self.tools
         }
         masked = [event for event, frees in sizes.values() if frees]
-        if not masked or sum(frees for _, frees in sizes.values()) < _LEAST_FREED * outline.used:
+        least = _LEAST_FREED * outline.used if outline.reason == "soft" else 0
+        if not masked or sum(frees for _, frees in sizes.values()) < least:
             return None
         return outline.mask(masked)
 

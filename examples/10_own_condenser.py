@@ -1,6 +1,6 @@
 """A condenser of your own: it decides what the model is not shown any more, here what a noisy tool said.
 
-Run it: python examples/09_own_condenser.py. It needs no key and no network; a scripted model plays the agent's part.
+Run it: python examples/10_own_condenser.py. It needs no key and no network; a scripted model plays the agent's part.
 
 What to look at:
 - `condense` gets an outline: the items that are shown now, their sizes, what is protected, and the means to cut;
