@@ -3,6 +3,9 @@
 from agentcore.agent import Agent as Agent
 from agentcore.assessment import Assessment as Assessment
 from agentcore.assessment import SecurityRisk as SecurityRisk
+from agentcore.condense import Condenser as Condenser
+from agentcore.condense import Outline as Outline
+from agentcore.condense import Summary as Summary
 from agentcore.context import AgentContext as AgentContext
 from agentcore.context import InstructionsContext as InstructionsContext
 from agentcore.context import Memory as Memory

@@ -29,6 +29,7 @@ from agentcore.context import LEFT_OUT
 from agentcore.errors import ToolNotFound
 from agentcore.events import Condensation, ContextNotice, ConversationStateUpdateEvent, ObservationEvent
 from agentcore.llm import LLM, Features
+from agentcore.messages import ToolResultBlock
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.testing.script import Request, ScriptLine
 from talks import events_of, scripted, talk
@@ -83,12 +84,7 @@ async def test_masking_leaves_out_old_answers_and_keeps_every_call_and_the_newes
     assert cut.tokens_after is not None
     assert cut.tokens_after <= 0.8 * cut.tokens_before
     messages = llm.requests[-1].messages
-    texts = [
-        block.text
-        for message in messages
-        for block in message.content
-        if hasattr(block, "call_id") and hasattr(block, "text")
-    ]
+    texts = [b.text for message in messages for b in message.content if isinstance(b, ToolResultBlock)]
     assert len(texts) == 6
     assert [text == LEFT_OUT for text in texts] == [True] * len(cut.masked) + [False] * (6 - len(cut.masked))
 
@@ -104,6 +100,20 @@ async def test_masking_of_one_tool_leaves_the_others_alone_and_waits_until_it_fr
         masked = {event_id for cut in cuts_of(conversation) for event_id in cut.masked}
         answers = events_of(conversation, ObservationEvent)
     assert [answer.tool_name for answer in answers if answer.id in masked] == ["browse"] * 3
+
+
+async def test_masking_that_is_asked_for_does_not_wait() -> None:
+    llm = working(say("long " * 3_000), *reading(1, size=550), say("long " * 900))
+    async with talk(scripted(llm, read, condenser=Masking(soft=1))) as conversation:
+        await conversation.run("the task")
+        await conversation.run("read it")
+        await conversation.run("and go on")
+        cut = await conversation.condense()
+    assert cut is not None
+    assert cut.tokens_before is not None
+    assert cut.tokens_after is not None
+    assert 0.8 * cut.tokens_before < cut.tokens_after < 0.9 * cut.tokens_before
+    assert len(cut.masked) == 1
 
 
 async def test_amortised_forgets_the_older_half_of_the_replies() -> None:
@@ -282,7 +292,7 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Masking(tools="browse"), r"tools=\['browse'\]"),
     (lambda: Masking(soft=2), "parts of the room"),
     (lambda: Amortised(replies=1), "at least 2"),
-    (lambda: Pipeline(), "at least one condenser"),
+    (Pipeline, "at least one condenser"),
     (lambda: Pipeline(cast("Any", "summary")), "must be a condenser"),
 ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -128,7 +128,7 @@ def test_each_answer_is_a_legal_cut_of_any_history(
 ) -> None:
     for reason in reasons:
         outline = outline_of(state, reason, room, answer)
-        cut: Condensation | None = anyio.run(condenser.condense, outline)
+        cut = cast("Condensation | None", anyio.run(condenser.condense, outline))
         if cut is None:
             continue
         outline.check(cut)

@@ -8,6 +8,7 @@ import anyio
 
 from agentcore import Conversation, tool
 from agentcore.condense import Amortised, Masking, Window
+from agentcore.context import build_messages
 from agentcore.llm import Features
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.testing.script import Request, ScriptLine
@@ -63,7 +64,7 @@ async def test_what_was_forgotten_is_found_and_read() -> None:
     asking = Asking()
     async with talk(scripted(reading(asking, 9), page, condenser=Window())) as conversation:
         await conversation.run("read on")
-        assert not any("7443" in message.text for message in conversation.state.shown if hasattr(message, "text"))
+        assert "7443" not in "".join(message.text for message in build_messages(conversation.state))
         found = await recalled(conversation, asking, query="gateway port")
         first, best, second, *_ = found.splitlines()
         assert first.startswith("2 of ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import anyio
@@ -13,7 +14,7 @@ from agentcore import Agent, Conversation, ConversationStateUpdateEvent, Limits,
 from agentcore.condense import FACTS, SUMMARY, SUMMARY_FIELDS, Summary
 from agentcore.errors import ContextWindowExceeded, LimitReached, ModelError
 from agentcore.events import Condensation, ContextNotice, InterruptEvent, UsageEvent
-from agentcore.llm import LLM, Features
+from agentcore.llm import LLM, Features, register_model
 from agentcore.messages import Message
 from agentcore.testing import ScriptedLLM, call, hang, say
 from agentcore.testing.script import Request, ScriptLine
@@ -82,7 +83,7 @@ async def test_a_summary_stands_for_what_is_oldest_and_takes_in_the_one_before()
         cuts = cuts_of(conversation)
         assert len(cuts) >= 3
         assert not notices_of(conversation)
-        for cut, later in zip(cuts, cuts[1:], strict=False):
+        for cut, later in pairwise(cuts):
             assert cut.id in later.forgotten
         assert all(cut.condenser == "summary" and cut.reason == "soft" for cut in cuts)
         assert cuts[-1].fields[SUMMARY] == {"Goal": "Ship it.", "Done": "Step one, in src/a.py."}
@@ -308,7 +309,35 @@ async def test_a_secret_is_in_no_summary_and_in_no_field() -> None:
         assert "correct-horse-battery" not in cut.model_dump_json()
 
 
-async def test_it_is_recorded_by_name_and_works_on_without_the_agent() -> None:
+class Played(ScriptedLLM):
+    """A script that a log can name."""
+
+    def record(self) -> Any:
+        return {"kind": "played_summaries", "model": "played"}
+
+
+async def test_a_conversation_that_is_resumed_from_its_log_alone_goes_on_with_its_condenser() -> None:
+    def played() -> Played:
+        script = iter([*(say("long " * 900 + str(number)) for number in range(12))])
+        return Played(lambda request: say(WRITTEN) if is_summary_request(request) else next(script), features=SMALL)
+
+    register_model("played_summaries", lambda _recorded, _restore: played())
+    store = MemoryStore()
+    async with talk(Agent(llm=played(), condenser=Summary()), store=store, id="c") as conversation:
+        for number in range(6):
+            await conversation.run(f"number {number}")
+        before = len(cuts_of(conversation))
+    async with talk(None, store=store, id="c") as conversation:
+        for number in range(6, 12):
+            await conversation.run(f"number {number}")
+        cuts = cuts_of(conversation)
+    assert 0 < before < len(cuts)
+    assert {cut.condenser for cut in cuts} == {"summary"}
+    assert cuts[-2].id in cuts[-1].forgotten
+    assert words_of(cuts[-1]) == [f"number {number}" for number in range(1, 1 + len(words_of(cuts[-1])))]
+
+
+async def test_its_parameters_are_in_the_record_of_the_agent() -> None:
     store = MemoryStore()
     condenser = Summary(llm=LLM(model="openai/gpt-5-mini"), fields={"Goal": "the goal"}, soft=0.5, down_to=0.2)
     agent = Agent(llm=LLM(model="openai/gpt-5-mini"), condenser=condenser)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from pydantic import JsonValue
 
 from agentcore.agent.agent import Agent
-from agentcore.condense import Condenser, CondenserSpec, resolve_condenser
+from agentcore.condense import Condenser, CondenserSpec, record_condenser, resolve_condenser
 from agentcore.context import record_context, restore_context
 from agentcore.llm import Model, describe_unrecorded, record_model, restore_model
 from agentcore.stuck import StuckThresholds
@@ -50,8 +50,7 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
         recorded["context"], missing_parts = record_context(agent.context)
         missing += missing_parts
     if agent.condenser is not None:
-        record = getattr(agent.condenser, "record", None)
-        if callable(record) and (spec := cast("CondenserSpec | None", record())) is not None:
+        if (spec := record_condenser(agent.condenser)) is not None:
             recorded["condenser"] = spec.model_dump(mode="json")
         else:
             missing.append(f"the condenser ({type(agent.condenser).__name__})")

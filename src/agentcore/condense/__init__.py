@@ -3,6 +3,7 @@
 from agentcore.condense.amortised import Amortised as Amortised
 from agentcore.condense.condenser import Condenser as Condenser
 from agentcore.condense.condenser import CondenserSpec as CondenserSpec
+from agentcore.condense.condenser import record_condenser as record_condenser
 from agentcore.condense.facts import FACTS as FACTS
 from agentcore.condense.facts import Facts as Facts
 from agentcore.condense.facts import Words as Words

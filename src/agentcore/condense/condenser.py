@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -40,3 +41,9 @@ class Condenser(Protocol):
     def record(self) -> CondenserSpec | None:
         """Return the condenser as a log holds it; None where it cannot be written down."""
         ...
+
+
+def record_condenser(condenser: Condenser) -> CondenserSpec | None:
+    """Return a condenser as a log holds it; None where it cannot be written down, as where it has no `record`."""
+    record: Callable[[], CondenserSpec | None] | None = getattr(condenser, "record", None)
+    return None if record is None else record()

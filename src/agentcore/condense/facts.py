@@ -1,4 +1,4 @@
-"""What the log knows of a forgotten part of the history, written by code and not by a model: tasks, words, files, skills.
+"""The facts that the log knows of a forgotten part of the history, written by code: tasks, words, files, skills.
 
 Above: the condensers, which put it before a summary, or in its place. It is made of the events that are forgotten now and of
 the facts that an earlier condensation recorded, so that it costs what is new. All of it is masked: it comes from the log.
@@ -38,7 +38,7 @@ class Words:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Facts:
-    """What the log knows of what is forgotten."""
+    """The facts that the log knows of what is forgotten."""
 
     tasks: Sequence[Mapping[str, Any]] = ()
     """The whole task list as it is now: title, notes and status of each."""

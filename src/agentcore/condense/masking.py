@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from pydantic import JsonValue
+
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline
 from agentcore.condense.window import DOWN_TO, SOFT, is_due, start_of_last, target_of
@@ -39,7 +41,7 @@ class Masking:
             raise ValueError(f"soft={self.soft:g} and keep={self.keep:g} must be parts of the room: at most 1.")
 
     async def condense(self, outline: Outline) -> Condensation | None:
-        """Leave out what is old, once that frees a fifth of what is shown."""
+        """Leave out what is old: once that frees a fifth of what is shown, or where the history has to be shorter."""
         if not is_due(outline, self.soft):
             return None
         old = outline.items[: start_of_last(outline, target_of(outline, DOWN_TO), self.keep)]
@@ -50,11 +52,12 @@ class Masking:
             if self.tools is None or event.tool_name in self.tools
         }
         masked = [event for event, frees in sizes.values() if frees]
-        if not masked or sum(frees for _, frees in sizes.values()) < _LEAST_FREED * outline.used:
+        least = _LEAST_FREED * outline.used if outline.reason == "soft" else 0
+        if not masked or sum(frees for _, frees in sizes.values()) < least:
             return None
         return outline.mask(masked)
 
     def record(self) -> CondenserSpec:
         """Return its parameters."""
-        tools = None if self.tools is None else list(self.tools)
+        tools: list[JsonValue] | None = None if self.tools is None else [*self.tools]
         return CondenserSpec(name="masking", params={"tools": tools, "keep": self.keep, "soft": self.soft})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentcore._arguments import check_arguments, object_with
-from agentcore.condense.condenser import Condenser, CondenserSpec
+from agentcore.condense.condenser import Condenser, CondenserSpec, record_condenser
 from agentcore.condense.outline import Outline
 from agentcore.condense.window import HARD
 from agentcore.events import Condensation
@@ -55,8 +55,7 @@ class Pipeline:
         """Return the records of its condensers; None where one of them has none."""
         specs: list[CondenserSpec] = []
         for condenser in self.condensers:
-            record = getattr(condenser, "record", None)
-            if not callable(record) or (spec := record()) is None:
+            if (spec := record_condenser(condenser)) is None:
                 return None
             specs.append(spec)
         return CondenserSpec(name="pipeline", params={"condensers": [spec.model_dump(mode="json") for spec in specs]})

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
@@ -65,7 +65,8 @@ class Structured:
     @cached_property
     def json_schema(self) -> Mapping[str, JsonValue]:
         """The JSON Schema of the object."""
-        return self.schema if isinstance(self.schema, Mapping) else json_schema_of_type(self.schema)
+        given: Any = self.schema
+        return cast("Mapping[str, JsonValue]", given) if isinstance(given, Mapping) else json_schema_of_type(given)
 
     async def condense(self, outline: Outline) -> Condensation | None:
         """Ask for the object.
@@ -97,7 +98,7 @@ class Structured:
         if len(fenced) == 1 and not written.startswith("{"):
             (written,) = fenced
         try:
-            value = from_json(written)
+            value: JsonValue = from_json(written)
         except ValueError as error:
             return {}, [f"It is not JSON: {error}."]
         if not isinstance(value, dict):

@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from agentcore.condense import HARD, Condenser, Outline, Window, repair
+from agentcore.condense import HARD, Condenser, Outline, Window, record_condenser, repair
 from agentcore.conversation.ask import ask_metered
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, safe_str
@@ -195,6 +195,5 @@ def _is_worth_it(outline: Outline, condensation: Condensation) -> bool:
 
 
 def _name_of(condenser: Condenser) -> str:
-    record = getattr(condenser, "record", None)
-    spec = record() if callable(record) else None
-    return getattr(spec, "name", type(condenser).__name__)
+    spec = record_condenser(condenser)
+    return type(condenser).__name__ if spec is None else spec.name
