@@ -89,7 +89,7 @@ class Provider:
         usage = Usage(requests=1, input_tokens=size, output_tokens=50, cache_read_tokens=size - new)
         if "(This is not from the user." in messages[-1].text:
             self.summaries += 1
-            return say(_SUMMARY, usage=usage)
+            return say('{"done": "Looked at files."}' if "JSON" in messages[-1].text else _SUMMARY, usage=usage)
         self.breaks += _shared(messages, self._last_step) < len(self._last_step)
         self._last_step = messages
         if len(self._sizes) > 4 * len(messages) + 1_000:
