@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from agentcore.condense import HARD, Condenser, Outline, Window, record_condenser, repair
+from agentcore.condense import HARD, Condenser, Outline, Summary, Window, record_condenser, repair
 from agentcore.conversation.ask import ask_metered
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, safe_str
@@ -86,7 +86,7 @@ async def _asked(core: Core) -> Condensation | None:
     finally:
         core.history.waiting.remove(step_ended)
     outline = await _outline(core, "asked")
-    condenser = core.agent.condenser or Window()
+    condenser = core.agent.condenser or Summary()
     with anyio.fail_after(core.state.limits.step_seconds), mark_running_in(core.state.conversation_id):
         condensation = await condenser.condense(outline)
     if condensation is not None:
@@ -145,7 +145,7 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
     if not hard:
         await core.journal.write(notice)
         return False
-    window = Window(facts=True)  # what earlier summaries knew of the user's words is not lost with them
+    window = Window()
     fallback = await window.condense(outline)
     if fallback is None or not _is_worth_it(outline, fallback):
         return False
