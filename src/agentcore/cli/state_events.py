@@ -53,8 +53,8 @@ def render_state_event(event: Event) -> Text:
         case QuestionAsked():
             line = Text(one_line(event.text), WARN)
         case QuestionAnswered():
-            told = event.reason if event.answer is None else json.dumps(event.answer, ensure_ascii=False)
-            line = Text(one_line(f"{event.outcome}: {told}" if told else event.outcome))
+            detail = event.reason if event.answer is None else json.dumps(event.answer, ensure_ascii=False)
+            line = Text(one_line(f"{event.outcome}: {detail}" if detail else event.outcome))
         case RetryEvent():
             then = f"retrying in {duration(event.delay)}"
             if event.next_model is not None:

@@ -45,19 +45,22 @@ def oldest(outline: Outline, down_to: float = DOWN_TO) -> list[OutlineItem]:
     What cannot be forgotten, the first message of the user, and the end of the history stay: a fifth of what is left.
     Where somebody asks for it, it is 40 % of what there is.
     """
-    items = outline.items
     target = target_of(outline, down_to)
-    end = start_of_last(outline, target)
-    first = first_of_user(outline)
     chosen: list[OutlineItem] = []
     left = outline.used
-    for item in items[:end]:
+    for item in all_but_last(outline, target):
         if left <= target:
             break
-        if item is not first and item.protected is None:
-            chosen.append(item)
-            left -= item.tokens
+        chosen.append(item)
+        left -= item.tokens
     return chosen
+
+
+def all_but_last(outline: Outline, target: int) -> list[OutlineItem]:
+    """Return all items that may be forgotten, the end of the history excepted: a fifth of the target."""
+    first = first_of_user(outline)
+    items = outline.items[: start_of_last(outline, target)]
+    return [item for item in items if item is not first and item.protected is None]
 
 
 def start_of_last(outline: Outline, target: int, part: float = _LAST) -> int:

@@ -62,7 +62,7 @@ _REWOUND = (
 )
 
 ANSWER_INSTEAD: Final = "To answer a question, call answer(id, value), or decline(id) to leave it unanswered."
-"""What to do about a question in place of approving it."""
+"""The hint for a question that was to be approved."""
 
 _RUNNING = ConversationStatus.RUNNING
 _WAITING = ConversationStatus.WAITING_FOR_CONFIRMATION

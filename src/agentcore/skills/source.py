@@ -22,6 +22,8 @@ from agentcore.tools import AnyTool
 _MOST_ALWAYS: Final = 60_000
 """The most characters of all skills that are always shown."""
 
+_MOST_PATHS: Final = 1_000
+
 _YES_OR_NO: Final = instance_of(bool, description="True or False")
 
 
@@ -81,6 +83,8 @@ class OpenSkills:
         self._parts: list[ContextPart] = []
         skills = library.skills.values()
         self._words = [(skill, _any_of(skill.triggers)) for skill in skills if skill.triggers]
+        # An agent touches the same files again and again, and looking for them at each step would cost as much as the step.
+        self._matching: dict[str, list[Skill]] = {}
         self._paths = [(skill, read_rules("\n".join(skill.paths))) for skill in skills if skill.paths]
 
     async def read_always(self) -> None:
@@ -134,10 +138,13 @@ class OpenSkills:
     def _for_path(self, path: str, happened: Happened) -> Iterator[Skill]:
         if not path.startswith(f"{self._root}/"):
             return
-        inside = path[len(self._root) + 1 :]
-        for skill, rules in self._paths:
-            if skill.part not in happened.shown and _matches(rules, inside):
-                yield skill
+        matching = self._matching.get(path)
+        if matching is None:
+            if len(self._matching) >= _MOST_PATHS:
+                self._matching.clear()
+            inside = path[len(self._root) + 1 :]
+            matching = self._matching[path] = [skill for skill, rules in self._paths if _matches(rules, inside)]
+        yield from (skill for skill in matching if skill.part not in happened.shown)
 
     async def _read(self, skill: Skill, why: str, arguments: str | None = None) -> ContextPart | None:
         try:
