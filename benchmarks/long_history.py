@@ -149,7 +149,7 @@ async def compare(settings: Settings, found: Report) -> None:
     uncached: dict[str, int] = {}
     for name, condenser in CONDENSERS.items():
         long = name in ("summary", "masking", "window")
-        steps = settings.pick(5_000 if long else 1_000, 500)
+        steps = settings.pick(5_000 if long else 1_000, SITTING)
         provider = await work(condenser, steps)
         uncached[name] = round(provider.uncached * 5_000 / steps)
         found.tell(f"{name}_largest_part_of_room", provider.largest / (WINDOW - OUTPUT))
@@ -177,9 +177,11 @@ async def work(condenser: Condenser, steps: int) -> Provider:
                     f"{condenser} ended with {result.status}: {state.status_code} {state.status_detail}"
                 )
             check(condenser, conversation, said)
-    state_cuts = sum(isinstance(event, Condensation) for event in state.events)  # pyright: ignore[reportPossiblyUnbound]
-    if provider.breaks > state_cuts:
-        raise AssertionError(f"{condenser}: the prefix broke {provider.breaks} times, and there were {state_cuts} cuts")
+            cuts = sum(isinstance(event, Condensation) for event in state.events)
+            if provider.breaks > cuts:
+                raise AssertionError(
+                    f"{condenser}: the prefix broke {provider.breaks} times, and there were {cuts} cuts"
+                )
     return provider
 
 
