@@ -23,7 +23,7 @@ _LAST: Final = 0.2
 _WORDS: Final = 0.2
 """The part of what is left that the user's words may take."""
 
-FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it. What is known of it:)"
+FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it.)"
 _REPAIRED: Final = (
     "(The steps up to here can't be shown any more: the provider refused them. Look at what is there before you go on.)"
 )
@@ -84,6 +84,14 @@ def facts_for(outline: Outline, items: Sequence[OutlineItem]) -> tuple[str, dict
     return facts.to_text(), {FACTS: facts.to_fields()}
 
 
+def forget_with_facts(outline: Outline, items: Sequence[OutlineItem]) -> Condensation:
+    """Forget items, and every earlier summary, with what the log knows of them in their place."""
+    chosen = set(map(id, items))
+    gone = [item for item in outline.items if id(item) in chosen or (item.kind == "summary" and not item.protected)]
+    text, fields = facts_for(outline, gone)
+    return outline.forget(gone, summary=f"{FORGOTTEN}\n\n{text}".strip(), fields=fields)
+
+
 def repair(outline: Outline) -> Condensation | None:
     """Forget all that can be forgotten, with a sentence in its place: what a provider refuses may be anywhere in it."""
     first = first_of_user(outline)
@@ -98,18 +106,15 @@ def repair(outline: Outline) -> Condensation | None:
 class Window:
     """Forgets the oldest part of the history when it is large. Asks no model."""
 
-    facts: bool = False
+    facts: bool = True
     """Put what the log knows (tasks, the user's words, files) in the place of what is forgotten; else nothing is there."""
 
     async def condense(self, outline: Outline) -> Condensation | None:
         """Forget what is oldest."""
         if not is_due(outline) or not (items := oldest(outline)):
             return None
-        if not self.facts:
-            return outline.forget(items)
-        text, fields = facts_for(outline, items)
-        return outline.forget(items, summary=f"{FORGOTTEN}\n\n{text}".strip(), fields=fields)
+        return forget_with_facts(outline, items) if self.facts else outline.forget(items)
 
     def record(self) -> CondenserSpec:
         """Return its name."""
-        return CondenserSpec(name="window", params={"facts": True} if self.facts else {})
+        return CondenserSpec(name="window", params={} if self.facts else {"facts": False})
