@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from agentcore.testing import call, calls, say
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
     from tests.cli.conftest import Cli
 
 CTRL_C, CTRL_D = "\x03", "\x04"
@@ -24,7 +25,11 @@ def test_a_question_is_asked_at_the_terminal_until_the_answer_fits(cli: Cli) -> 
 
 
 def test_an_answer_is_asked_for_again_until_it_fits_the_schema(cli: Cli) -> None:
-    schema = {"type": "object", "properties": {"port": {"type": "integer", "minimum": 1}}, "required": ["port"]}
+    schema: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {"port": {"type": "integer", "minimum": 1}},
+        "required": ["port"],
+    }
     with cli.serve(call("ask_user", text="Where?", answer_schema=schema), say("Listening.")) as provider:
         code, screen = cli.on_terminal(
             "run", "Do it.", "-m", "mine", "--base-url", provider.base_url,
