@@ -33,7 +33,10 @@ SITTING: Final = 250
 """Steps between two openings of the conversation; each begins with a message of the user."""
 PLANNING: Final = 40
 """Every so many steps the agent writes its plan anew."""
-_SUMMARY = "## Goal\nTo round prices correctly.\n\n## Done\n" + "Looked at a file, and noted what it said about rounding. " * 40
+_SUMMARY = (
+    "## Goal\nTo round prices correctly.\n\n## Done\n"
+    + "Looked at a file, and noted what it said about rounding. " * 40
+)
 
 
 @tool
@@ -89,7 +92,7 @@ class Provider:
         usage = Usage(requests=1, input_tokens=size, output_tokens=50, cache_read_tokens=size - new)
         if "(This is not from the user." in messages[-1].text:
             self.summaries += 1
-            return say(_SUMMARY, usage=usage)
+            return say('{"done": "Looked at files."}' if "JSON" in messages[-1].text else _SUMMARY, usage=usage)
         self.breaks += _shared(messages, self._last_step) < len(self._last_step)
         self._last_step = messages
         if len(self._sizes) > 4 * len(messages) + 1_000:
@@ -103,7 +106,11 @@ class Provider:
             return say(f"Done with part {self.step // SITTING}.")
         if self.step % PLANNING == 0:
             tasks: Any = [
-                {"title": f"Look at part {number}", "status": "done" if number % 2 else "todo", "notes": f"step {self.step}"}
+                {
+                    "title": f"Look at part {number}",
+                    "status": "done" if number % 2 else "todo",
+                    "notes": f"step {self.step}",
+                }
                 for number in range(6)
             ]
             return call("task_tracker", command="plan", task_list=tasks)
@@ -142,7 +149,7 @@ async def compare(settings: Settings, found: Report) -> None:
     uncached: dict[str, int] = {}
     for name, condenser in CONDENSERS.items():
         long = name in ("summary", "masking", "window")
-        steps = settings.pick(5_000 if long else 1_000, 500)
+        steps = settings.pick(5_000 if long else 1_000, SITTING)
         provider = await work(condenser, steps)
         uncached[name] = round(provider.uncached * 5_000 / steps)
         found.tell(f"{name}_largest_part_of_room", provider.largest / (WINDOW - OUTPUT))
@@ -166,22 +173,31 @@ async def work(condenser: Condenser, steps: int) -> Provider:
             result = await conversation.run(said[-1])
             state = conversation.state
             if result.status != "finished":
-                raise AssertionError(f"{condenser} ended with {result.status}: {state.status_code} {state.status_detail}")
+                raise AssertionError(
+                    f"{condenser} ended with {result.status}: {state.status_code} {state.status_detail}"
+                )
             check(condenser, conversation, said)
-    state_cuts = sum(isinstance(event, Condensation) for event in state.events)  # pyright: ignore[reportPossiblyUnbound]
-    if provider.breaks > state_cuts:
-        raise AssertionError(f"{condenser}: the prefix broke {provider.breaks} times, and there were {state_cuts} cuts")
+            cuts = sum(isinstance(event, Condensation) for event in state.events)
+            if provider.breaks > cuts:
+                raise AssertionError(
+                    f"{condenser}: the prefix broke {provider.breaks} times, and there were {cuts} cuts"
+                )
     return provider
 
 
 def check(condenser: Condenser, conversation: Conversation, said: Sequence[str]) -> None:
     """Check that the tasks and the user's words are where the model reads them."""
     state = conversation.state
-    failed = [e.update for e in state.events if isinstance(e, ConversationStateUpdateEvent) and e.update.fact == "context"]
+    failed = [
+        e.update for e in state.events if isinstance(e, ConversationStateUpdateEvent) and e.update.fact == "context"
+    ]
     if failed:
         raise AssertionError(f"{condenser}: {failed[0]}")
     if isinstance(condenser, Summary | Structured):
-        shown = "\n".join(event.summary or "" if isinstance(event, Condensation) else getattr(event, "text", "") for event in state.shown)
+        shown = "\n".join(
+            event.summary or "" if isinstance(event, Condensation) else getattr(event, "text", "")
+            for event in state.shown
+        )
         if missing := [words for words in said if words not in shown]:
             raise AssertionError(f"{condenser}: the words {missing[0]!r} are lost")
 

@@ -93,6 +93,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "house",
         "gemini_call",
         "import_cost",
+        "long_history",
         "many",
         "model_call",
         "open_log",

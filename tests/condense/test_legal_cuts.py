@@ -62,7 +62,7 @@ def folded(groups: Sequence[Sequence[Event]]) -> ConversationState:
 CONDENSERS: list[tuple[Any, str]] = [
     (Summary(), WRITTEN),
     (Window(), ""),
-    (Window(facts=True), ""),
+    (Window(facts=False), ""),
     (Masking(), ""),
     (Amortised(replies=2), ""),
     (Structured({"type": "object"}), "{}"),

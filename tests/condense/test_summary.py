@@ -99,7 +99,9 @@ async def test_the_request_is_the_prefix_of_the_step_and_one_message() -> None:
         await conversation.run("the task")
     index = next(index for index, request in enumerate(llm.requests) if is_summary_request(request))
     before, asked = llm.requests[index - 1], llm.requests[index]
-    assert list(asked.messages[:-1]) == list(before.messages[: len(asked.messages) - 1])
+    shared = min(len(before.messages), len(asked.messages) - 1)
+    assert shared > len(before.messages) / 2
+    assert list(asked.messages[:shared]) == list(before.messages[:shared])
     assert asked.tools == before.tools
     assert all(f"## {name}" in asked.last.text for name in SUMMARY_FIELDS)
 
@@ -111,7 +113,7 @@ async def note(text: str) -> str:
 
 
 async def test_tasks_and_the_users_words_are_exact_after_ten_cuts() -> None:
-    said = [f'Message {number}:\n  keep "this" & <that>, exactly  ' for number in range(70)]
+    said = [f'Message {number}:\n  keep "this" & <that>, exactly  ' for number in range(90)]
     tasks = [{"title": f"Task {number}", "notes": f"line\nid-{number}", "status": "todo"} for number in range(4)]
     script = iter(range(10**6))
 

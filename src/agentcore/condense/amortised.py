@@ -6,13 +6,15 @@ from dataclasses import dataclass
 
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline
-from agentcore.condense.window import first_of_user, oldest
+from agentcore.condense.window import first_of_user, forget_with_facts, oldest
 from agentcore.events import Condensation
 
 
 @dataclass(frozen=True)
 class Amortised:
     """Forgets the older half when more than so many replies of the agent are shown, whatever their size. Asks no model.
+
+    What the log knows of it (tasks, the user's words, files) takes its place.
 
     Raises:
         ValueError: `replies` is below 2.
@@ -35,7 +37,7 @@ class Amortised:
             end = places[len(places) // 2] if places else 0
             first = first_of_user(outline)
             items = [item for item in outline.items[:end] if item is not first and item.protected is None]
-        return outline.forget(items) if items else None
+        return forget_with_facts(outline, items) if items else None
 
     def record(self) -> CondenserSpec:
         """Return its parameters."""

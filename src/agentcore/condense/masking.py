@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline
 from agentcore.condense.window import DOWN_TO, SOFT, is_due, start_of_last, target_of
-from agentcore.events import Condensation
+from agentcore.events import Condensation, ObservationEvent
 
 _KEEP: Final = 0.2
 _LEAST_FREED: Final = 0.2
@@ -45,15 +45,18 @@ class Masking:
         if not is_due(outline, self.soft):
             return None
         old = outline.items[: start_of_last(outline, target_of(outline, DOWN_TO), self.keep)]
-        sizes = {
-            event.id: (event, outline.mask_frees(event))
-            for item in old
-            for event in item.observations
-            if self.tools is None or event.tool_name in self.tools
-        }
-        masked = [event for event, frees in sizes.values() if frees]
-        least = _LEAST_FREED * outline.used if outline.reason == "soft" else 0
-        if not masked or sum(frees for _, frees in sizes.values()) < least:
+        hidden = outline.state.masked
+        masked: list[ObservationEvent] = []
+        freed = 0
+        # Asked before every step while the history is large: what is left out already is passed over first.
+        for item in old:
+            for event in item.view.events:
+                if not isinstance(event, ObservationEvent) or event.id in hidden:
+                    continue
+                if (self.tools is None or event.tool_name in self.tools) and (frees := outline.mask_frees(event)):
+                    masked.append(event)
+                    freed += frees
+        if not masked or freed < (_LEAST_FREED * outline.used if outline.reason == "soft" else 0):
             return None
         return outline.mask(masked)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
@@ -90,10 +90,11 @@ class Outline:
         newest = next((item for item in reversed(shown) if _kind(item) == "user"), None)
         items: list[OutlineItem] = []
         for item, estimate in zip(shown, self.sizes.estimates, strict=False):
+            kind = _kind(item)
             protected = "it is the newest message of the user" if item is newest else None
-            if item is shown[-1] and protected is None and _kind(item) == "context":
+            if item is shown[-1] and protected is None and kind == "context":
                 protected = "the model has not seen it yet"
-            items.append(OutlineItem(_kind(item), item, round(estimate * self.sizes.scale), protected))
+            items.append(OutlineItem(kind, item, round(estimate * self.sizes.scale), protected))
         return items
 
     @property
@@ -160,7 +161,7 @@ class Outline:
         """Return about how many tokens leaving out the content of an answer frees; 0 where it is left out already."""
         if observation.id in self.state.masked:
             return 0
-        return max(0, round((estimate_content(observation.content) - estimate_text(LEFT_OUT)) * self.sizes.scale))
+        return max(0, round((estimate_content(observation.content) - _left_out_size()) * self.sizes.scale))
 
     def check(self, condensation: Condensation) -> None:
         """Check that a condensation leaves a history that a model accepts.
@@ -222,6 +223,11 @@ class Outline:
         for item in self.items[:before]:
             messages.extend(item.messages)
         return await self.ask_model([*messages, Message.user(words)], llm)
+
+
+@cache
+def _left_out_size() -> int:
+    return estimate_text(LEFT_OUT)
 
 
 def _listed(ids: Collection[str]) -> str:

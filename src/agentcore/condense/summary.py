@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from agentcore._arguments import MODEL, TEXT_BY_NAME, checked, optional
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline, OutlineItem
-from agentcore.condense.window import DOWN_TO, FORGOTTEN, SOFT, facts_for, is_due, oldest, target_of
+from agentcore.condense.window import DOWN_TO, FORGOTTEN, SOFT, all_but_last, facts_for, is_due, oldest, target_of
 from agentcore.errors import ContextWindowExceeded, ModelError
 from agentcore.events import Condensation
 from agentcore.llm import Model, record_model
@@ -74,7 +74,7 @@ class Summary:
     soft: float = SOFT
     """The part of the room at which the history is made shorter."""
     down_to: float = DOWN_TO
-    """The part of the room that is left of it then."""
+    """The part of the room that is left of it then, at most. A fifth of it is the end of the history, word for word."""
 
     def __post_init__(self) -> None:
         check_parts(self.soft, self.down_to)
@@ -122,10 +122,14 @@ def record_asking(name: str, condenser: Any, **params: JsonValue) -> CondenserSp
 
 
 def to_summarise(outline: Outline, down_to: float) -> list[OutlineItem]:
-    """Return the oldest items, and every earlier summary: the new one absorbs them."""
-    chosen = set(map(id, oldest(outline, down_to)))
-    if not chosen:
+    """Return all items but the end of the history, and every earlier summary: the new one absorbs them.
+
+    More than it takes to come down to the target: each cut costs the provider's cache of all that is behind it, and the
+    summary of twice as much is hardly longer.
+    """
+    if not oldest(outline, down_to):
         return []
+    chosen = set(map(id, all_but_last(outline, target_of(outline, down_to))))
     return [item for item in outline.items if id(item) in chosen or (item.kind == "summary" and not item.protected)]
 
 

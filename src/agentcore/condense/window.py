@@ -23,7 +23,7 @@ _LAST: Final = 0.2
 _WORDS: Final = 0.2
 """The part of what is left that the user's words may take."""
 
-FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it. What is known of it:)"
+FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it.)"
 _REPAIRED: Final = (
     "(The steps up to here can't be shown any more: the provider refused them. Look at what is there before you go on.)"
 )
@@ -45,19 +45,22 @@ def oldest(outline: Outline, down_to: float = DOWN_TO) -> list[OutlineItem]:
     What cannot be forgotten, the first message of the user, and the end of the history stay: a fifth of what is left.
     Where somebody asks for it, it is 40 % of what there is.
     """
-    items = outline.items
     target = target_of(outline, down_to)
-    end = start_of_last(outline, target)
-    first = first_of_user(outline)
     chosen: list[OutlineItem] = []
     left = outline.used
-    for item in items[:end]:
+    for item in all_but_last(outline, target):
         if left <= target:
             break
-        if item is not first and item.protected is None:
-            chosen.append(item)
-            left -= item.tokens
+        chosen.append(item)
+        left -= item.tokens
     return chosen
+
+
+def all_but_last(outline: Outline, target: int) -> list[OutlineItem]:
+    """Return all items that may be forgotten, the end of the history excepted: a fifth of the target."""
+    first = first_of_user(outline)
+    items = outline.items[: start_of_last(outline, target)]
+    return [item for item in items if item is not first and item.protected is None]
 
 
 def start_of_last(outline: Outline, target: int, part: float = _LAST) -> int:
@@ -81,6 +84,14 @@ def facts_for(outline: Outline, items: Sequence[OutlineItem]) -> tuple[str, dict
     return facts.to_text(), {FACTS: facts.to_fields()}
 
 
+def forget_with_facts(outline: Outline, items: Sequence[OutlineItem]) -> Condensation:
+    """Forget items, and every earlier summary, with what the log knows of them in their place."""
+    chosen = set(map(id, items))
+    gone = [item for item in outline.items if id(item) in chosen or (item.kind == "summary" and not item.protected)]
+    text, fields = facts_for(outline, gone)
+    return outline.forget(gone, summary=f"{FORGOTTEN}\n\n{text}".strip(), fields=fields)
+
+
 def repair(outline: Outline) -> Condensation | None:
     """Forget all that can be forgotten, with a sentence in its place: what a provider refuses may be anywhere in it."""
     first = first_of_user(outline)
@@ -95,18 +106,15 @@ def repair(outline: Outline) -> Condensation | None:
 class Window:
     """Forgets the oldest part of the history when it is large. Asks no model."""
 
-    facts: bool = False
+    facts: bool = True
     """Put what the log knows (tasks, the user's words, files) in the place of what is forgotten; else nothing is there."""
 
     async def condense(self, outline: Outline) -> Condensation | None:
         """Forget what is oldest."""
         if not is_due(outline) or not (items := oldest(outline)):
             return None
-        if not self.facts:
-            return outline.forget(items)
-        text, fields = facts_for(outline, items)
-        return outline.forget(items, summary=f"{FORGOTTEN}\n\n{text}".strip(), fields=fields)
+        return forget_with_facts(outline, items) if self.facts else outline.forget(items)
 
     def record(self) -> CondenserSpec:
         """Return its name."""
-        return CondenserSpec(name="window", params={"facts": True} if self.facts else {})
+        return CondenserSpec(name="window", params={} if self.facts else {"facts": False})

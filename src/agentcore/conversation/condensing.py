@@ -11,7 +11,7 @@ from typing import Final
 
 import anyio
 
-from agentcore.condense import HARD, Condenser, Outline, Window, record_condenser, repair
+from agentcore.condense import HARD, SOFT, Condenser, Outline, Summary, Window, record_condenser, repair
 from agentcore.conversation.ask import ask_metered
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, safe_str
@@ -36,6 +36,8 @@ _LEAST_FREED: Final = 0.1
 """The part of the history that a cut has to free: each one costs the provider's cache."""
 _PATIENCE: Final = 0.05
 """The part of the room by which the history grows before a condenser that failed is asked again."""
+_PAUSE: Final = 0.01
+"""The same for one that left a large history as it is: looking at all of it at each step would cost more than the step."""
 
 
 async def before_step(core: Core) -> bool:
@@ -46,10 +48,10 @@ async def before_step(core: Core) -> bool:
     if condenser is None:
         return False
     outline = await _outline(core, "soft")
-    if outline.used >= HARD * outline.room:
-        return await _shorten(core, condenser, await _outline(core, "hard"))
     if outline.used < core.history.asked_again_at:
         return False
+    if outline.used >= HARD * outline.room:
+        outline = await _outline(core, "hard")
     return await _shorten(core, condenser, outline)
 
 
@@ -86,7 +88,7 @@ async def _asked(core: Core) -> Condensation | None:
     finally:
         core.history.waiting.remove(step_ended)
     outline = await _outline(core, "asked")
-    condenser = core.agent.condenser or Window()
+    condenser = core.agent.condenser or Summary()
     with anyio.fail_after(core.state.limits.step_seconds), mark_running_in(core.state.conversation_id):
         condensation = await condenser.condense(outline)
     if condensation is not None:
@@ -135,6 +137,8 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
         return await _write(core, outline, condensation, condenser) is not None
     hard = outline.reason == "hard"
     if problem is None and not hard:
+        if outline.used >= SOFT * outline.room:  # below, an answer costs next to nothing
+            core.history.asked_again_at = max(core.history.asked_again_at, outline.used + round(_PAUSE * outline.room))
         return False
     core.history.asked_again_at = outline.used + round(_PATIENCE * outline.room)
     problem = problem or "It left the history as it is, and that is too large."
@@ -145,7 +149,7 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
     if not hard:
         await core.journal.write(notice)
         return False
-    window = Window(facts=True)  # what earlier summaries knew of the user's words is not lost with them
+    window = Window()
     fallback = await window.condense(outline)
     if fallback is None or not _is_worth_it(outline, fallback):
         return False
