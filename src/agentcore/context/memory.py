@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from agentcore._arguments import checked, instance_of
+from agentcore._arguments import FLAG, checked
 from agentcore.context.material import MOST_READ, MaterialReader, clean, cut_at_line, decode, enclosed, in_one_line
 from agentcore.context.source import ContextPart, Happened, SourceContext, SourceSpec
 from agentcore.errors import PathError
@@ -35,11 +35,8 @@ def user_memory_path() -> str:
     return str(user_config_path("agentcore", appauthor=False) / _FILE)
 
 
-_BOOL: Final = instance_of(bool, description="True or False")
-
-
 @final
-@checked(user=_BOOL, project=_BOOL)
+@checked(user=FLAG, project=FLAG)
 @dataclass(frozen=True, kw_only=True)
 class Memory:
     """Shows the model the notes of earlier conversations, and says where to write new ones with the file tools.

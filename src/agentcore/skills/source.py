@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from agentcore._arguments import checked, instance_of
+from agentcore._arguments import FLAG, checked
 from agentcore._gitignore import Rules, read_rules
 from agentcore.context import ContextPart, Happened, SourceContext, SourceSpec
 from agentcore.errors import AgentcoreError
@@ -24,10 +24,8 @@ _MOST_ALWAYS: Final = 60_000
 
 _MOST_PATHS: Final = 1_000
 
-_YES_OR_NO: Final = instance_of(bool, description="True or False")
 
-
-@checked(project=_YES_OR_NO, user=_YES_OR_NO, packages=_YES_OR_NO)
+@checked(project=FLAG, user=FLAG, packages=FLAG)
 @dataclass(frozen=True, kw_only=True)
 class Skills:
     """The skills in `.agents`, `.agentcore`, `.claude` and `.openhands` of the project and the user, and of installed packages.
