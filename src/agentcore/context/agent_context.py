@@ -12,9 +12,8 @@ from pydantic import JsonValue
 
 from agentcore._arguments import FLAG, TEXT, TEXT_BY_NAME, Argument, checked, has_methods, optional
 from agentcore.context.facts import Today, WorkspaceFacts
-from agentcore.context.registry import resolve_context_source
 from agentcore.context.sections import VARIANTS, join_sections, read_variant
-from agentcore.context.source import ContextSource, SourceSpec
+from agentcore.context.source import ContextSource, SourceSpec, resolve_context_source
 
 
 def _is_variant(value: object) -> bool:
