@@ -301,6 +301,20 @@ def approvals(story: Story) -> None:
     story.error(denied, "Not allowed: Never.", outcome="not_run")
 
 
+def questions(story: Story) -> None:
+    """Questions: answered, declined, asked by a call that runs, and withdrawn."""
+    for outcome, words in (("answered", {"answer": "Adam\nEve"}), ("declined", {"reason": "no time"})):
+        (ask,) = story.reply(("ask_user", {"question": "Who?", "options": ["Adam", "Eve"]}))
+        asked = story.add("question_asked", cause=ask, text="Who?", options=["Adam", "Eve"])
+        story.add("conversation_state_update", update={"fact": "status", "status": "waiting_for_confirmation"})
+        story.add("question_answered", cause=ask, question=asked.id, outcome=outcome, by="root", source="user", **words)
+        story.answer(ask, "Adam" if outcome == "answered" else "The user declined: no time")
+    call = story.call("deploy", to="x")
+    asked = story.add("question_asked", cause=call, text="Sure?", live=True, answer_schema={"type": "boolean"})
+    story.add("question_answered", cause=call, question=asked.id, outcome="withdrawn", reason="the call ended")
+    story.answer(call, "Deployed.")
+
+
 def failures(story: Story) -> None:
     """Failures: of calls, of the model, of the conversation."""
     (unknown,) = story.reply(("nope", {"x": 1}))
@@ -344,6 +358,12 @@ def bookkeeping(story: Story) -> None:
     story.add("usage", model="m", usage=used, seconds=1.5)
     story.add("usage", model="m", usage={"requests": 1}, purpose="ask")
     story.add("condensation_request")
+    story.add(
+        "condensation", forgotten=["a", "b"], summary="## Goal\nWork.", reason="soft", condenser="summary",
+        tokens_before=120_000, tokens_after=48_000,
+    )  # fmt: skip
+    story.add("condensation", masked=["c"], condenser="masking", reason="repair")
+    story.add("usage", model="m", usage=used, purpose="condense")
     story.add("pause")
     story.add("hook", hook="h", outcome="denied", output="o")
     story.add("from_the_future", x=1)
@@ -388,6 +408,10 @@ def unsafe(story: Story) -> None:
     ):
         story.add("conversation_state_update", update=fact)
     story.add("context_added", name=f"file:{EVIL}", text=EVIL, digest="1")
+    story.add("condensation", summary=EVIL, condenser=EVIL)
+    (ask,) = story.reply(("ask_user", {"question": EVIL}))
+    asked = story.add("question_asked", cause=ask, text=EVIL, options=[EVIL])
+    story.add("question_answered", cause=ask, question=asked.id, outcome="answered", answer=EVIL)
     story.add("retry", attempt=1, error=EVIL, delay=1)
     story.add("message", source="environment", message=Message.user(EVIL).model_dump(mode="json"), code=EVIL)
     story.add("usage", model=EVIL, usage={"requests": 1})
@@ -398,5 +422,5 @@ def unsafe(story: Story) -> None:
 
 
 STORIES: dict[str, Callable[[Story], None]] = {
-    tell.__name__: tell for tell in (replies, commands, files, blocks, approvals, failures, bookkeeping, unsafe)
+    tell.__name__: tell for tell in (replies, commands, files, blocks, approvals, questions, failures, bookkeeping, unsafe)
 }

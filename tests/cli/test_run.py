@@ -53,7 +53,7 @@ def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli, repos
         asked = json.loads(provider.requests[0].content)
     assert ended.code == 0, ended.err
     names = {tool["function"]["name"] for tool in asked["tools"]}
-    assert names == {"terminal", "file_editor", "glob", "grep", "task_tracker", "skill", "finish", "think"}
+    assert names == {"terminal", "file_editor", "glob", "grep", "task_tracker", "skill", "ask_user", "recall", "finish", "think"}
     assert asked["messages"][1]["content"] == "Bring es in Ordnung, Bär.\n"
     *events, result = ended.lines
     assert (result["kind"], result["status"], result["text"], result["steps"]) == ("result", "finished", "Fixed.", 4)
@@ -143,7 +143,7 @@ def test_system_prompt_tools_and_images_reach_the_model(cli: Cli) -> None:
     system, task = first["messages"]
     assert system["content"].startswith("You are terse.")
     assert [part["type"] for part in task["content"]] == ["text", "image_url", "image_url"]
-    names = {"read_file", "read_many", "list_files", "glob", "grep", "skill", "finish", "think"}
+    names = {"read_file", "read_many", "list_files", "glob", "grep", "skill", "ask_user", "recall", "finish", "think"}
     assert {tool["function"]["name"] for tool in first["tools"]} == names
     assert {tool["function"]["name"] for tool in second["tools"]} == names
     assert [part["type"] for part in second["messages"][-1]["content"]] == ["text", "image_url"]

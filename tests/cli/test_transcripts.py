@@ -123,7 +123,7 @@ def test_the_stories_have_every_kind_of_event() -> None:
     for tell in STORIES.values():
         tell(story := Story())
         seen |= {event.kind for event in story.events}
-    assert KNOWN_KINDS - seen == {"condensation", "condensation_summary", "forked", "head_moved"} & KNOWN_KINDS
+    assert KNOWN_KINDS - seen == {"condensation_summary", "forked", "head_moved"} & KNOWN_KINDS
 
 
 def live(story: Story, *, verbose: bool) -> str:
@@ -144,6 +144,7 @@ COMMANDS = [
     "demo",
     "run",
     "resume",
+    "condense",
     "conversations",
     "conversations delete",
     "log",
@@ -151,6 +152,9 @@ COMMANDS = [
     "log export",
     "log verify",
     "log repair",
+    "skills",
+    "skills list",
+    "skills check",
 ]
 
 
@@ -171,7 +175,7 @@ def test_refusals(cli: Cli, compare: Compare) -> None:
         "run x -m mine --base-url localhost:1", "run x -m mine --base-url http://localhost:1 --max-cost 1",
         "run x -m mine --base-url http://localhost:1 --id a/b", "run x -m mine --base-url http://localhost:1 -w folder",
         "run x -m mine --base-url http://localhost:1 -w file", "run - -m mine --base-url http://localhost:1",
-        "conversations", "conversations --json", "log show", "resume", "resume --approve --reject no",
+        "conversations", "conversations --json", "log show", "resume", "condense", "resume --approve --reject no",
     ):  # fmt: skip
         ended = transcript.run(*command.split())
         assert "Traceback" not in ended.err

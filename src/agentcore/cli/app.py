@@ -13,16 +13,29 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from agentcore.cli.options import AsJson, Debug, Later, execute
+from agentcore.cli.log_app import log_app
+from agentcore.cli.options import (
+    CONTEXT,
+    LIMITS,
+    MODEL,
+    AsJson,
+    BaseUrl,
+    Debug,
+    GivenId,
+    GroupedCommand,
+    Home,
+    Later,
+    Model,
+    Verbose,
+    execute,
+)
 from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
 
 if TYPE_CHECKING:
-    from agentcore.cli import conversations, demo, export, log, run, settings
+    from agentcore.cli import condense, conversations, demo, run, settings
 else:
-    conversations, demo, export, log, run, settings = map(
-        Later, ("conversations", "demo", "export", "log", "run", "settings")
-    )
+    condense, conversations, demo, run, settings = map(Later, ("condense", "conversations", "demo", "run", "settings"))
 
 
 class _Commands(TyperGroup):
@@ -46,7 +59,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-log_app = typer.Typer(help="Show, verify, export and repair logs.", no_args_is_help=True)
 conversations_app = typer.Typer()
 app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
@@ -95,42 +107,53 @@ def _named(**chosen: bool) -> set[str]:
     return {name for name, is_chosen in chosen.items() if is_chosen}
 
 
-Home = Annotated[str | None, typer.Option(help="Folder with the conversations (or AGENTCORE_HOME).", metavar="FOLDER")]
-Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show everything: full output, reasoning, bookkeeping.")]
-Model = Annotated[
-    str | None,
-    typer.Option("--model", "-m", help="Provider and model, as in openai/gpt-5 (or AGENTCORE_MODEL).", metavar="NAME"),
+Confirm = Annotated[
+    Literal["never", "always", "risky"] | None,
+    typer.Option(help="Which tool calls need approval.", rich_help_panel=LIMITS),
 ]
-BaseUrl = Annotated[
-    str | None,
-    typer.Option(help="Address of the model's API (or AGENTCORE_BASE_URL).", metavar="URL"),
-]
-Confirm = Annotated[Literal["never", "always", "risky"] | None, typer.Option(help="Which tool calls need approval.")]
 MaxCost = Annotated[
     dict[str, Any] | None,
     typer.Option(
         help='Stop when the conversation has cost this many US dollars; "none" removes the limit.',
         parser=parse_dollars,
         metavar="DOLLARS",
+        rich_help_panel=LIMITS,
     ),
 ]
 MaxSteps = Annotated[
     dict[str, Any] | None,
     typer.Option(
-        help='Stop after this many model calls (500); "none" removes the limit.', parser=parse_steps, metavar="N"
+        help='Stop after this many model calls (500); "none" removes the limit.',
+        parser=parse_steps,
+        metavar="N",
+        rich_help_panel=LIMITS,
     ),
 ]
-Retries = Annotated[int | None, typer.Option(help="How often a failed model call is retried (5).", min=0, metavar="N")]
+Retries = Annotated[
+    int | None,
+    typer.Option(help="How often a failed model call is retried (5).", min=0, metavar="N", rich_help_panel=MODEL),
+]
 Images = Annotated[
     list[str] | None,
     typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
 ]
 NoProjectFiles = Annotated[
-    bool, typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.")
+    bool,
+    typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.", rich_help_panel=CONTEXT),
 ]
-NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.")]
-NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.")]
-GivenId = Annotated[str | None, typer.Argument(metavar="ID", help="Conversation id or prefix.")]
+NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.", rich_help_panel=CONTEXT)]
+NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.", rich_help_panel=CONTEXT)]
+Workspace = Annotated[
+    str | None, typer.Option("--workspace", "-w", help="Folder to work in from now on.", metavar="FOLDER")
+]
+Condenser = Annotated[
+    Literal["summary", "masking", "window", "none"],
+    typer.Option(
+        help="How a history that grows large is made shorter: by a summary that the model writes, by leaving out the content of old "
+        "answers, by forgetting the oldest part, or not at all.",
+        rich_help_panel=CONTEXT,
+    ),
+]
 
 
 def _show_version(wanted: bool) -> None:
@@ -159,7 +182,7 @@ def demo_command(*, home: Home = None, verbose: Verbose = False, debug: Debug = 
     execute(lambda: demo.show_demo(settings.check_writable(settings.read_settings(home=home)), verbose=verbose), debug)
 
 
-@app.command("run", short_help="Give an agent a task.")
+@app.command("run", cls=GroupedCommand, short_help="Give an agent a task.")
 def run_command(
     task: Annotated[
         list[str],
@@ -171,7 +194,11 @@ def run_command(
     workspace: Annotated[str, typer.Option("--workspace", "-w", help="Folder to work in.", metavar="FOLDER")] = ".",
     system_prompt: Annotated[
         str | None,
-        typer.Option(help="Replace the system prompt by this text, or by that of a file.", metavar="TEXT|@FILE"),
+        typer.Option(
+            help="Replace the system prompt by this text, or by that of a file.",
+            metavar="TEXT|@FILE",
+            rich_help_panel=CONTEXT,
+        ),
     ] = None,
     tools: Annotated[
         Literal["coding", "readonly", "planning"],
@@ -180,6 +207,7 @@ def run_command(
     no_project_files: NoProjectFiles = False,
     no_memory: NoMemory = False,
     no_skills: NoSkills = False,
+    condenser: Condenser = "summary",
     images: Images = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
@@ -207,6 +235,7 @@ def run_command(
             system_prompt=system_prompt,
             tools=tools,
             without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
+            condenser=condenser,
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
@@ -218,7 +247,7 @@ def run_command(
     )
 
 
-@app.command("resume", short_help="Resume a conversation.")
+@app.command("resume", cls=GroupedCommand, short_help="Resume a conversation.")
 def resume_command(
     *,
     conversation: GivenId = None,
@@ -227,9 +256,7 @@ def resume_command(
     ] = None,
     model: Model = None,
     base_url: BaseUrl = None,
-    workspace: Annotated[
-        str | None, typer.Option("--workspace", "-w", help="Folder to work in from now on.", metavar="FOLDER")
-    ] = None,
+    workspace: Workspace = None,
     confirm: Confirm = None,
     approve: Annotated[bool, typer.Option("--approve", help="Approve all waiting calls.")] = False,
     reject: Annotated[str | None, typer.Option(help="Reject all waiting calls.", metavar="REASON")] = None,
@@ -279,6 +306,39 @@ def resume_command(
     )
 
 
+@app.command("condense", cls=GroupedCommand, short_help="Make a long history shorter.")
+def condense_command(
+    *,
+    conversation: GivenId = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    workspace: Workspace = None,
+    retries: Retries = None,
+    home: Home = None,
+    json: AsJson = False,
+    verbose: Verbose = False,
+    debug: Debug = False,
+) -> None:
+    """Make the history that the model of a conversation is shown shorter, now, and say what that freed and what it cost.
+
+    It happens by itself when the history grows large. Without an ID, the last changed conversation is meant. The log keeps
+    everything. The exit code is 0, also where nothing could be left out.
+    """
+    execute(
+        lambda: condense.condense_conversation(
+            conversation,
+            settings.check_writable(settings.read_settings(home=home, model=model, base_url=base_url)),
+            workspace=None if workspace is None else os.path.abspath(workspace),
+            model=model,
+            base_url=base_url,
+            retries=retries,
+            json=json,
+            verbose=verbose,
+        ),
+        debug,
+    )
+
+
 @conversations_app.callback(invoke_without_command=True)
 def conversations_command(
     context: typer.Context,
@@ -311,79 +371,3 @@ def delete_command(
         ),
         debug,
     )
-
-
-@log_app.command("show", short_help="Show what happened.")
-def show_command(
-    *,
-    conversation: GivenId = None,
-    after: Annotated[int, typer.Option(help="Only events after this one.", min=0, metavar="SEQ")] = 0,
-    kind: Annotated[
-        list[str] | None,
-        typer.Option("--kind", "-k", help="Only this kind of event; can be repeated.", metavar="KIND"),
-    ] = None,
-    whole: Annotated[bool, typer.Option("--all", "-a", help="Show everything in full.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing as the log grows.")] = False,
-    home: Home = None,
-    debug: Debug = False,
-) -> None:
-    """Show what happened; without an ID, in the last changed conversation.
-
-    With a pager and colours: FORCE_COLOR=1 agentcore log show ID | less -R
-    """
-    execute(
-        lambda: log.show_log(
-            conversation,
-            settings.read_settings(home=home),
-            after=after,
-            kinds=kind or (),
-            whole=whole,
-            follow=follow,
-        ),
-        debug,
-    )
-
-
-@log_app.command("export", short_help="Export a log.")
-def export_command(
-    *,
-    conversation: GivenId = None,
-    form: Annotated[
-        Literal["jsonl", "markdown"] | None,
-        typer.Option("--format", help="jsonl, unless the file name ends in .md."),
-    ] = None,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="Write to this file.", metavar="FILE")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    home: Home = None,
-    debug: Debug = False,
-) -> None:
-    """Export a log to standard output or a file: all events as JSON Lines, or a report as Markdown.
-
-    Without an ID, the last changed conversation is exported.
-    """
-    execute(
-        lambda: export.export_log(
-            conversation, settings.read_settings(home=home), form=form, output=output, force=force
-        ),
-        debug,
-    )
-
-
-@log_app.command("verify", short_help="Verify a log.")
-def verify_command(*, conversation: GivenId = None, home: Home = None, debug: Debug = False) -> None:
-    """Verify that a log is intact; without an ID, that of the last changed conversation.
-
-    The exit code is 0 if it is intact, 1 if it is damaged, 3 if its end is incomplete.
-    """
-    execute(lambda: log.verify_log(conversation, settings.read_settings(home=home)), debug)
-
-
-@log_app.command("repair", short_help="Repair a damaged log.")
-def repair_command(
-    conversation: Annotated[str, typer.Argument(metavar="ID", help="Conversation id or prefix.")],
-    *,
-    home: Home = None,
-    debug: Debug = False,
-) -> None:
-    """Truncate a damaged log to its intact part. A backup is kept beside it."""
-    execute(lambda: log.repair_log(conversation, settings.read_settings(home=home)), debug)

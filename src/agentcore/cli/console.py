@@ -180,7 +180,7 @@ class JsonLines:
         self._write(event.model_dump_json().encode())
 
     def result(self, conversation_id: str, result: Value, exit_code: int) -> None:
-        """Write the last line: `{"kind": "result", ...}` with all fields of the `RunResult`."""
+        """Write the last line: `{"kind": "result", ...}` with all fields of the result."""
         line = {"kind": "result", "conversation_id": conversation_id, "exit_code": exit_code}
         self._write(_encode({**line, **result.model_dump(mode="json")}))
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import anyio
 from rich.console import Console
 from rich.text import Text
 
@@ -15,7 +16,7 @@ from agentcore.cli.console import BAD, DIM, GOOD, STRONG, WARN, make_console, pr
 from agentcore.cli.failures import UsageError
 from agentcore.cli.prompt import ask, open_keyboard
 from agentcore.cli.settings import Settings
-from agentcore.cli.text import age, cost, one_line
+from agentcore.cli.text import age, cost, count, one_line
 from agentcore.conversation import Host
 from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.events import ConversationStatus, MessageEvent
@@ -94,6 +95,34 @@ def folder_of(state: ConversationState) -> str | None:
     opened = state.workspace
     root = opened.spec.get("root") if opened is not None and opened.workspace == "local" else None
     return root if isinstance(root, str) else None
+
+
+async def find_folder(state: ConversationState, settings: Settings, given: str | None, *, command: str) -> str:
+    """Return the folder to continue in: the given one, or that of the log.
+
+    Args:
+        state: The state of the conversation.
+        settings: The settings, for the suggested command.
+        given: The value of --workspace.
+        command: The command that continues, for the suggestion.
+
+    Raises:
+        UsageError: The log has none, or it is gone.
+    """
+    where = given or folder_of(state)
+    if where is None:
+        raise UsageError(f"The log of {state.conversation_id!r} has no local folder. Name one with --workspace.")
+    if given is None and not await anyio.Path(where).is_dir():
+        elsewhere = settings.command(f"{command} {state.conversation_id} --workspace")
+        raise UsageError(f"No such folder: {where!r}. Name the folder to continue in: {elsewhere} FOLDER")
+    return where
+
+
+def describe_standing(state: ConversationState) -> str:
+    """Describe how a conversation was left whose lock is held."""
+    if state.status is ConversationStatus.RUNNING:
+        return f"cut off after {count(state.head, 'event')}"  # the process that ran it is gone
+    return f"{str(state.status).replace('_', ' ')} after {count(state.head, 'event')}"
 
 
 def title_of(state: ConversationState) -> str:

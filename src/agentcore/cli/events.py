@@ -107,8 +107,8 @@ class EventRenderer:
             case CondensationSummaryEvent():
                 rendered = RenderedEvent(Text("summary"), Text(""), text_lines(event.summary))
             case Condensation():
-                line = Text(f"{count(len(event.forgotten), 'event')} no longer shown to the model")
-                rendered = RenderedEvent(Text("condensed"), line, text_lines(event.summary or ""))
+                summary = text_lines(event.summary or "", DIM)
+                rendered = RenderedEvent(Text("history"), render_state_event(event), summary)
             case UnknownEvent():
                 rendered = RenderedEvent(
                     Text(one_line(event.kind)), Text("an event kind of a newer version of agentcore", DIM)
@@ -178,7 +178,9 @@ _LABELS = {
     "workspace_opened": "workspace",
     "conversation_state_update": "state",
     "conversation_error": "error",
-    "condensation_request": "condense",
+    "condensation_request": "history",
+    "question_asked": "question",
+    "question_answered": "answer",
     "head_moved": "rewound",
 }
 

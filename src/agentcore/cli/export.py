@@ -19,7 +19,7 @@ from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import Settings
 from agentcore.cli.text import count, one_line, printable, spent
 from agentcore.display import DiffBlock, code_span
-from agentcore.events import ActionEvent, AnswerEvent, Event, MessageEvent, ObservationEvent
+from agentcore.events import ActionEvent, AnswerEvent, Condensation, Event, MessageEvent, ObservationEvent
 from agentcore.record import ConversationState, read_log
 
 ExportFormat = Literal["jsonl", "markdown"]
@@ -95,8 +95,11 @@ def _section(event: Event, renderer: EventRenderer) -> Iterator[str]:
             yield from ("", f"*#{event.seq}, {what}{about}:* {rendered.line.plain}")
             changes = _changes(event) if isinstance(event, ObservationEvent) else []
             yield from _fenced(changes, "diff") if changes else _fenced(body)
+        case Condensation():
+            yield from ("", f"*#{event.seq}, {when}, history {rendered.line.plain}*")
+            yield from _fenced(body)
         case _:
-            pass  # bookkeeping is only in the JSON Lines
+            pass  # other bookkeeping is only in the JSON Lines
 
 
 def _changes(event: ActionEvent | ObservationEvent) -> list[str]:

@@ -128,12 +128,14 @@ def _print_head(console: Console, state: ConversationState) -> None:
 
 
 def _print_end(console: Console, state: ConversationState, resume: str, *, at_work: bool) -> None:
-    status = "waiting for approval" if state.pending else str(state.status).replace("_", " ")
+    questions_only = len(state.questions) == len(state.pending)
+    waiting = "waiting for an answer" if questions_only else "waiting for approval"
+    status = waiting if state.pending else str(state.status).replace("_", " ")
     if state.status is ConversationStatus.RUNNING and not at_work:
         status = "cut off: its process is gone"
     print_text(console, styled(status, STRONG).append(f", {spent(state.usage)}" if state.usage.requests else "", DIM))
     if state.pending:
-        print_line(console, f"decide: {resume}")
+        print_line(console, f"{'answer' if questions_only else 'decide'}: {resume}")
 
 
 def _check_kinds(kinds: Sequence[str], state: ConversationState) -> None:

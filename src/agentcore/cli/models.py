@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from pydantic import ValidationError
 
@@ -13,6 +13,7 @@ from agentcore.agent import Agent, restore_agent
 from agentcore.cli.failures import UsageError, with_flags
 from agentcore.cli.settings import Settings
 from agentcore.cli.sources import build_context, leave_out_sources, register_sources
+from agentcore.condense import Condenser, Masking, Summary, Window
 from agentcore.context import user_memory_path
 from agentcore.errors import AddressNotAllowed, MissingExtra
 from agentcore.llm import LLM, Model, allow_base_url, record_model, restore_model
@@ -25,6 +26,14 @@ from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
 
 Tools = Literal["coding", "readonly", "planning"]
+CondenserName = Literal["summary", "masking", "window", "none"]
+
+_CONDENSERS: Final[Mapping[CondenserName, Condenser | None]] = {
+    "summary": Summary(),
+    "masking": Masking(),
+    "window": Window(facts=True),
+    "none": None,
+}
 
 _KEY_ALONE = "_API_KEY"
 """A provider whose variables all end like this can only be reached with a key."""
@@ -40,6 +49,7 @@ def build_agent(
     tools: Tools = "coding",
     system_prompt: str | None = None,
     without: Collection[str] = (),
+    condenser: CondenserName = "summary",
 ) -> Agent:
     """Build the agent for a new conversation, without the named sources of context.
 
@@ -56,6 +66,7 @@ def build_agent(
         tools=(*(coding_tools(llm.model, extra_roots=memory) if chosen is None else chosen()), ask_user),
         system_prompt=system_prompt,
         context=build_context(without),
+        condenser=_CONDENSERS[condenser],
     )
 
 

@@ -10,9 +10,16 @@ import anyio
 from anyio.to_thread import run_sync
 
 from agentcore.cli.console import DIM, JsonLines, make_console, print_line
-from agentcore.cli.conversations import find_conversation, folder_of, has_log, open_store, shorten_id
+from agentcore.cli.conversations import (
+    describe_standing,
+    find_conversation,
+    find_folder,
+    has_log,
+    open_store,
+    shorten_id,
+)
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.models import CondenserName, Tools, build_agent, changes_of_environment, check_model, rebuild_agent
 from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.settings import Confirm, Settings
@@ -22,7 +29,7 @@ from agentcore.errors import ConversationExists, MediaError
 from agentcore.events import ConversationStatus
 from agentcore.ids import check_conversation_id, new_conversation_id
 from agentcore.messages import Block, Message, read_media
-from agentcore.record import ConversationState, Store, read_log
+from agentcore.record import Store, read_log
 from agentcore.security import AlwaysConfirm, Approve, ConfirmationPolicy, ConfirmRisky, NeverConfirm, Reject
 from agentcore.usage import Limits
 
@@ -44,6 +51,7 @@ async def run_task(
     system_prompt: str | None,
     tools: Tools,
     without: Collection[str],
+    condenser: CondenserName,
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
@@ -53,7 +61,9 @@ async def run_task(
 ) -> int:
     """Start a conversation with a task and return the exit code."""
     prompt = None if system_prompt is None else await _read_prompt(system_prompt)
-    agent = build_agent(settings, retries=retries, tools=tools, system_prompt=prompt, without=without)
+    agent = build_agent(
+        settings, retries=retries, tools=tools, system_prompt=prompt, without=without, condenser=condenser
+    )
     changed_limits = Limits().model_copy(update=limits) if limits else None
     await check_model(agent.llm, changed_limits or Limits())
     store = open_store(settings)
@@ -160,12 +170,7 @@ async def resume_conversation(
             f"Conversation {conversation_id!r} has no task yet. "
             f"Give it one: {settings.command(f'resume {conversation_id}')} 'your task'"
         )
-    where = workspace or folder_of(state)
-    if where is None:
-        raise UsageError(f"The log of {conversation_id!r} has no local folder. Name one with --workspace.")
-    if workspace is None and not await anyio.Path(where).is_dir():
-        elsewhere = settings.command(f"resume {conversation_id} --workspace")
-        raise UsageError(f"No such folder: {where!r}. Name the folder to continue in: {elsewhere} FOLDER")
+    where = await find_folder(state, settings, workspace, command="resume")
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
     if len(answers) > len(state.questions):
@@ -178,7 +183,7 @@ async def resume_conversation(
     elif reject is not None:
         decision = Reject(reject, by=settings.person)
     console = make_console(stderr=json)
-    standing = f"{conversation_id}: {_standing(state)}, in {where}"
+    standing = f"{conversation_id}: {describe_standing(state)}, in {where}"
     if state.status is ConversationStatus.FINISHED and text is None:
         print_line(console, standing, DIM)
         print_line(console, "")
@@ -214,10 +219,3 @@ async def resume_conversation(
             verbose=verbose,
         )
     )
-
-
-def _standing(state: ConversationState) -> str:
-    if state.status is ConversationStatus.RUNNING:
-        # The lock is held by now, so the process that ran it is gone.
-        return f"cut off after {count(state.head, 'event')}"
-    return f"{str(state.status).replace('_', ' ')} after {count(state.head, 'event')}"

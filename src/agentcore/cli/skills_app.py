@@ -36,7 +36,7 @@ def skills_list_command(
 def skills_check_command(
     paths: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PATH]...", help="Skills, or folders with skills; without, those of this folder."),
+        typer.Argument(metavar="PATH", help="Skills, or folders with skills; those of this folder if none is named."),
     ] = None,
     *,
     debug: Debug = False,

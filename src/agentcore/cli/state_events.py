@@ -13,6 +13,8 @@ from agentcore.cli.text import cost, count, duration, one_line, printable, spent
 from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
+    Condensation,
+    CondensationRequest,
     ContextNotice,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -50,11 +52,10 @@ def render_state_event(event: Event) -> Text:
             line = Text(one_line(f"{event.workspace} {where}"))
         case UsageEvent():
             line = Text(_usage(event), DIM)
-        case QuestionAsked():
-            line = Text(one_line(event.text), WARN)
-        case QuestionAnswered():
-            detail = event.reason if event.answer is None else json.dumps(event.answer, ensure_ascii=False)
-            line = Text(one_line(f"{event.outcome}: {detail}" if detail else event.outcome))
+        case QuestionAsked() | QuestionAnswered():
+            line = _question(event)
+        case CondensationRequest() | Condensation():
+            line = Text(one_line(_shortened(event)))
         case RetryEvent():
             then = f"retrying in {duration(event.delay)}"
             if event.next_model is not None:
@@ -99,6 +100,31 @@ def _agent(event: AgentConfigured) -> str:
         model = f"{missing.pop(0)}, which was not recorded"
     line = f"{model or 'a model that was not recorded'}, with {', '.join(tools_of(event)) or 'no tools'}"
     return f"{line} (not recorded: {', '.join(missing)})" if missing else line
+
+
+def _question(event: QuestionAsked | QuestionAnswered) -> Text:
+    if isinstance(event, QuestionAsked):
+        return Text(one_line(event.text), WARN)
+    detail = event.reason if event.answer is None else json.dumps(event.answer, ensure_ascii=False)
+    return Text(one_line(f"{event.outcome}: {detail}" if detail else event.outcome))
+
+
+def _shortened(event: Condensation | CondensationRequest) -> str:
+    """Describe what a condensation freed: "shortened: 120,000 -> 48,000 tokens, 84 events, by summary"."""
+    if isinstance(event, CondensationRequest):
+        return "to be shortened before the next step"
+    parts: list[str] = []
+    if event.tokens_before is not None and event.tokens_after is not None:
+        parts.append(f"{event.tokens_before:,} -> {event.tokens_after:,} tokens")
+    if event.forgotten:
+        parts.append(count(len(event.forgotten), "event"))
+    if event.masked:
+        parts.append(f"the content of {count(len(event.masked), 'answer')}")
+    if event.condenser is not None:
+        parts.append(f"by {event.condenser}")
+    if event.reason == "repair":
+        parts.append("because the provider refused it")
+    return f"shortened: {', '.join(parts)}"
 
 
 def _usage(event: UsageEvent) -> str:

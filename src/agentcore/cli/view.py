@@ -29,6 +29,7 @@ from agentcore.events import (
     ActionStarted,
     AgentErrorEvent,
     AnswerEvent,
+    Condensation,
     ContextAdded,
     ContextNotice,
     ConversationErrorEvent,
@@ -133,12 +134,11 @@ class View:
                 self.usage += event.usage
                 self.steps += event.purpose == "step"
                 self._aside(event)
-            case SystemPromptEvent():
-                self._read(event.parts)
+            case SystemPromptEvent() | ContextAdded():
+                self._read(event.parts if isinstance(event, SystemPromptEvent) else [event.name])
                 self._aside(event)
-            case ContextAdded():
-                self._read([event.name])
-                self._aside(event)
+            case Condensation():
+                self._condensed(event)
             case RetryEvent():
                 self._reply_printer.reset()
                 print_text(self._console, render_state_event(event))
@@ -207,6 +207,13 @@ class View:
         if files:
             self._reply_printer.end()
             print_text(self._console, f"read {one_line(', '.join(files))}", DIM)
+
+    def _condensed(self, event: Condensation) -> None:
+        self._reply_printer.end()
+        rendered = self._renderer.render(event)
+        print_text(self._console, rendered.label.append(" ").append(rendered.line), DIM)
+        for line in rendered.body if self._verbose else ():
+            print_below(self._console, f" {self._glyphs.bar} ", line)
 
     def _message(self, event: MessageEvent) -> None:
         if event.source == "agent":
