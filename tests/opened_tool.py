@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -60,6 +60,9 @@ class KeepingHost:
         raise NotImplementedError
 
     async def ask(self, question: str) -> str:
+        raise NotImplementedError
+
+    async def question(self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]) -> JsonValue:
         raise NotImplementedError
 
     async def spool(self, name: str, data: bytes) -> str:

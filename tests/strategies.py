@@ -25,6 +25,7 @@ from agentcore.events import (
     CondensationRequest,
     CondensationSummaryEvent,
     ContextAdded,
+    ContextNotice,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
     ConversationStatus,
@@ -229,7 +230,8 @@ def logs(draw: st.DrawFn, *, max_groups: int = 25) -> list[list[Event]]:
         group: list[Event] = []
         for kind in kinds:
             number = draw(st.integers(0, count))
-            event = _about(kind, number, seen[number % len(seen)]) if seen else None
+            event = _cut(number, found) if kind == "forget" else None
+            event = event or (_about(kind, number, seen[number % len(seen)]) if seen else None)
             now += timedelta(seconds=number % 7)
             group.append((event or _plain(kind, number)).model_copy(update={"timestamp": now}))
             count += 1
@@ -249,27 +251,33 @@ _FACTS: Sequence[Fact] = (
     SecretsRegistered(names=("TOKEN", "KEY")),
     SecretsRegistered(names=("KEY", "OTHER")),
     Forked(conversation_id="another", at=3),
+    ContextNotice(name="file:AGENTS.md", code="too_large", detail="It was cut."),
     UnknownFact(fact="mood"),
 )
 _PLAIN: dict[str, Callable[[int], Event]] = {
     "action": lambda n: ActionEvent(
-        reply_id=f"r{n}",
+        reply_id=f"r{n // 4}",  # a few calls make a reply
         tool_name="t",
         call_id=f"c{n}",
         arguments={},
         written=(None, WrittenCall(name="a t"), WrittenCall(name="T", arguments={"n": n}))[n % 3],
     ),
-    "user": lambda n: MessageEvent(source="user", message=Message.user(f"m{n}")),
+    "user": lambda n: MessageEvent(
+        source="user",
+        message=Message.user(f"m{n}"),
+        prefix="before" if n % 3 == 0 else None,
+        suffix="behind" if n % 4 == 0 else None,
+    ),
     "agent": lambda n: MessageEvent(source="agent", message=Message.assistant(f"m{n}")),
     "fact": lambda n: ConversationStateUpdateEvent(update=_FACTS[n % len(_FACTS)]),
     "usage": lambda n: UsageEvent(
-        model="ab"[n % 2], purpose="step" if n % 3 else "ask", usage=Usage(requests=1, input_tokens=n)
+        model="ab"[n % 2],
+        purpose=("step", "ask", "condense")[n % 3],
+        usage=Usage(requests=1, input_tokens=n),
+        view_seq=None if n % 3 else n,
     ),
     "move": lambda n: HeadMoved(to=n),
-    "prompt": lambda n: SystemPromptEvent(prompt=f"p{n}"),
-    "forget": lambda n: Condensation(
-        forgotten=(f"ev_{n}",), masked=(f"ev_{n + 1}",), summary="before" if n % 2 else None
-    ),
+    "prompt": lambda n: SystemPromptEvent(prompt=f"p{n}", parts={f"file:{n}": str(n)}, base=str(n)),
     "ask": lambda _: CondensationRequest(),
     "add_context": lambda n: ContextAdded(name=f"file:{n}", text=f"part {n}", digest=str(n)),
     "summary": lambda n: CondensationSummaryEvent(summary=f"s{n}"),
@@ -279,18 +287,33 @@ _PLAIN: dict[str, Callable[[int], Event]] = {
     "retry": lambda n: RetryEvent(attempt=n, error="x", delay=1),
     "hook": lambda _: HookEvent(hook="h", outcome="ok"),
     "workspace": lambda n: WorkspaceOpened(workspace="local", spec={"root": f"/{n}"}),
-    "configured": lambda n: AgentConfigured(agent={"n": n}),
+    "configured": lambda n: AgentConfigured(agent={"n": n}, command=f"cmd_{n}" if n % 2 else None),
     "unknown": lambda n: UnknownEvent(kind="dream", critical=n % 5 == 0),
 }
 _KINDS = (
     *_PLAIN,
     *["action", "answer"] * 6,
-    *["start", "assess", "approve", "question", "question_end", "user", "agent", "fact", "move"] * 2,
+    *["start", "assess", "approve", "question", "question_end", "user", "agent", "fact", "move", "forget"] * 2,
 )
 
 
 def _plain(kind: str, number: int) -> Event:
     return _PLAIN.get(kind, _PLAIN["user"])(number)
+
+
+def _cut(number: int, log: Sequence[Sequence[Event]]) -> Condensation:
+    """Forget some events of the log and mask one, also where that is not legal: a summary, half a reply, an open call."""
+    ids = [event.id for group in log for event in group]
+    return Condensation(
+        forgotten=(*ids[number : number + number % 5], "ev_nowhere"),
+        masked=tuple(ids[-number:][:2]),
+        summary=f"before {number}" if number % 2 else None,
+        fields={"facts": {"n": number}},
+        reason=("soft", "hard", "asked", "repair")[number % 4],
+        condenser="summary" if number % 2 else None,
+        tokens_before=number,
+        tokens_after=0,
+    )
 
 
 def _about(kind: str, number: int, action: ActionEvent) -> Event | None:
@@ -319,6 +342,10 @@ def _question(kind: str, number: int, action: ActionEvent) -> Event:
     # Its id says which, so that an end may come twice, early, or for another action.
     question = f"q{number % 4}"
     if kind == "question":
-        return QuestionAsked(id=question, cause=action.id, text="?", live=number % 2 == 0)
+        options = ("a", "b") if number % 3 else ()
+        schema: dict[str, JsonValue] | None = None if number % 5 else {"type": "integer"}
+        return QuestionAsked(
+            id=question, cause=action.id, text="?", options=options, answer_schema=schema, live=number % 2 == 0
+        )
     outcome: QuestionOutcome = ("answered", "declined", "withdrawn")[number % 3]
     return QuestionAnswered(cause=action.id, question=question, outcome=outcome, answer=number)

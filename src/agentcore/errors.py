@@ -2,8 +2,7 @@
 
 AgentcoreError
 ├── StoreError                     the log could not be read or written; the conversation is over
-│   ├── ConversationNotFound
-│   ├── ConversationExists
+│   ├── ConversationNotFound, ConversationExists
 │   ├── ConversationLocked         another process or handle writes it
 │   ├── LogDamaged                 damage in the middle of a log; `agentcore log repair` salvages
 │   ├── BlobLost                   a large piece of a log is missing, or not what was written
@@ -24,6 +23,7 @@ AgentcoreError
 │   ├── MalformedHistory, ModelTimeout, ModelUnavailable, ModelConnectionError
 │   ├── StructuredOutputError      what the model answered does not fit the type that was asked for
 │   └── ScriptExhausted            a scripted model was asked more often than it has replies
+├── InvalidCondensation            (also a ValueError) a condensation changes nothing, or leaves what models do not accept
 ├── AddressNotAllowed              a log names an address that was not named here: no key is sent there
 ├── MediaError                     (also a ValueError) a file is nothing that models are shown, or too large
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
@@ -36,19 +36,14 @@ AgentcoreError
 │   ├── WorkspaceNotOpen           used before it was entered, or after it was left
 │   ├── PathError                  that path can't be used so; `.reason` says why in a word
 │   └── NotARepository             changes were asked for where git keeps none
-├── SecretError
 ├── MissingExtra                   (also an ImportError) an optional part is not installed
-└── UnsupportedPlatform
+└── SecretError, UnsupportedPlatform
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_SHOWN = 2_000
+from collections.abc import Sequence
+from typing import Any
 
 
 class AgentcoreError(Exception):
@@ -151,14 +146,9 @@ class RunError(ConversationError):
 class ReentrantCall(ConversationError):
     def __init__(self, what: str) -> None:
         super().__init__(
-            f"{what}() was called from inside the conversation (a tool, hook or callback): it would wait for itself. "
-            "There, use `ctx.send(...)` to add a message, `ctx.interrupt()` to stop the turn, "
-            "or `ctx.ask(...)` for a side question."
+            f"{what}() was called from inside the conversation (a tool, hook or callback): it would wait for itself. There, use "
+            "`ctx.send(...)` to add a message, `ctx.interrupt()` to stop the turn, or `ctx.ask(...)` for a side question."
         )
-
-
-class InvalidCondensation(AgentcoreError, ValueError):
-    """A condensation changes nothing, or would leave a history that models do not accept."""
 
 
 class LimitReached(ConversationError):
@@ -269,18 +259,13 @@ class ModelConnectionError(ModelError):
     @property
     def refused(self) -> bool:
         """True if the connection was refused: the machine is there, and nothing listens at that port."""
-        return _is_about(self, ConnectionRefusedError, set())
-
-
-def _is_about(error: BaseException | None, kind: type[BaseException], seen: set[int]) -> bool:
-    """Return whether it is of this kind, or was caused by one that is."""
-    if error is None or id(error) in seen:
+        behind: list[BaseException] = [self]
+        for error in behind:  # which grows as their causes are found
+            if isinstance(error, ConnectionRefusedError):
+                return True
+            causes = (error.__cause__, error.__context__, *getattr(error, "exceptions", ()))  # a group's are inside it
+            behind += [cause for cause in causes if cause is not None and cause not in behind]
         return False
-    seen.add(id(error))
-    causes = [error.__cause__, error.__context__]
-    if isinstance(error, BaseExceptionGroup):
-        causes += cast("BaseExceptionGroup[BaseException]", error).exceptions
-    return isinstance(error, kind) or any(_is_about(cause, kind, seen) for cause in causes)
 
 
 class ScriptExhausted(ModelError):
@@ -296,7 +281,7 @@ class StructuredOutputError(ModelError):
     def __init__(self, wanted: str, problems: str, text: str, model: str, usage: Any) -> None:
         super().__init__(
             f"{model} did not answer with a {wanted!r}, also when it was told what is wrong:\n{problems}\n"
-            f"It wrote: {text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...'}",
+            f"It wrote: {text if len(text) <= 2_000 else f'{text[:2_000]}...'}",
             model=model,
         )
         self.problems = problems
@@ -305,6 +290,10 @@ class StructuredOutputError(ModelError):
         """The whole of what the model wrote."""
         self.usage: Any = usage
         """The `Usage` of both calls."""
+
+
+class InvalidCondensation(AgentcoreError, ValueError):
+    """A condensation changes nothing, or would leave a history that models do not accept."""
 
 
 class AddressNotAllowed(AgentcoreError):
@@ -390,9 +379,7 @@ class PathError(WorkspaceError):
 
 class NotARepository(WorkspaceError):
     def __init__(self, root: str) -> None:
-        super().__init__(
-            f"{root!r} is not inside a git repository, so there are no changes to tell. Run `git init` there."
-        )
+        super().__init__(f"{root!r} is in no git repository, so there are no changes to tell. Run `git init` there.")
 
 
 class SecretError(AgentcoreError):

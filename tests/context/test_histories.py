@@ -22,9 +22,13 @@ from agentcore.events import (
     HeadMoved,
     MessageEvent,
     ObservationEvent,
+    QuestionAnswered,
+    QuestionAsked,
+    QuestionOutcome,
     SystemPromptEvent,
     UsageEvent,
     UserRejectObservation,
+    WrittenCall,
 )
 from agentcore.llm import Features
 from agentcore.llm.model import CallContext
@@ -35,9 +39,22 @@ from agentcore.llm.native.responses import ResponsesWire
 from agentcore.llm.native.wire import Call, Wire
 from agentcore.llm.providers import HOSTS
 from agentcore.llm.settings import LLMSettings
-from agentcore.messages import Message, TextBlock, ThinkingBlock
+from agentcore.messages import ImageBlock, Message, TextBlock, ThinkingBlock
 from agentcore.record import ConversationState
 from agentcore.usage import Usage
+
+WRITTEN = st.sampled_from(
+    [
+        None,
+        WrittenCall(name="Read"),
+        WrittenCall(name="read a file"),
+        WrittenCall(name="cat", arguments={"file": "x", "n": "1"}),
+        WrittenCall(arguments={}),
+    ]
+)
+"""A call as the model wrote it, where that is not the one that ran."""
+
+PICTURE = ImageBlock(data="aGk=", media_type="image/png")
 
 
 class History:
@@ -48,7 +65,6 @@ class History:
         self.view = View()
         self.measure = Measure()
         self.count = 0
-        self.settled = [0]
 
     def add(self, *events: Event) -> None:
         for event in events:
@@ -82,9 +98,14 @@ class History:
                 arguments={"n": number},
                 call_id=self.name(),
                 before=words if number == 0 else (),
+                written=draw(WRITTEN),
             )
             for number in range(draw(st.integers(1, 3)))
         ]
+        question = draw(st.sampled_from(["none", "none", "at rest", "live"]))
+        if question == "at rest":
+            last = actions[-1].model_copy(update={"tool_name": "ask_user", "written": None})
+            actions[-1] = last
         usage = UsageEvent(
             model="m",
             reply_id=reply_id,
@@ -92,21 +113,40 @@ class History:
             view_seq=self.state.head,
         )
         self.add(*actions, usage)
+        if question != "none":
+            self.add(QuestionAsked(cause=actions[-1].id, text="Which port?", live=question == "live"))
+        if question == "at rest":
+            actions.pop()  # answered later, by `end_questions`
         for action in draw(st.permutations(actions)):
             if draw(st.booleans()):
                 self.add(*self.note(draw))
-            about: dict[str, Any] = {"cause": action.id, "tool_name": "read", "call_id": action.call_id}
-            self.add(
-                draw(
-                    st.sampled_from(
-                        [
-                            ObservationEvent(**about, content=(TextBlock(text=f"found {self.name()} " * 9),)),
-                            AgentErrorEvent(**about, error="it broke"),
-                            UserRejectObservation(**about, reason="no"),
-                        ]
-                    )
-                )
+            self.add(*self.ended_questions(draw, action.id), self.answer(draw, action))
+
+    def answer(self, draw: st.DrawFn, action: ActionEvent) -> Event:
+        about: dict[str, Any] = {"cause": action.id, "tool_name": action.tool_name, "call_id": action.call_id}
+        return draw(
+            st.sampled_from(
+                [
+                    ObservationEvent(**about, content=(TextBlock(text=f"found {self.name()} " * 9),)),
+                    AgentErrorEvent(**about, error="it broke"),
+                    UserRejectObservation(**about, reason="no"),
+                ]
             )
+        )
+
+    def ended_questions(self, draw: st.DrawFn, action_id: str) -> list[Event]:
+        """Return the ends of the questions of an action."""
+        outcome: QuestionOutcome = draw(st.sampled_from(["answered", "declined", "withdrawn"]))
+        return [
+            QuestionAnswered(cause=action_id, question=each.id, outcome=outcome)
+            for each in self.state.questions
+            if each.cause == action_id
+        ]
+
+    def end_questions(self, draw: st.DrawFn) -> None:
+        """Answer the calls that wait for a person: the model is not asked before."""
+        for action in list(self.state.open_actions.values()):
+            self.add(*self.ended_questions(draw, action.event.id), self.answer(draw, action.event))
 
     def note(self, draw: st.DrawFn) -> list[Event]:
         name = self.name()
@@ -117,6 +157,9 @@ class History:
                     [MessageEvent(source="environment", message=Message.user(name), code="nudge")],
                     [ContextAdded(name=f"file:{name}", text=name, digest=name)],
                     [AgentConfigured(agent={"n": name})],
+                    [AgentConfigured(agent={"n": name}, command=name), SystemPromptEvent(prompt=name)],
+                    [MessageEvent(source="user", message=Message.user(name), prefix="before", suffix="behind")],
+                    [MessageEvent(source="user", message=Message.user(PICTURE), prefix="before", suffix="behind")],
                 ]
             )
         )
@@ -158,8 +201,11 @@ def histories(draw: st.DrawFn) -> tuple[History, list[tuple[int, list[Message]]]
     history = History()
     history.add(SystemPromptEvent(prompt="P"), MessageEvent(source="user", message=Message.user("begin")))
     points: list[tuple[int, list[Message]]] = []
+    settled: list[int] = []
     for _ in range(draw(st.integers(0, 14))):
         step = draw(st.sampled_from(["reply", "reply", "reply", "note", "cut", "cut", "prompt", "words", "rewind"]))
+        if step in ("reply", "prompt", "words"):
+            history.end_questions(draw)
         if step == "reply":
             history.reply(draw)
         elif step == "note":
@@ -173,10 +219,12 @@ def histories(draw: st.DrawFn) -> tuple[History, list[tuple[int, list[Message]]]
                 MessageEvent(source="agent", message=Message.assistant("So.")),
                 MessageEvent(source="user", message=Message.user(history.name())),
             )
-        elif points:
-            history.add(HeadMoved(to=draw(st.sampled_from(points))[0]))
+        elif settled:
+            history.add(HeadMoved(to=draw(st.sampled_from(settled))))
             history.add(MessageEvent(source="environment", message=Message.user("rewound"), code="rewound"))
         points.append((history.state.head, list(history.view.messages)))
+        if not history.state.open_actions:
+            settled.append(history.state.head)
     return history, points
 
 
@@ -235,8 +283,8 @@ def _check(body: dict[str, Any]) -> None:
         assert turns[0]["role"] == "user"
         for before, turn in pairwise(turns):
             assert before["role"] == "user" or turn["role"] == "user"
-            calls = sum("functionCall" in part for part in before["parts"])
-            assert sum("functionResponse" in part for part in turn["parts"]) == calls
+            names = [part["functionCall"]["name"] for part in before["parts"] if "functionCall" in part]
+            assert [part["functionResponse"]["name"] for part in turn["parts"] if "functionResponse" in part] == names
     elif "input" in body:
         open_calls: list[str] = []
         assert body["input"][0].get("role") == "user"

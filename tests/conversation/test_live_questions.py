@@ -103,7 +103,11 @@ async def test_parallel_questions_are_answered_by_their_ids_in_any_order() -> No
 
 
 async def test_a_question_in_a_sub_call_is_live() -> None:
-    async with talk([call("sub_call"), say("done")], sub_call, on_question=lambda _: "80") as conversation:
+    def answer(question: QuestionAsked) -> str:
+        del question
+        return "80"
+
+    async with talk([call("sub_call"), say("done")], sub_call, on_question=answer) as conversation:
         assert (await conversation.run("go")).text == "done"
     assert events_of(conversation, QuestionAsked)[0].live
 
@@ -183,11 +187,12 @@ async def test_no_clock_runs_while_a_person_is_asked() -> None:
     async with talk(SCRIPT, port, attended=True, limits=limits) as conversation:
         async with running(conversation) as begun:
             asked = await until(conversation, QuestionAsked)
-            turn = conversation._core.turn
+            core = conversation._core  # pyright: ignore[reportPrivateUsage]
+            turn = core.turn
             assert turn is not None
             timer = turn.timer
             assert timer is not None
-            running_call = conversation._core.calls.running(asked.cause or "")
+            running_call = core.calls.running(asked.cause or "")
             assert running_call is not None
             await until(lambda: timer.scope.deadline == running_call.scope.deadline == float("inf"))
             assert conversation.state.working_since is None

@@ -7,9 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
+from pydantic import JsonValue
 
 from agentcore import (
     ActionApproved,
+    ActionEvent,
     AgentErrorEvent,
     AlwaysConfirm,
     FileStore,
@@ -42,7 +44,7 @@ from talks import (
 )
 
 ASK = call("ask_user", text="Which port?")
-PORT = {"type": "integer", "minimum": 1}
+PORT: dict[str, JsonValue] = {"type": "integer", "minimum": 1}
 ASK_PORT = call("ask_user", text="Which port?", answer_schema=PORT)
 
 
@@ -164,7 +166,7 @@ async def test_an_answer_that_does_not_fit_is_refused_by_name_and_nothing_is_los
 
 
 async def test_a_schema_that_breaks_where_the_answer_meets_it_can_only_be_declined() -> None:
-    broken = {"properties": {"a": {"$ref": "#/nowhere"}}}
+    broken: dict[str, JsonValue] = {"properties": {"a": {"$ref": "#/nowhere"}}}
     async with talk([call("ask_user", text="?", answer_schema=broken), say("ok")], ask_user) as conversation:
         (action,) = (await conversation.run("go")).pending
         with pytest.raises(AnswerRefused, match=r"nowhere.* Decline"):
@@ -256,7 +258,8 @@ async def test_a_caller_that_is_cancelled_has_answered_all_the_same() -> None:
 async def test_the_same_command_again_has_the_same_receipt_and_writes_nothing() -> None:
     async with talk([ASK, say("thanks")], ask_user) as conversation:
         (action,) = (await conversation.run("go")).pending
-        journal = conversation._core.journal  # as a connection does that sends a command once more
+        # As a connection does that sends a command once more.
+        journal = conversation._core.journal  # pyright: ignore[reportPrivateUsage]
         command = Answer(question=action.id, value="80", by="Ada")
         receipts = [await journal.receipt_of(journal.hand_over(command)) for _ in range(2)]
         await conversation.run()
@@ -330,7 +333,11 @@ async def test_a_callback_answers_and_the_run_goes_on(is_async: bool) -> None:
 
 @pytest.mark.parametrize(("answer", "reason"), [(None, "did not answer"), (Declined("busy"), "busy")])
 async def test_a_callback_may_decline(answer: Any, reason: str) -> None:
-    async with talk([ASK, say("ok")], ask_user, on_question=lambda _: answer) as conversation:
+    def decline(question: QuestionAsked) -> Any:
+        del question
+        return answer
+
+    async with talk([ASK, say("ok")], ask_user, on_question=decline) as conversation:
         assert (await conversation.run("go")).text == "ok"
     (ended,) = events_of(conversation, QuestionAnswered)
     assert ended.outcome == "declined"
@@ -356,7 +363,7 @@ async def test_a_callback_is_withdrawn_when_the_question_is_answered_elsewhere()
     withdrawn = anyio.Event()
     asked = anyio.Event()
 
-    async def never(question: QuestionAsked) -> str:
+    async def never(question: QuestionAsked) -> None:
         del question
         asked.set()
         try:
@@ -378,14 +385,22 @@ async def test_a_callback_is_withdrawn_when_the_question_is_answered_elsewhere()
 
 
 async def test_a_callback_for_questions_decides_on_no_action_and_the_other_way_round() -> None:
+    def answer(question: QuestionAsked) -> str:
+        del question
+        return "80"
+
+    def allow(action: ActionEvent) -> bool:
+        del action
+        return True
+
     reply = calls(call("change", name="a"), ASK)
     agent = scripted([reply, say("ok")], ask_user, change)
-    async with talk(agent, confirm=AlwaysConfirm(), on_question=lambda _: "80") as conversation:
+    async with talk(agent, confirm=AlwaysConfirm(), on_question=answer) as conversation:
         result = await conversation.run("go")
         assert (result.status, [each.tool_name for each in result.pending]) == (WAITING, ["change"])
         assert (await conversation.run()).status is WAITING
     agent = scripted([reply, say("ok")], ask_user, change)
-    async with talk(agent, confirm=lambda _: True) as conversation:
+    async with talk(agent, confirm=allow) as conversation:
         result = await conversation.run("go")
         assert ([each.tool_name for each in result.pending], ran) == (["ask_user"], ["a"])
         assert (await conversation.run()).status is WAITING
@@ -406,7 +421,8 @@ async def test_a_callback_cannot_wait_for_its_own_run() -> None:
 async def test_waiting_for_a_callback_is_not_working_time() -> None:
     async def slow(question: QuestionAsked) -> str:
         del question
-        timer = conversation._core.turn and conversation._core.turn.timer
+        turn = conversation._core.turn  # pyright: ignore[reportPrivateUsage]
+        timer = turn and turn.timer
         assert timer is not None
         assert timer.scope.deadline == float("inf")
         return "80"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,10 @@ class RememberingHost:
     async def ask(self, question: str) -> str:
         self.heard.append(("ask", question))
         return question.upper()
+
+    async def question(self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]) -> JsonValue:
+        self.heard.append(("question", text))
+        return options[0] if options else text
 
     async def spool(self, name: str, data: bytes) -> str:
         self.spooled[name] = data

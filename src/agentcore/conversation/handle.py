@@ -8,35 +8,20 @@ from contextvars import copy_context
 from os import PathLike
 from typing import Any, Self
 
-from anyio import AsyncContextManagerMixin, get_cancelled_exc_class
+from anyio import AsyncContextManagerMixin
 from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
 from pydantic import JsonValue
 
+from agentcore import commands
 from agentcore._arguments import check_arguments, checked
 from agentcore.agent import Agent
-from agentcore.commands import (
-    AddSecrets,
-    Answer,
-    Command,
-    Decline,
-    Pause,
-    Receipt,
-    Reject,
-    Rewind,
-    Send,
-    SetLimits,
-    SetPolicy,
-    SetTags,
-    SetTitle,
-)
 from agentcore.conversation.answering import check_in_thread
 from agentcore.conversation.ask import ask_aside
+from agentcore.conversation.close import close, delete
 from agentcore.conversation.condensing import condense
 from agentcore.conversation.core import Core
 from agentcore.conversation.decide import find_question
-from agentcore.conversation.delete import delete_closed
 from agentcore.conversation.deltas import DeltaCursor
-from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.fork import fork
 from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
@@ -44,7 +29,7 @@ from agentcore.conversation.pending import approve, select_pending
 from agentcore.conversation.questions import NO_ANSWER, OnQuestion
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.run import RunStream, interrupt_run, run_to_end
-from agentcore.conversation.serve import serve_conversation
+from agentcore.conversation.serve import serve_here
 from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, check_message
 from agentcore.conversation.switch import switch_command
 from agentcore.conversation.watch import EventCursor, check_seq
@@ -113,22 +98,8 @@ class Conversation(AsyncContextManagerMixin):
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         if self._opened is not None:
             raise ConversationError("A Conversation is entered once. Make another one with the same store and id.")
-        async with open_group() as tasks:
-            self._opened = await tasks.start(serve_conversation, self._setup, tasks, name="conversation")
-            try:
-                yield self
-            except Exception as error:
-                # Closed as it is when all went well: what is open is not to be cancelled over an error of the body.
-                self._core.life.stop.set()
-                try:
-                    await self._core.life.ended.wait()
-                except get_cancelled_exc_class():
-                    raise error from error.__cause__  # noqa: ASYNC104 the body's error goes before a cancellation that came meanwhile
-                raise
-            finally:
-                self._core.life.stop.set()
-        if self._core.life.failure is not None and not self._core.journal.failure_reported:
-            raise self._core.life.failure
+        async with serve_here(self._setup) as self._opened:
+            yield self
 
     @classmethod
     def _hosted(cls, setup: Setup, core: Core) -> Self:
@@ -167,7 +138,7 @@ class Conversation(AsyncContextManagerMixin):
 
         A message never approves anything and starts nothing; `run` does.
         """
-        return (await self._execute(await self._live(), Send(message=check_message(message)))).seq
+        return (await self._execute(await self._live(), commands.Send(message=check_message(message)))).seq
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -210,7 +181,7 @@ class Conversation(AsyncContextManagerMixin):
 
     async def pause(self) -> None:
         """Stop at the end of the step under way; nothing is cut off."""
-        await self._execute(await self._live(), Pause())
+        await self._execute(await self._live(), commands.Pause())
 
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
@@ -257,7 +228,7 @@ class Conversation(AsyncContextManagerMixin):
         check_arguments(CALLS, reason=reason, ids=ids, by=by)
         core = await self._live()
         selected, all_that_wait = select_pending(core, ids, questions=True)
-        await self._execute(core, Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
+        await self._execute(core, commands.Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
 
     async def answer(self, id: str, value: Any, *, by: str | None = None) -> None:  # noqa: A002
         """Answer a question that waits, and continue the work; `run` then joins it.
@@ -274,7 +245,7 @@ class Conversation(AsyncContextManagerMixin):
         check_arguments(CALLS, id=id, by=by)
         core = await self._live()
         question = find_question(core.state, id)
-        command = Answer(question=question.id, value=await check_in_thread(question, value), by=by)
+        command = commands.Answer(question=question.id, value=await check_in_thread(question, value), by=by)
         await self._execute(core, command, Attachment(context=copy_context()))
 
     async def decline(self, id: str, reason: str | None = None, *, by: str | None = None) -> None:  # noqa: A002
@@ -287,7 +258,7 @@ class Conversation(AsyncContextManagerMixin):
         check_arguments(INTERRUPT, reason=reason)
         core = await self._live()
         question = find_question(core.state, id)
-        await self._execute(core, Decline(question=question.id, reason=reason or NO_ANSWER, by=by))
+        await self._execute(core, commands.Decline(question=question.id, reason=reason or NO_ANSWER, by=by))
 
     async def ask(self, question: str) -> str:
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
@@ -324,7 +295,7 @@ class Conversation(AsyncContextManagerMixin):
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
             TypeError: `to` is no int.
         """
-        await self._execute(await self._live(), Rewind(to=check_seq("to", to)))
+        await self._execute(await self._live(), commands.Rewind(to=check_seq("to", to)))
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and return its id.
@@ -340,12 +311,12 @@ class Conversation(AsyncContextManagerMixin):
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
         check_arguments(CALLS, limits=limits)
-        await self._execute(await self._live(), SetLimits(limits=limits))
+        await self._execute(await self._live(), commands.SetLimits(limits=limits))
 
     async def set_policy(self, policy: Checks) -> None:
         """Let this policy, or these checks, decide which actions wait, from the next reply on."""
         check_arguments(CALLS, policy=policy)
-        command = SetPolicy(policy=record_checks(policy))
+        command = commands.SetPolicy(policy=record_checks(policy))
         await self._execute(await self._live(), command, Attachment(checks=as_checks(policy)))
 
     async def set_agent(self, agent: Agent) -> None:
@@ -363,12 +334,12 @@ class Conversation(AsyncContextManagerMixin):
     async def set_title(self, title: str) -> None:
         """Record a title."""
         check_arguments(CALLS, title=title)
-        await self._execute(await self._live(), SetTitle(title=title))
+        await self._execute(await self._live(), commands.SetTitle(title=title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
         """Record tags, in place of those that were there."""
         check_arguments(CALLS, tags=tags)
-        await self._execute(await self._live(), SetTags(tags=dict(tags)))
+        await self._execute(await self._live(), commands.SetTags(tags=dict(tags)))
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
         """Register more secrets. History that was written before stays as it is."""
@@ -377,7 +348,7 @@ class Conversation(AsyncContextManagerMixin):
         SecretRegistry(secrets)  # refuses all of them where one can't be used
         for name, source in secrets.items():
             core.secrets.register(name, source)
-        await self._execute(core, AddSecrets(names=tuple(secrets)))
+        await self._execute(core, commands.AddSecrets(names=tuple(secrets)))
 
     async def close(self) -> None:
         """End the conversation: interrupt what runs, answer what is open, let go of everything. May be called twice.
@@ -385,14 +356,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
-        core = self._core
-        forbid_reentry(core.state.conversation_id, "close")
-        if core.life.ended.is_set() or core.home.loop_closed:
-            await checkpoint()
-            return
-        core.check_loop()
-        core.life.stop.set()
-        await core.life.ended.wait()
+        await close(self._core)
 
     async def delete(self) -> None:
         """Close the conversation, if it is open, and remove its log and the outputs it kept in the workspace.
@@ -402,17 +366,7 @@ class Conversation(AsyncContextManagerMixin):
                 closed and opened again elsewhere (`ConversationLocked`).
             ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
-        core = self._core
-        forbid_reentry(core.state.conversation_id, "delete")
-        if core.life.ended.is_set() and not core.life.delete:
-            workspace = core.workspace if core.workspace.is_open else None
-            await delete_closed(core.store, core.state.conversation_id, workspace)
-            return
-        core.check_loop()
-        core.life.delete = True
-        await self.close()
-        if core.life.delete_error is not None:
-            raise core.life.delete_error
+        await delete(self._core)
 
     @property
     def _core(self) -> Core:
@@ -420,7 +374,9 @@ class Conversation(AsyncContextManagerMixin):
             raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
         return self._opened
 
-    async def _execute(self, core: Core, command: Command, attachment: Attachment | None = None) -> Receipt:
+    async def _execute(
+        self, core: Core, command: commands.Command, attachment: Attachment | None = None
+    ) -> commands.Receipt:
         """Hand a command over, and wait until what it came to is kept."""
         return await core.journal.receipt_of(core.journal.hand_over(command, attachment))
 

@@ -16,8 +16,8 @@ from anyio.to_thread import run_sync
 
 from agentcore._arguments import checked
 from agentcore.agent import Agent
+from agentcore.conversation.close import delete_closed
 from agentcore.conversation.core import Core
-from agentcore.conversation.delete import delete_closed
 from agentcore.conversation.exceptions import masked_repr, open_group
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation

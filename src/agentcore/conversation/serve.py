@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import anyio
+from anyio import get_cancelled_exc_class
 from anyio.abc import TaskGroup, TaskStatus
 from pydantic import JsonValue
 
@@ -54,6 +55,31 @@ from agentcore.workspace import record_workspace
 _log = get_logger(__name__)
 
 _REMOVE_SECONDS = 10.0
+
+
+@asynccontextmanager
+async def serve_here(setup: Setup) -> AsyncGenerator[Core]:
+    """Serve a conversation for as long as the block lasts.
+
+    Raises:
+        StoreError: The log could not be opened, or died.
+    """
+    async with open_group() as tasks:
+        core: Core = await tasks.start(serve_conversation, setup, tasks, name="conversation")
+        try:
+            yield core
+        except Exception as error:
+            # Closed as it is when all went well: what is open is not to be cancelled over an error of the body.
+            core.life.stop.set()
+            try:
+                await core.life.ended.wait()
+            except get_cancelled_exc_class():
+                raise error from error.__cause__  # noqa: ASYNC104 the body's error goes before a cancellation that came meanwhile
+            raise
+        finally:
+            core.life.stop.set()
+    if core.life.failure is not None and not core.journal.failure_reported:
+        raise core.life.failure
 
 
 async def serve_conversation(setup: Setup, call_tasks: TaskGroup, *, task_status: TaskStatus[Core]) -> None:

@@ -4,7 +4,6 @@ from agentcore._text import OUTPUT_LIMIT as OUTPUT_LIMIT
 from agentcore._text import clip as clip
 from agentcore.tools.ask_user import AskUserAction as AskUserAction
 from agentcore.tools.ask_user import ask_user as ask_user
-from agentcore.tools.ask_user import ask_user_tool as ask_user_tool
 from agentcore.tools.builtin import FinishAction as FinishAction
 from agentcore.tools.builtin import FinishObservation as FinishObservation
 from agentcore.tools.builtin import OutputSchema as OutputSchema

@@ -43,33 +43,6 @@ class AskUserAction(Action):
         return self
 
 
-def ask_user_tool() -> Tool[AskUserAction, TextObservation]:
-    """Make the tool with which the agent asks the user a question.
-
-    The call does not run: the conversation settles as waiting, also for days and through restarts, and the answer
-    (`conversation.answer`) is the call's observation.
-    """
-    return Tool(
-        name="ask_user",
-        description=(
-            "Ask the user a question and wait for the answer. Ask when you cannot find out yourself and a wrong guess would "
-            "cost more than waiting. Calls after it in the same reply are not run."
-        ),
-        action=AskUserAction,
-        execute=_ask,
-        question=lambda action: action.question,
-        annotations=ToolAnnotations(
-            title="Ask the user", read_only=True, destructive=False, idempotent=True, open_world=False
-        ),
-        resources=(),
-        aliases=("ask_question", "ask_followup_question", "ask_human", "AskUserQuestion"),
-        normalize=_normalize,
-        ignored=("security_risk",),
-        display_call=_show,
-        spec=ToolSpec(name="ask_user"),
-    )
-
-
 def _normalize(arguments: Arguments) -> Arguments:
     if "text" in arguments:
         return arguments
@@ -90,5 +63,28 @@ def _show(action: AskUserAction) -> Sequence[DisplayBlock]:
     return (MarkdownBlock(text=f"{action.text}\n{options}" if options else action.text),)
 
 
-ask_user: Final = ask_user_tool()
-"""The tool with which an agent asks the user a question: `Agent(llm=..., tools=[ask_user])`."""
+ask_user: Final = Tool(
+    name="ask_user",
+    description=(
+        "Ask the user a question and wait for the answer. Ask when you cannot find out yourself and a wrong guess would "
+        "cost more than waiting. Calls after it in the same reply are not run."
+    ),
+    action=AskUserAction,
+    execute=_ask,
+    question=lambda action: action.question,
+    # This tool is made when it is imported: validating its values would have pydantic build their schemas then.
+    annotations=ToolAnnotations.model_construct(
+        title="Ask the user", read_only=True, destructive=False, idempotent=True, open_world=False
+    ),
+    resources=(),
+    aliases=("ask_question", "ask_followup_question", "ask_human", "AskUserQuestion"),
+    normalize=_normalize,
+    ignored=("security_risk",),
+    display_call=_show,
+    spec=ToolSpec.model_construct(name="ask_user"),
+)
+"""The tool with which an agent asks the user a question: `Agent(llm=..., tools=[ask_user])`.
+
+The call does not run: the conversation settles as waiting, also for days and through restarts, and the answer
+(`conversation.answer`) is the call's observation.
+"""

@@ -1,9 +1,12 @@
-"""Deleting a conversation that is closed: its log, and the outputs that it kept in its workspace."""
+"""Closing a conversation, and deleting it: its log, and the outputs that it kept in its workspace."""
 
 from __future__ import annotations
 
 import anyio
+from anyio.lowlevel import checkpoint
 
+from agentcore.conversation.core import Core
+from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.setup import enter_workspace
 from agentcore.errors import LogDamaged, WorkspaceError, WorkspaceNotRestored
 from agentcore.logs import get_logger
@@ -11,6 +14,35 @@ from agentcore.record import ConversationState, EventLog, Store
 from agentcore.workspace import Workspace
 
 _log = get_logger(__name__)
+
+
+async def close(core: Core) -> None:
+    """End a conversation, and wait for that; nothing where it has ended."""
+    forbid_reentry(core.state.conversation_id, "close")
+    if core.life.ended.is_set() or core.home.loop_closed:
+        await checkpoint()
+        return
+    core.check_loop()
+    core.life.stop.set()
+    await core.life.ended.wait()
+
+
+async def delete(core: Core) -> None:
+    """Close a conversation, if it is open, and remove its log and its outputs.
+
+    Raises:
+        StoreError: The log could not be removed, or not any more.
+    """
+    forbid_reentry(core.state.conversation_id, "delete")
+    if core.life.ended.is_set() and not core.life.delete:
+        workspace = core.workspace if core.workspace.is_open else None
+        await delete_closed(core.store, core.state.conversation_id, workspace)
+        return
+    core.check_loop()
+    core.life.delete = True
+    await close(core)
+    if core.life.delete_error is not None:
+        raise core.life.delete_error
 
 
 async def delete_closed(store: Store, conversation_id: str, workspace: Workspace | None = None) -> None:
