@@ -38,9 +38,12 @@ class ShownParts:
                 self._parts.update(event.parts if event is self._prompt else {})
             elif isinstance(event, ContextAdded):
                 self._parts[event.name] = event.digest
-            # One whose content was left out shows it no more; that takes a cut, after which all is read again.
-            elif isinstance(event, ObservationEvent) and event.id not in state.masked:
-                if isinstance(name := event.data.get(PART_KEY), str):
-                    self._parts.setdefault(name, "")
+            elif (
+                isinstance(event, ObservationEvent)
+                and isinstance(event.data.get(PART_KEY), str)
+                and event.id not in state.masked
+            ):
+                # One whose content was left out shows it no more; that takes a cut, after which all is read again.
+                self._parts.setdefault(str(event.data[PART_KEY]), "")
         self._read = len(shown)
         return self._parts
