@@ -38,9 +38,12 @@ class ShownParts:
                 self._parts.update(event.parts if event is self._prompt else {})
             elif isinstance(event, ContextAdded):
                 self._parts[event.name] = event.digest
-            elif isinstance(event, ObservationEvent) and isinstance(name := event.data.get(PART_KEY), str):
+            elif (
+                isinstance(event, ObservationEvent)
+                and isinstance(name := event.data.get(PART_KEY), str)
                 # One whose content was left out shows it no more; that takes a cut, after which all is read again.
-                if event.id not in state.masked:
-                    self._parts.setdefault(name, "")
+                and event.id not in state.masked
+            ):
+                self._parts.setdefault(name, "")
         self._read = len(shown)
         return self._parts
