@@ -102,6 +102,7 @@ def has_methods(value: object, *names: str) -> bool:
 
 
 TEXT: Final = instance_of(str, description="text")
+FLAG: Final = instance_of(bool, description="True or False")
 WHOLE_NUMBER: Final = Argument("a whole number", _is_whole)
 SECONDS: Final = Argument("a number of seconds above 0", _is_seconds)
 MODEL: Final = object_with("complete", "stream", description="a model, as LLM('openai/gpt-5')")._replace(

@@ -7,6 +7,7 @@ declared by an installed distribution as an entry point.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from agentcore.errors import AgentcoreError, ToolNotFound
@@ -25,31 +26,25 @@ def entry_points_in(group: str) -> EntryPoints:
     return entry_points(group=group)
 
 
-def load_declared(group: str, name: str, *, what: str, register: str) -> Any:
+def load_declared(group: str, name: str, *, register: str, refuse: Callable[[str], Exception]) -> Any:
     """Load the factory that an installed distribution declares under the name.
 
     Args:
         group: The entry point group.
         name: The name that is recorded.
-        what: "tool", "toolset" or "context source", for the error.
         register: The function by which a program registers a factory itself, for the error.
-
-    Raises:
-        ToolNotFound: none declares it, several do, or it can't be imported.
+        refuse: Makes the error of a reason: none declares it, several do, or it can't be imported.
     """
     points = {point.value: point for point in entry_points_in(group).select(name=name) if point.attr}
     if not points:
-        reason = f"no factory has this name. Register it with `{register}`, or install the package it is from."
-        raise ToolNotFound(name, reason, what=what)
+        raise refuse(f"no factory has this name. Register it with `{register}`, or install the package it is from.")
     if len(points) > 1:
-        reason = f"several installed packages declare it: {', '.join(sorted(points))}."
-        raise ToolNotFound(name, reason, what=what)
+        raise refuse(f"several installed packages declare it: {', '.join(sorted(points))}.")
     (point,) = points.values()
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
-        reason = f"{point.value!r}, where it should be, can't be imported: {error}"
-        raise ToolNotFound(name, reason, what=what) from error
+        raise refuse(f"{point.value!r}, where it should be, can't be imported: {error}") from error
 
 
 class Factories(Generic[MadeT]):
@@ -96,7 +91,8 @@ class Factories(Generic[MadeT]):
         """
         factory = self._factories.get(name)
         if factory is None:
-            factory = load_declared(self._group, name, what=self._what, register=self._register)
+            refuse = partial(ToolNotFound, name, what=self._what)
+            factory = load_declared(self._group, name, register=self._register, refuse=refuse)
         try:
             made: Any = factory(**params)
         except ToolNotFound:

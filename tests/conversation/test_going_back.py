@@ -153,7 +153,7 @@ async def test_a_registered_kind_is_made_again(project: Path) -> None:
 
 async def test_a_kind_in_a_log_decides_no_import(project: Path) -> None:
     store = await log_of(WorkspaceOpened(workspace="antigravity", spec={"root": str(project)}))
-    await refused(store, "no factory makes workspaces of the kind 'antigravity'")
+    await refused(store, "a workspace of the kind 'antigravity' cannot be made again: no factory has this name")
     assert "antigravity" not in sys.modules
 
 

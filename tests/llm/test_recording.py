@@ -157,7 +157,7 @@ def test_a_kind_that_an_installed_package_declares_comes_back(tmp_path: Path, mo
     install(tmp_path, "one", "package_of_a_model:make")
     assert restore_model({"kind": "installed_echo", "model": "openai/x"}) == LLM(model="openai/x")
     install(tmp_path, "two", "package_of_a_model:other")
-    with pytest.raises(ValueError, match="several packages"):
+    with pytest.raises(ValueError, match="several installed packages"):
         restore_model({"kind": "installed_echo", "model": "openai/x"})
 
 

@@ -105,11 +105,15 @@ async def test_loops_of_links_end_and_links_out_of_the_project_are_not_followed(
     (base / "passwd").mkdir()
     (base / "passwd/SKILL.md").symlink_to("/etc/passwd")
     (base / "nowhere").symlink_to("/nowhere/at/all")
+    (base / "gone").symlink_to("missing")
+    (base / "long_gone").symlink_to("missing/too")
     async with open_skills() as skills:
         assert list(skills.library.skills) == ["good"]
         assert sorted(skills.problems) == [
+            ".agents/skills/gone: A link that leads nowhere, or in a circle: not followed.",
+            ".agents/skills/long_gone: A link that leads nowhere, or in a circle: not followed.",
             ".agents/skills/loop: A link to a folder that it is in: not followed.",
-            ".agents/skills/nowhere: A link that leads nowhere, or in a circle: not followed.",
+            ".agents/skills/nowhere: A link out of the project: not followed.",
             ".agents/skills/out: A link out of the project: not followed.",
             ".agents/skills/passwd/SKILL.md: A link out of the project: not followed.",
             ".agents/skills/self: A link that leads nowhere, or in a circle: not followed.",

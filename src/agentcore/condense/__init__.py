@@ -1,6 +1,5 @@
 """Making a history shorter without losing the task."""
 
-from agentcore.condense.amortised import Amortised as Amortised
 from agentcore.condense.condenser import Condenser as Condenser
 from agentcore.condense.condenser import CondenserSpec as CondenserSpec
 from agentcore.condense.condenser import record_condenser as record_condenser
@@ -25,6 +24,7 @@ from agentcore.condense.summary import Summary as Summary
 from agentcore.condense.window import DOWN_TO as DOWN_TO
 from agentcore.condense.window import HARD as HARD
 from agentcore.condense.window import SOFT as SOFT
+from agentcore.condense.window import Amortised as Amortised
 from agentcore.condense.window import Window as Window
 from agentcore.condense.window import oldest as oldest
 from agentcore.condense.window import repair as repair

@@ -14,13 +14,12 @@ from pydantic import JsonValue
 
 from agentcore._arguments import has_methods
 from agentcore._registry import Factories
-from agentcore.condense.amortised import Amortised
 from agentcore.condense.condenser import Condenser, CondenserSpec
 from agentcore.condense.masking import Masking
 from agentcore.condense.pipeline import Pipeline
 from agentcore.condense.structured import Structured
 from agentcore.condense.summary import Summary
-from agentcore.condense.window import Window
+from agentcore.condense.window import Amortised, Window
 from agentcore.llm import restore_model
 
 CONDENSER_ENTRY_POINTS: Final = "agentcore.condensers"

@@ -10,11 +10,10 @@ from typing import Any, Final, NoReturn, cast
 
 from pydantic import JsonValue
 
-from agentcore._arguments import TEXT, TEXT_BY_NAME, Argument, checked, has_methods, instance_of, optional
+from agentcore._arguments import FLAG, TEXT, TEXT_BY_NAME, Argument, checked, has_methods, optional
 from agentcore.context.facts import Today, WorkspaceFacts
-from agentcore.context.registry import resolve_context_source
 from agentcore.context.sections import VARIANTS, join_sections, read_variant
-from agentcore.context.source import ContextSource, SourceSpec
+from agentcore.context.source import ContextSource, SourceSpec, resolve_context_source
 
 
 def _is_variant(value: object) -> bool:
@@ -45,8 +44,6 @@ def _list_the_source(value: object) -> str | None:
     return "Put it in a list: sources=[...]." if _is_source(value) else None
 
 
-_FLAG: Final = instance_of(bool, description="True or False")
-
 _ARGUMENTS: Final = {
     "variant": optional(
         Argument("the name of a variant, the path of a Markdown file, or sections by name", _is_variant)
@@ -57,9 +54,9 @@ _ARGUMENTS: Final = {
     "sources": Argument("a list of context sources, as [ProjectFiles()]", _is_list_of_sources, _list_the_source),
     "message_prefix": optional(TEXT),
     "message_suffix": optional(TEXT),
-    "facts": _FLAG,
-    "date": _FLAG,
-    "examples": _FLAG,
+    "facts": FLAG,
+    "date": FLAG,
+    "examples": FLAG,
 }
 
 

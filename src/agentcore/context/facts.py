@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from agentcore.context.source import ContextPart, Happened, OpenSource, SourceContext, SourceSpec
+from agentcore.context.source import ContextPart, Happened, OpenSource, ReadSource, SourceContext, SourceSpec
 from agentcore.errors import WorkspaceError
 
 _SECONDS: Final = 5.0
@@ -25,18 +25,6 @@ echo git
 git symbolic-ref --quiet --short HEAD
 exit 0
 """
-
-
-class ReadSource:
-    """A source that is read once: it has parts, and follows nothing."""
-
-    def __init__(self, parts: Sequence[ContextPart] = (), problems: Sequence[str] = ()) -> None:
-        self.parts = parts
-        self.problems = problems
-
-    async def follow(self, happened: Happened) -> Sequence[ContextPart]:  # noqa: ARG002 nothing concerns it
-        """Return nothing."""
-        return ()
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar, cast, final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple, final
 
-import anyio
-
+from agentcore._groups import for_each
 from agentcore._text import Mask, remove_invisible
 from agentcore.context.source import SourceContext
 from agentcore.errors import PathError, WorkspaceError
@@ -23,9 +22,6 @@ MOST_READ: Final = 256 * 1024
 _LIMIT: Final = f"files of up to {MOST_READ:,} bytes are read."
 
 _NOT_HIDDEN: Final = frozenset({".agentcore", ".agents", ".claude", ".cursor", ".cursorrules", ".github"})
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class Material(NamedTuple):
@@ -77,7 +73,7 @@ class MaterialReader:
             except WorkspaceError:
                 return None
 
-        listings = await _for_each(entries_of, folders)
+        listings = await for_each(entries_of, folders)
         return {folder: listing for folder, listing in zip(folders, listings, strict=True) if listing is not None}
 
     async def read(self, files: Sequence[str], *, known: Mapping[str, Entry], plain: Collection[str]) -> list[Material]:
@@ -116,7 +112,7 @@ class MaterialReader:
                 return self._left_out(path, real, f"it has {entry.size:,} bytes; {_LIMIT}")
             return await self._read(path, real)
 
-        return await _for_each(material_of, files)
+        return await for_each(material_of, files)
 
     async def _read(self, path: str, real: str) -> Material:
         try:
@@ -204,16 +200,3 @@ def _refusal(real: str, borders: Sequence[str]) -> str | None:
     hidden = [name for name in names if name.startswith(".") and name != "." and name not in _NOT_HIDDEN]
     # A .env or .git/config holds secrets that nobody has registered, and what is read here is sent to the model unasked.
     return f"it leads to {real!r}, and hidden files are not read." if hidden else None
-
-
-async def _for_each(function: Callable[[T], Awaitable[R]], items: Sequence[T]) -> list[R]:
-    """Call a function for each of the items at once, and return the results in order."""
-    results: list[R | None] = [None] * len(items)
-
-    async def call(place: int) -> None:
-        results[place] = await function(items[place])
-
-    async with anyio.create_task_group() as tasks:
-        for place in range(len(items)):
-            tasks.start_soon(call, place)
-    return cast("list[R]", results)

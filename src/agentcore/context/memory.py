@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-from agentcore._arguments import checked, instance_of
+from agentcore._arguments import FLAG, checked
 from agentcore.context.material import MOST_READ, MaterialReader, clean, cut_at_line, decode, enclosed, in_one_line
-from agentcore.context.source import ContextPart, Happened, SourceContext, SourceSpec
+from agentcore.context.source import ContextPart, ReadSource, SourceContext, SourceSpec
 from agentcore.errors import PathError
 from agentcore.workspace import LocalWorkspace
 from agentcore.workspace.files import FILES, read_file
@@ -35,11 +34,8 @@ def user_memory_path() -> str:
     return str(user_config_path("agentcore", appauthor=False) / _FILE)
 
 
-_BOOL: Final = instance_of(bool, description="True or False")
-
-
 @final
-@checked(user=_BOOL, project=_BOOL)
+@checked(user=FLAG, project=FLAG)
 @dataclass(frozen=True, kw_only=True)
 class Memory:
     """Shows the model the notes of earlier conversations, and says where to write new ones with the file tools.
@@ -63,35 +59,22 @@ class Memory:
         """Return the source as a log holds it."""
         return SourceSpec(name="memory", params={"user": self.user, "project": self.project})
 
-    async def open(self, context: SourceContext) -> OpenMemory:
+    async def open(self, context: SourceContext) -> ReadSource:
         """Read the files."""
-        memory = OpenMemory(context)
+        notes = _Notes(context)
         if self.user:
-            await memory.read_user()
+            await notes.read_user()
         if self.project:
-            await memory.read_project()
-        return memory
+            await notes.read_project()
+        return ReadSource(notes.parts, notes.problems)
 
 
 @final
-class OpenMemory:
-    """The notes as they were read. See `Memory`."""
-
+class _Notes:
     def __init__(self, context: SourceContext) -> None:
         self._context = context
-        self._parts: list[ContextPart] = []
-        self._problems: list[str] = []
-
-    @property
-    def parts(self) -> Sequence[ContextPart]:
-        return tuple(self._parts)
-
-    @property
-    def problems(self) -> Sequence[str]:
-        return tuple(self._problems)
-
-    async def follow(self, happened: Happened) -> Sequence[ContextPart]:  # noqa: ARG002 notes are read at openings only
-        return ()
+        self.parts: list[ContextPart] = []
+        self.problems: list[str] = []
 
     async def read_user(self) -> None:
         """Read the user's notes, which are on this machine wherever the workspace is."""
@@ -100,17 +83,17 @@ class OpenMemory:
         try:
             text = decode(await FILES.run(read_file, path, MOST_READ, abandon_on_cancel=True))
             if text is None:
-                self._problems.append(f"{in_one_line(path)} is left out: it is not UTF-8 text.")
+                self.problems.append(f"{in_one_line(path)} is left out: it is not UTF-8 text.")
                 return
         except PathError as error:
             if error.reason != "missing":
-                self._problems.append(f"{in_one_line(path)} is left out: {in_one_line(str(error))}")
+                self.problems.append(f"{in_one_line(path)} is left out: {in_one_line(str(error))}")
                 return
         is_writable = isinstance(self._context.workspace, LocalWorkspace)
         if text is not None:
             text, removed = clean(text, self._context.mask)
             if removed:
-                self._problems.append(f"{in_one_line(path)}: {removed}")
+                self.problems.append(f"{in_one_line(path)}: {removed}")
         if text is not None or is_writable:
             self._add("user", path, text, is_writable=is_writable)
 
@@ -130,7 +113,7 @@ class OpenMemory:
             return
         path = next(iter(entries))
         (material,) = await reader.read([path], known=entries, plain=(root,))
-        self._problems += material.problems
+        self.problems += material.problems
         if material.text is not None:
             self._add("project", path, material.text)
 
@@ -142,4 +125,4 @@ class OpenMemory:
         else:
             notes = enclosed("memory", place, cut_at_line(text, text.strip()[:_MOST], place))
             section = f"Notes from earlier conversations, {_FOR[whose]}. {_CARE}{how}\n{notes}"
-        self._parts.append(ContextPart(f"memory:{whose}", section))
+        self.parts.append(ContextPart(f"memory:{whose}", section))

@@ -40,10 +40,10 @@ class ShownParts:
                 self._parts[event.name] = event.digest
             elif (
                 isinstance(event, ObservationEvent)
-                and isinstance(name := event.data.get(PART_KEY), str)
-                # One whose content was left out shows it no more; that takes a cut, after which all is read again.
+                and isinstance(event.data.get(PART_KEY), str)
                 and event.id not in state.masked
             ):
-                self._parts.setdefault(name, "")
+                # One whose content was left out shows it no more; that takes a cut, after which all is read again.
+                self._parts.setdefault(str(event.data[PART_KEY]), "")
         self._read = len(shown)
         return self._parts

@@ -2,16 +2,22 @@
 
 Above: the conversation, which opens the sources before its first step, and asks them after each message and each call
 whether there is more to show. Below: the workspace, through which they read.
+
+A recorded source is made again only if a factory is registered under its name: by this program (`register_context_source`)
+or by an installed distribution (an entry point in the group "agentcore.context_sources", as in
+`project_files = "agentcore.context:ProjectFiles"`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from pydantic import JsonValue
 
+from agentcore._arguments import has_methods
+from agentcore._registry import Factories
 from agentcore._text import Mask
 from agentcore._value import Value
 from agentcore.workspace import Workspace
@@ -73,6 +79,18 @@ class OpenSource(Protocol):
         ...
 
 
+class ReadSource:
+    """A source that is read once: it has parts, and follows nothing."""
+
+    def __init__(self, parts: Sequence[ContextPart] = (), problems: Sequence[str] = ()) -> None:
+        self.parts = parts
+        self.problems = problems
+
+    async def follow(self, happened: Happened) -> Sequence[ContextPart]:  # noqa: ARG002 nothing concerns it
+        """Return nothing."""
+        return ()
+
+
 class ContextSource(Protocol):
     """A source of context: a frozen value that serves any number of conversations at once."""
 
@@ -88,3 +106,35 @@ class ContextSource(Protocol):
     def record(self) -> SourceSpec | None:
         """Return the source as a log holds it; None where it cannot be written down."""
         ...
+
+
+CONTEXT_SOURCE_ENTRY_POINTS: Final = "agentcore.context_sources"
+"""The entry point group in which an installed distribution declares its sources of context."""
+
+ContextSourceFactory: TypeAlias = Callable[..., ContextSource]
+"""Makes a source of recorded parameters; the class of the source itself, most often."""
+
+_SOURCES: Final[Factories[ContextSource]] = Factories(
+    "context source",
+    lambda made: has_methods(made, "name", "open", "record"),
+    group=CONTEXT_SOURCE_ENTRY_POINTS,
+    register="register_context_source",
+)
+
+
+def register_context_source(name: str, factory: ContextSourceFactory) -> None:
+    """Make sources recorded under this name with this factory.
+
+    Raises:
+        ValueError: the name has another factory.
+    """
+    _SOURCES.register(name, factory)
+
+
+def resolve_context_source(spec: SourceSpec) -> ContextSource:
+    """Make a recorded source again. It may import modules: call it in a worker thread where that must not block.
+
+    Raises:
+        ToolNotFound: it is not registered, or refused the parameters.
+    """
+    return _SOURCES.make(spec.name, spec.params)

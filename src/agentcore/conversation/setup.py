@@ -14,6 +14,7 @@ from typing_extensions import TypeIs
 
 from agentcore import workspace as workspaces
 from agentcore._arguments import (
+    FLAG,
     FOLDER,
     TEXT,
     TEXT_BY_NAME,
@@ -92,7 +93,7 @@ ARGUMENTS: Final = {
         )
     ),
     "on_question": optional(Argument("a function that answers questions", callable)),
-    "attended": instance_of(bool, description="True or False"),
+    "attended": FLAG,
     "limits": optional(instance_of(Limits, description="Limits(steps=..., cost=...)")),
     "secrets": optional(
         Argument(

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 from urllib.parse import unquote, urlsplit
 
+from agentcore._registry import load_declared
 from agentcore.errors import AddressNotAllowed, AgentcoreError
 from agentcore.llm.concurrency import LimitedModel
 from agentcore.llm.fallback import FallbackLLM
@@ -26,9 +28,6 @@ from agentcore.llm.providers import HOSTS
 from agentcore.llm.rate_limit import RateLimitedModel
 from agentcore.llm.retry import RetryingModel
 from agentcore.llm.router import RouterLLM
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 _PORTS: Final = {"http": 80, "https": 443}
 _ADDRESSES: Final = ("base", "url", "uri", "endpoint", "host", "proxy", "domain")
@@ -84,7 +83,9 @@ def restore_model(recorded: Mapping[str, Any]) -> Model:
     kind = recorded.get("kind", _LLM)
     if not isinstance(kind, str):
         raise ValueError(f"{kind!r} is not the name of a kind of model.")  # noqa: TRY004 the record is wrong, not the call
-    factory = _factories.get(kind) or _declared(kind)
+    factory = _factories.get(kind)
+    if factory is None:
+        factory = load_declared(MODEL_ENTRY_POINTS, kind, register="register_model", refuse=partial(_refuse, kind))
     try:
         return factory(recorded, restore_model)
     except (ValueError, AgentcoreError):
@@ -93,30 +94,8 @@ def restore_model(recorded: Mapping[str, Any]) -> Model:
         raise ValueError(f"A recorded model of the kind {kind!r} can't be made again: {error!r}.") from error
 
 
-def _declared(kind: str) -> ModelFactory:
-    """Load the factory that an installed distribution declares for the kind."""
-    # Here because importing it takes a fifth as long as importing pydantic, and few programs restore such a model.
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    points = {point.value: point for point in entry_points(group=MODEL_ENTRY_POINTS, name=kind)}
-    if len(points) != 1:
-        declared = f": several packages declare it ({', '.join(sorted(points))})" if points else ""
-        raise ValueError(
-            f"A model of the kind {kind!r} can't be made again here{declared}. Register the kind with `register_model`, "
-            "install the package that it is from, or pass the agent."
-        )
-    (point,) = points.values()
-    return _loaded(point)
-
-
-def _loaded(point: EntryPoint) -> ModelFactory:
-    try:
-        factory: ModelFactory = point.load()
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"{point.value!r}, which makes models of the kind {point.name!r}, can't be imported: {error}"
-        ) from error
-    return factory
+def _refuse(kind: str, reason: str) -> ValueError:
+    return ValueError(f"A model of the kind {kind!r} can't be made again here: {reason} You can also pass the agent.")
 
 
 def allow_base_url(url: str) -> None:

@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, NamedTuple, Protocol, TypeVar
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
 
-import anyio
-
+from agentcore._groups import for_each
 from agentcore._threads import Threads
 from agentcore.errors import AgentcoreError, PathError
 from agentcore.skills.skill import MOST_BYTES, Origin, Source, is_skill_file, one_line
-from agentcore.workspace import Entry, Workspace
+from agentcore.workspace import Entry, Workspace, real_paths
 from agentcore.workspace.files import FILES, list_folder, read_file
-
-T = TypeVar("T")
-U = TypeVar("U")
 
 FOLDERS: Final = (".agents", ".agentcore", ".claude", ".openhands")
 """The folders of clients, in the order in which they win."""
@@ -28,10 +24,10 @@ _KINDS: Final = ("skills", "microagents")
 
 _DEEPEST: Final = 5
 _MOST_FOLDERS: Final = 2_000
-_AT_ONCE: Final = 16
 _MOST_PATH: Final = 300
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__"})
 _NOT_SKILLS: Final = frozenset({"readme.md", "agents.md", "claude.md", "gemini.md", "license.md", "changelog.md"})
+_NOWHERE: Final = "A link that leads nowhere, or in a circle: not followed."
 _PATHS: Final = Threads("skill_paths", 4)
 
 
@@ -71,10 +67,6 @@ def _real_path(path: str) -> str | None:
         return None
 
 
-# One command for all of them; without realpath, as on an old macOS, links are not followed.
-_REAL_PATHS: Final = r"""for path; do printf '%s\0' "$(realpath -- "$path" 2> /dev/null)"; done"""
-
-
 class WorkspaceReader:
     """The files of a workspace."""
 
@@ -88,9 +80,8 @@ class WorkspaceReader:
         return await self._workspace.read(path, max_bytes=max_bytes)
 
     async def real_paths(self, paths: Sequence[str]) -> Sequence[str | None]:
-        result = await self._workspace.run(["bash", "-c", _REAL_PATHS, "bash", *paths])
-        found = result.stdout.split("\0")[:-1]
-        return [path or None for path in found] if len(found) == len(paths) else [None] * len(paths)
+        found = await real_paths(self._workspace, paths)
+        return [each if isinstance(each, str) else None for each in found]
 
 
 class Tree(NamedTuple):
@@ -149,7 +140,7 @@ class Search:
                 self._leave_out(level[self._left], f"More than {_MOST_FOLDERS:,} folders: the rest is not searched.")
                 level = level[: self._left]
             self._left -= len(level)
-            listed = await at_once(self._list, level)
+            listed = await for_each(self._list, level)
             links: list[tuple[_Folder, Entry]] = []
             below: list[_Folder] = []
             for folder, entries in zip(level, listed, strict=True):
@@ -231,7 +222,7 @@ class Search:
         below: list[_Folder] = []
         for (link, entry), target in zip(links, targets, strict=True):
             if target is None:
-                self._leave_out(link, "A link that leads nowhere, or in a circle: not followed.")
+                self._leave_out(link, _NOWHERE)
             elif not self._tree.links_anywhere and (root is None or not target.startswith(f"{root.rstrip('/')}/")):
                 self._leave_out(link, "A link out of the project: not followed.")
             else:
@@ -251,27 +242,17 @@ class Search:
         self._followed.add(link.real)
         try:
             parent = await self._reader.list(posixpath.dirname(link.real))
+        except PathError as error:
+            self._leave_out(link, _NOWHERE if error.reason == "missing" else str(error))
+            return []
         except AgentcoreError as error:
             self._leave_out(link, str(error))
             return []
         target = next((each for each in parent if each.name == posixpath.basename(link.real)), None)
-        if target is not None and target.kind == "dir":
+        if target is None:
+            self._leave_out(link, _NOWHERE)
+        elif target.kind == "dir":
             return [link]
-        if target is not None and link.depth > 0 and self._is_wanted(link, entry.name):
+        elif link.depth > 0 and self._is_wanted(link, entry.name):
             self._take_file(link, target)
         return []
-
-
-async def at_once(function: Callable[[T], Awaitable[U]], items: Sequence[T]) -> list[U]:
-    """Call a function for each item, some of them at once, and return the results in their order."""
-    results: dict[int, U] = {}
-    limiter = anyio.CapacityLimiter(_AT_ONCE)
-
-    async def call(number: int, item: T) -> None:
-        async with limiter:
-            results[number] = await function(item)
-
-    async with anyio.create_task_group() as tasks:
-        for number, item in enumerate(items):
-            tasks.start_soon(call, number, item)
-    return [results[number] for number in range(len(items))]

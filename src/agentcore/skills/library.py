@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from agentcore._groups import for_each
+from agentcore._registry import entry_points_in
 from agentcore._threads import Threads
 from agentcore.errors import AgentcoreError
-from agentcore.skills.find import BASES, HostReader, Reader, Search, Tree, WorkspaceReader, at_once
+from agentcore.skills.find import BASES, HostReader, Reader, Search, Tree, WorkspaceReader
 from agentcore.skills.frontmatter import Malformed
 from agentcore.skills.skill import MOST_BYTES, Skill, Source, decode, one_line, read_skill
 from agentcore.workspace import LocalWorkspace, Workspace
@@ -77,7 +79,7 @@ async def find_library(workspace: Workspace, places: Places) -> Library:
         declared, failed = await _THREADS.run(_package_trees)
         trees += [(HostReader(), tree) for tree in declared]
         problems += failed
-    searches = await at_once(_search, trees)
+    searches = await for_each(_search, trees)
     skills: dict[str, Skill] = {}
     for (reader, _), search in zip(trees, searches, strict=True):
         problems += search.problems
@@ -104,12 +106,9 @@ async def _search(tree: tuple[Reader, Tree]) -> Search:
 
 
 def _package_trees() -> tuple[list[Tree], list[str]]:
-    # Here because importing it takes a fifth as long as importing pydantic.
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
     trees: list[Tree] = []
     problems: list[str] = []
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda each: each.name):
+    for point in sorted(entry_points_in(ENTRY_POINTS), key=lambda each: each.name):
         folder = _folder_of(point)
         name = one_line(point.name, 80)
         if folder is None:
@@ -147,7 +146,7 @@ async def _read_all(reader: Reader, sources: Sequence[Source]) -> list[_Result]:
     if not sources:
         return []
     # In a thread: yaml takes its time, and is imported there.
-    return await _THREADS.run(parse, await at_once(read, sources))
+    return await _THREADS.run(parse, await for_each(read, sources))
 
 
 def _parse(data: bytes | AgentcoreError, source: Source) -> _Result:

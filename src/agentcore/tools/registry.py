@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
 from pydantic import JsonValue
@@ -177,7 +178,7 @@ def _explain_absence(module: str, path: str) -> str:
 
 
 def _declared(name: str) -> ToolFactory:
-    return cast("ToolFactory", load_declared(ENTRY_POINTS, name, what="tool", register="register_tool"))
+    return load_declared(ENTRY_POINTS, name, register="register_tool", refuse=partial(ToolNotFound, name))
 
 
 # The one registry of the process, for programs that need no second one.

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from agentcore._registry import load_declared
 from agentcore.errors import AgentcoreError, WorkspaceError
 from agentcore.workspace.protocol import Workspace
 from agentcore.workspace.values import WorkspaceSpec
@@ -45,11 +46,17 @@ class WorkspaceRegistry:
         if spec.kind == "custom":
             of_class = spec.params.get("class", "the program's own")
             raise WorkspaceError(f"its workspace (class {of_class}) has no record() from which it could be made again")
-        factory = self._factories.get(spec.kind) or _declared(spec.kind)
+
+        def refuse(reason: str) -> WorkspaceError:
+            return WorkspaceError(f"a workspace of the kind {spec.kind!r} cannot be made again: {reason}")
+
+        factory = self._factories.get(spec.kind)
+        if factory is None:
+            factory = load_declared(ENTRY_POINTS, spec.kind, register="register_workspace", refuse=refuse)
         try:
             return factory(**spec.params)
         except (TypeError, ValueError, AgentcoreError) as error:
-            raise WorkspaceError(f"a workspace of the kind {spec.kind!r} cannot be made again: {error}") from error
+            raise refuse(str(error)) from error
 
 
 def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[str] | None = None) -> Workspace:
@@ -59,24 +66,6 @@ def _restore_local(root: str, inherit_env: bool | list[str] = True, env: list[st
     from agentcore.workspace.local import LocalWorkspace  # noqa: PLC0415 # off the start-up path, as in the index
 
     return LocalWorkspace(root, inherit_env=tuple(inherit_env) if isinstance(inherit_env, list) else inherit_env)
-
-
-def _declared(kind: str) -> WorkspaceFactory:
-    # Here because importing it takes a fifth as long as importing pydantic, and few programs need it.
-    from importlib.metadata import entry_points  # noqa: PLC0415
-
-    points = {point.value: point for point in entry_points(group=ENTRY_POINTS, name=kind)}
-    if not points:
-        raise WorkspaceError(
-            f"no factory makes workspaces of the kind {kind!r}; install the package it is from, or use `register_workspace`"
-        )
-    if len(points) > 1:
-        raise WorkspaceError(f"several installed packages declare the kind {kind!r}: {', '.join(sorted(points))}")
-    (point,) = points.values()
-    try:
-        return point.load()
-    except (ImportError, AttributeError) as error:
-        raise WorkspaceError(f"{point.value!r}, which makes the kind {kind!r}, cannot be imported: {error}") from error
 
 
 # The one registry of the process, for programs that need no second one.
