@@ -2,77 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-import anyio
 import pytest
-from anyio.lowlevel import checkpoint
-from tests.talks import events_of, running, scripted, talk, until
+from tests.cutting import Own, model, nothing, notices, read, working
+from tests.talks import events_of, scripted, talk
 
-from agentcore import Agent, Conversation, Limits, MemoryStore, tool
-from agentcore.condense import CondenserSpec, Outline, Window, oldest
+from agentcore import Agent, MemoryStore
+from agentcore.condense import Outline, Window
 from agentcore.context import LEFT_OUT, build_messages
-from agentcore.errors import ContextWindowExceeded, InvalidCondensation, LimitReached, MalformedHistory, RunError
+from agentcore.errors import ContextWindowExceeded, InvalidCondensation, MalformedHistory, RunError
 from agentcore.events import (
     Condensation,
     CondensationRequest,
-    ContextNotice,
-    ConversationStateUpdateEvent,
-    InterruptEvent,
     UsageEvent,
 )
-from agentcore.llm import Features
 from agentcore.messages import Message, ToolResultBlock
-from agentcore.testing import ScriptedLLM, call, say
+from agentcore.testing import call, say
 from agentcore.testing.script import Request, ScriptLine
 from agentcore.usage import Usage
-
-SMALL = Features(context_window=10_000, max_output_tokens=2_000)
-"""A model with room for 8,000 tokens."""
-
-
-@tool
-async def read(size: int) -> str:
-    """Return so many words."""
-    return "word " * size
-
-
-def model(
-    script: Sequence[ScriptLine] | Callable[[Request], ScriptLine], features: Features | None = SMALL
-) -> ScriptedLLM:
-    return ScriptedLLM(script, features=features)
-
-
-@dataclass(frozen=True)
-class Own:
-    """A condenser that does what a test says, and remembers what it was asked."""
-
-    do: Callable[[Outline], Any]
-    seen: list[Outline] = field(default_factory=list[Outline])
-
-    async def condense(self, outline: Outline) -> Condensation | None:
-        self.seen.append(outline)
-        await checkpoint()
-        answer = self.do(outline)
-        return await answer if hasattr(answer, "__await__") else answer
-
-    def record(self) -> CondenserSpec | None:
-        return None
-
-
-def nothing(outline: Outline) -> None:
-    del outline
-
-
-def notices(conversation: Conversation) -> list[ContextNotice]:
-    facts = [event.update for event in events_of(conversation, ConversationStateUpdateEvent)]
-    return [fact for fact in facts if isinstance(fact, ContextNotice)]
-
-
-def working(count: int, size: int = 800) -> list[ScriptLine]:
-    return [*(call("read", size=size + number) for number in range(count)), say("done")]
 
 
 async def test_the_oldest_replies_go_and_the_first_and_the_newest_message_stay() -> None:
@@ -233,103 +181,6 @@ async def test_a_refused_history_with_nothing_to_forget_is_an_error() -> None:
         with pytest.raises(RunError):
             await conversation.run("go")
     assert not events_of(conversation, Condensation)
-
-
-async def summarise(outline: Outline) -> Condensation | None:
-    if outline.reason != "asked":
-        return None
-    items = oldest(outline)
-    reply = await outline.ask("Summarise.", before=outline.items.index(items[-1]) + 1)
-    return outline.forget(items, summary=reply.message.text)
-
-
-async def test_a_program_may_ask_for_a_cut_and_its_cost_counts() -> None:
-    llm = model(
-        [*[say("ok", usage=Usage(input_tokens=1))] * 3, say("In short.", usage=Usage(input_tokens=7)), say("end")]
-    )
-    async with talk(scripted(llm, condenser=Own(summarise))) as conversation:
-        for number in range(3):
-            await conversation.run(f"{number} " + "word " * 500)
-        asked = llm.requests[-1]
-        cut = await conversation.condense()
-        assert cut is not None
-        assert (cut.reason, cut.summary) == ("asked", "In short.")
-        # The step's own messages and one more: the provider has them in its cache.
-        request = llm.requests[-1]
-        assert list(asked.messages[: len(request.messages) - 1]) == list(request.messages[:-1])
-        assert request.tools == asked.tools
-        assert conversation.state.usage.input_tokens == 10
-        usage = events_of(conversation, UsageEvent)[-1]
-        assert (usage.purpose, usage.usage.input_tokens, conversation.state.run.steps) == ("condense", 7, 1)
-        await conversation.run("go on")
-        assert "In short." in [message.text for message in llm.requests[-1].messages]
-        assert conversation.state.last_user_seq in [event.seq for event in conversation.state.shown]
-
-
-async def test_asking_obeys_budgets_and_time_and_raises_what_it_failed_with() -> None:
-    async def slow(outline: Outline) -> None:
-        del outline
-        await anyio.sleep_forever()
-
-    llm = model([say("ok", usage=Usage(input_tokens=50))] * 3)
-    async with talk(scripted(llm, condenser=Own(summarise))) as conversation:
-        for _ in range(3):
-            await conversation.run("word " * 500)
-        await conversation.set_limits(Limits(tokens=10))
-        with pytest.raises(LimitReached):
-            await conversation.condense()
-    async with talk(
-        scripted(model([say("ok")]), condenser=Own(lambda o: slow(o) if o.reason == "asked" else None))
-    ) as conversation:
-        await conversation.run("go")
-        await conversation.set_limits(Limits(step_seconds=0.01))
-        with pytest.raises(TimeoutError):
-            await conversation.condense()
-        assert conversation.state.status == "finished"
-
-
-async def test_asked_for_during_a_step_it_waits_for_the_step_to_end() -> None:
-    gate = anyio.Event()
-
-    async def held(request: Request) -> ScriptLine:
-        del request
-        await gate.wait()
-        return call("read", size=3)
-
-    llm = model([say("ok"), say("ok"), held, say("done"), say("never")])
-    async with talk(scripted(llm, read, condenser=Window())) as conversation:
-        await conversation.run("word " * 1_200)
-        await conversation.run("word " * 1_200)
-        cuts: list[Condensation | None] = []
-        async with running(conversation, "word"), anyio.create_task_group() as tasks:
-            await until(lambda: len(llm.requests) == 3)
-
-            async def cut() -> None:
-                cuts.append(await conversation.condense())
-
-            tasks.start_soon(cut)
-            for _ in range(20):
-                await checkpoint()
-            assert not cuts
-            gate.set()
-    assert cuts[0] is not None
-
-
-async def test_an_interrupt_ends_a_condenser_that_hangs_and_a_step_that_takes_too_long_goes_on_without() -> None:
-    async def hang(outline: Outline) -> None:
-        del outline
-        await anyio.sleep_forever()
-
-    hanging = Own(hang)
-    async with talk(scripted(model([say("ok")]), condenser=hanging)) as conversation:
-        async with running(conversation) as begun:
-            await until(lambda: hanging.seen)
-            await conversation.interrupt()
-        assert begun.outcome is not None
-        assert events_of(conversation, InterruptEvent)
-        await conversation.set_limits(Limits(step_seconds=0.01))
-        assert (await conversation.run()).text == "ok"
-        assert "longer than the 0.01 s" in notices(conversation)[0].detail
 
 
 async def test_what_was_cut_is_cut_after_a_restart_and_comes_back_with_a_rewind() -> None:

@@ -1,0 +1,118 @@
+"""A cut that a program asks for, and a condenser that is stopped."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+from anyio.lowlevel import checkpoint
+from tests.cutting import Own, model, notices, read
+from tests.talks import events_of, running, scripted, talk, until
+
+from agentcore import Limits
+from agentcore.condense import Outline, Window, oldest
+from agentcore.errors import LimitReached
+from agentcore.events import (
+    Condensation,
+    InterruptEvent,
+    UsageEvent,
+)
+from agentcore.testing import call, say
+from agentcore.testing.script import Request, ScriptLine
+from agentcore.usage import Usage
+
+
+async def summarise(outline: Outline) -> Condensation | None:
+    if outline.reason != "asked":
+        return None
+    items = oldest(outline)
+    reply = await outline.ask("Summarise.", before=outline.items.index(items[-1]) + 1)
+    return outline.forget(items, summary=reply.message.text)
+
+
+async def test_a_program_may_ask_for_a_cut_and_its_cost_counts() -> None:
+    llm = model(
+        [*[say("ok", usage=Usage(input_tokens=1))] * 3, say("In short.", usage=Usage(input_tokens=7)), say("end")]
+    )
+    async with talk(scripted(llm, condenser=Own(summarise))) as conversation:
+        for number in range(3):
+            await conversation.run(f"{number} " + "word " * 500)
+        asked = llm.requests[-1]
+        cut = await conversation.condense()
+        assert cut is not None
+        assert (cut.reason, cut.summary) == ("asked", "In short.")
+        # The step's own messages and one more: the provider has them in its cache.
+        request = llm.requests[-1]
+        assert list(asked.messages[: len(request.messages) - 1]) == list(request.messages[:-1])
+        assert request.tools == asked.tools
+        assert conversation.state.usage.input_tokens == 10
+        usage = events_of(conversation, UsageEvent)[-1]
+        assert (usage.purpose, usage.usage.input_tokens, conversation.state.run.steps) == ("condense", 7, 1)
+        await conversation.run("go on")
+        assert "In short." in [message.text for message in llm.requests[-1].messages]
+        assert conversation.state.last_user_seq in [event.seq for event in conversation.state.shown]
+
+
+async def test_asking_obeys_budgets_and_time_and_raises_what_it_failed_with() -> None:
+    async def slow(outline: Outline) -> None:
+        del outline
+        await anyio.sleep_forever()
+
+    llm = model([say("ok", usage=Usage(input_tokens=50))] * 3)
+    async with talk(scripted(llm, condenser=Own(summarise))) as conversation:
+        for _ in range(3):
+            await conversation.run("word " * 500)
+        await conversation.set_limits(Limits(tokens=10))
+        with pytest.raises(LimitReached):
+            await conversation.condense()
+    async with talk(
+        scripted(model([say("ok")]), condenser=Own(lambda o: slow(o) if o.reason == "asked" else None))
+    ) as conversation:
+        await conversation.run("go")
+        await conversation.set_limits(Limits(step_seconds=0.01))
+        with pytest.raises(TimeoutError):
+            await conversation.condense()
+        assert conversation.state.status == "finished"
+
+
+async def test_asked_for_during_a_step_it_waits_for_the_step_to_end() -> None:
+    gate = anyio.Event()
+
+    async def held(request: Request) -> ScriptLine:
+        del request
+        await gate.wait()
+        return call("read", size=3)
+
+    llm = model([say("ok"), say("ok"), held, say("done"), say("never")])
+    async with talk(scripted(llm, read, condenser=Window())) as conversation:
+        await conversation.run("word " * 1_200)
+        await conversation.run("word " * 1_200)
+        cuts: list[Condensation | None] = []
+        async with running(conversation, "word"), anyio.create_task_group() as tasks:
+            await until(lambda: len(llm.requests) == 3)
+
+            async def cut() -> None:
+                cuts.append(await conversation.condense())
+
+            tasks.start_soon(cut)
+            for _ in range(20):
+                await checkpoint()
+            assert not cuts
+            gate.set()
+    assert cuts[0] is not None
+
+
+async def test_an_interrupt_ends_a_condenser_that_hangs_and_a_step_that_takes_too_long_goes_on_without() -> None:
+    async def hang(outline: Outline) -> None:
+        del outline
+        await anyio.sleep_forever()
+
+    hanging = Own(hang)
+    async with talk(scripted(model([say("ok")]), condenser=hanging)) as conversation:
+        async with running(conversation) as begun:
+            await until(lambda: hanging.seen)
+            await conversation.interrupt()
+        assert begun.outcome is not None
+        assert events_of(conversation, InterruptEvent)
+        await conversation.set_limits(Limits(step_seconds=0.01))
+        assert (await conversation.run()).text == "ok"
+        assert "longer than the 0.01 s" in notices(conversation)[0].detail
