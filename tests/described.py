@@ -6,7 +6,7 @@ from typing import Any
 
 from agentcore.display import DisplayBlock
 from agentcore.errors import ToolArgumentsError
-from agentcore.tools import Observation, describe_answer, describe_call, finish_tool, think_tool
+from agentcore.tools import Observation, ask_user, describe_answer, describe_call, finish_tool, think_tool
 from agentcore_tools import (
     apply_patch_tool,
     edit_tool,
@@ -30,7 +30,7 @@ _MAKERS = (
     *(read_file_tool, read_many_tool, run_tool, task_tracker_tool, terminal_tool, write_file_tool),
     *(finish_tool, think_tool),
 )
-TOOLS = {tool.name: tool for tool in (make() for make in _MAKERS)}
+TOOLS = {tool.name: tool for tool in (*(make() for make in _MAKERS), ask_user)}
 
 
 def call_blocks(tool_name: str, arguments: dict[str, Any]) -> tuple[DisplayBlock, ...]:

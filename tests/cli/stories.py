@@ -304,7 +304,7 @@ def approvals(story: Story) -> None:
 def questions(story: Story) -> None:
     """Questions: answered, declined, asked by a call that runs, and withdrawn."""
     for outcome, words in (("answered", {"answer": "Adam\nEve"}), ("declined", {"reason": "no time"})):
-        (ask,) = story.reply(("ask_user", {"question": "Who?", "options": ["Adam", "Eve"]}))
+        (ask,) = story.reply(("ask_user", {"text": "Who?", "options": ["Adam", "Eve"]}))
         asked = story.add("question_asked", cause=ask, text="Who?", options=["Adam", "Eve"])
         story.add("conversation_state_update", update={"fact": "status", "status": "waiting_for_confirmation"})
         story.add("question_answered", cause=ask, question=asked.id, outcome=outcome, by="root", source="user", **words)
@@ -349,6 +349,8 @@ def bookkeeping(story: Story) -> None:
         {"fact": "secrets", "names": ["KEY"]},
         {"fact": "toolset", "name": "s", "code": "missing", "detail": "it is missing"},
         {"fact": "context", "name": "project files", "code": "left_out", "detail": "GEMINI.md is left out."},
+        {"fact": "context", "name": "summary", "code": "condenser_failed", "detail": "It failed with ModelError: no."},
+        {"fact": "run_joined", "run": 3},
         {"fact": "from_the_future", "x": 1},
     ):
         story.add("conversation_state_update", update=fact)
@@ -409,7 +411,7 @@ def unsafe(story: Story) -> None:
         story.add("conversation_state_update", update=fact)
     story.add("context_added", name=f"file:{EVIL}", text=EVIL, digest="1")
     story.add("condensation", summary=EVIL, condenser=EVIL)
-    (ask,) = story.reply(("ask_user", {"question": EVIL}))
+    (ask,) = story.reply(("ask_user", {"text": EVIL}))
     asked = story.add("question_asked", cause=ask, text=EVIL, options=[EVIL])
     story.add("question_answered", cause=ask, question=asked.id, outcome="answered", answer=EVIL)
     story.add("retry", attempt=1, error=EVIL, delay=1)
@@ -422,5 +424,6 @@ def unsafe(story: Story) -> None:
 
 
 STORIES: dict[str, Callable[[Story], None]] = {
-    tell.__name__: tell for tell in (replies, commands, files, blocks, approvals, questions, failures, bookkeeping, unsafe)
+    tell.__name__: tell
+    for tell in (replies, commands, files, blocks, approvals, questions, failures, bookkeeping, unsafe)
 }

@@ -130,9 +130,7 @@ def test_a_limit_that_is_reached_ends_it_with_its_exit_code(cli: Cli) -> None:
         assert cli.run("run", "Do it.", "-m", "mine", *address).code == 0
 
         async def limit() -> None:
-            agent = Agent(
-                llm=LLM(model="openai/mine", base_url=provider.base_url), tools=[*coding_tools(), ask_user]
-            )
+            agent = Agent(llm=LLM(model="openai/mine", base_url=provider.base_url), tools=[*coding_tools(), ask_user])
             store = FileStore(cli.home / "conversations")
             async with Conversation(agent, str(cli.project), id=cli.ids()[0], store=store) as conversation:
                 await conversation.set_limits(Limits(tokens=1))

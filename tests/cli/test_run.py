@@ -53,7 +53,18 @@ def test_a_task_from_standard_input_is_done_in_a_real_repository(cli: Cli, repos
         asked = json.loads(provider.requests[0].content)
     assert ended.code == 0, ended.err
     names = {tool["function"]["name"] for tool in asked["tools"]}
-    assert names == {"terminal", "file_editor", "glob", "grep", "task_tracker", "skill", "ask_user", "recall", "finish", "think"}
+    assert names == {
+        "terminal",
+        "file_editor",
+        "glob",
+        "grep",
+        "task_tracker",
+        "skill",
+        "ask_user",
+        "recall",
+        "finish",
+        "think",
+    }
     assert asked["messages"][1]["content"] == "Bring es in Ordnung, Bär.\n"
     *events, result = ended.lines
     assert (result["kind"], result["status"], result["text"], result["steps"]) == ("result", "finished", "Fixed.", 4)

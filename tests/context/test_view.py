@@ -21,6 +21,7 @@ from agentcore.events import (
 )
 from agentcore.messages import Message, TextBlock, ToolResultBlock
 from agentcore.record import ConversationState
+from strategies import logs as any_logs
 
 
 def fold(events: list[Event], view: View | None = None) -> ConversationState:
@@ -164,3 +165,13 @@ def test_every_call_that_is_shown_has_its_answer_right_behind(events: list[Event
             results = [block for block in messages[index + 1].content if isinstance(block, ToolResultBlock)]
             assert [block.call_id for block in results] == [call.id for call in message.tool_calls]
         assert message.role != "tool" or messages[index - 1].tool_calls
+
+
+@given(any_logs())
+def test_it_follows_any_log_there_is(log: list[list[Event]]) -> None:
+    view = View()
+    state = ConversationState("c")
+    for event in (event for group in log for event in group):
+        state.apply(event.model_copy(update={"seq": state.head + 1}))
+        view.update(state)
+        assert list(view.messages) == list(build_messages(state))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from agentcore import AlwaysConfirm, Conversation, ConversationStatus, Limits
-from agentcore.errors import NothingPending
+from agentcore import AlwaysConfirm, Conversation, ConversationStatus, Limits, QuestionAsked, ask_user
+from agentcore.errors import NothingPending, RunError
 from agentcore.testing import call, say
 from talks import ERROR, FINISHED, IDLE, PAUSED, STUCK, WAITING, ping, talk
 
@@ -21,6 +22,13 @@ DEEDS: dict[str, Do] = {
     "interrupt": lambda conversation: conversation.interrupt(),
     "reject": lambda conversation: conversation.reject("no"),
 }
+
+DECISIONS: tuple[Do, ...] = (
+    lambda conversation: conversation.approve(),
+    lambda conversation: conversation.reject("no"),
+    lambda conversation: conversation.answer("ev_1", "yes"),
+    lambda conversation: conversation.decline("ev_1"),
+)
 
 
 def _go(conversation: Conversation) -> Awaitable[object]:
@@ -61,10 +69,38 @@ async def test_each_command_leads_where_the_table_says(status: ConversationStatu
             assert conversation.state.status is status
             head = conversation.state.head
             if status is not WAITING:
-                for decide in (conversation.approve, lambda: conversation.reject("no")):
+                for decide in DECISIONS:
                     with pytest.raises(NothingPending):
-                        await decide()
+                        await decide(conversation)
             await DEEDS[deed](conversation)
             assert (deed, conversation.state.status) == (deed, expected)
             if deed == "interrupt" and status is expected:
                 assert conversation.state.head == head
+
+
+def _broken(question: QuestionAsked) -> str:
+    raise OSError("the terminal is gone")
+
+
+@pytest.mark.parametrize(("status", "after_decline"), [(WAITING, IDLE), (PAUSED, PAUSED), (ERROR, ERROR)])
+@pytest.mark.parametrize("declined", [False, True])
+async def test_a_question_is_ended_wherever_it_waits(
+    status: ConversationStatus, after_decline: ConversationStatus, declined: bool
+) -> None:
+    script = [call("ask_user", text="Which port?"), say("x")]
+    async with talk(script, ask_user, on_question=_broken if status is ERROR else None) as conversation:
+        with suppress(RunError):
+            await conversation.run("go")
+        if status is PAUSED:
+            await conversation.interrupt()
+        assert conversation.state.status is status
+        (question,) = conversation.state.questions
+        if declined:
+            await conversation.decline(question.id)
+            assert conversation.state.status is after_decline
+        else:
+            await conversation.answer(question.id, "8080")
+        assert (await conversation.run()).status is FINISHED
+        for decide in DECISIONS:
+            with pytest.raises(NothingPending):
+                await decide(conversation)

@@ -3,7 +3,7 @@
 0    finished
 1    an error: the model, the log, a bug
 2    wrong arguments or settings
-3    waiting for approval
+3    waiting for approval, or for an answer
 4    paused: interrupted; `agentcore resume` continues
 5    stuck: the agent repeated itself
 6    a limit was reached

@@ -30,6 +30,7 @@ from agentcore.events import (
     QuestionAnswered,
     QuestionAsked,
     RetryEvent,
+    RunJoined,
     SecretsRegistered,
     StatusChanged,
     TagsSet,
@@ -161,9 +162,12 @@ def _render_fact(fact: Fact) -> Text:
         case SecretsRegistered():
             rendered = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
         case ContextNotice():
-            rendered = Text(one_line(f"{fact.name}: {fact.detail}"), WARN)
+            what = "condenser " if fact.code == "condenser_failed" else ""
+            rendered = Text(one_line(f"{what}{fact.name}: {fact.detail}"), WARN)
         case ToolsetNotice():
             rendered = Text(one_line(fact.detail), "" if fact.code in {"open", "message"} else WARN)
+        case RunJoined():
+            rendered = Text("somebody else waits for the run too", DIM)
         case Forked():
             rendered = Text(one_line(f"forked from {fact.conversation_id} at event {fact.at}"))
         case _:
