@@ -43,7 +43,9 @@ def write_project(folder: Path) -> None:
         skill = folder / ".agents" / "skills" / f"skill-{number}"
         skill.mkdir(parents=True)
         triggers = f"triggers: [word{number}]\n" if number % 2 else ""
-        text = f"---\nname: skill-{number}\ndescription: How to do task {number}.\n{triggers}---\n\n{'Do it so. ' * 200}\n"
+        text = (
+            f"---\nname: skill-{number}\ndescription: How to do task {number}.\n{triggers}---\n\n{'Do it so. ' * 200}\n"
+        )
         (skill / "SKILL.md").write_text(text, encoding="utf-8")
 
 
