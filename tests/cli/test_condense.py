@@ -57,7 +57,7 @@ def test_the_condenser_is_recorded_and_kept_when_the_conversation_is_resumed(
             [tool["function"]["name"] for tool in json.loads(request.content)["tools"]] for request in provider.requests
         ]
     configured = [event["agent"] for event in cli.events() if event["kind"] == "agent_configured"]
-    assert [(agent.get("condenser") or {}).get("name") for agent in configured] == [recorded]
+    assert [agent["condenser"]["name"] if "condenser" in agent else None for agent in configured] == [recorded]
     assert ["recall" in tools for tools in offered] == [recorded is not None] * 2
 
 

@@ -103,7 +103,7 @@ def test_verify_finds_a_blob_that_was_changed(cli: Cli) -> None:
 
 def test_repair_keeps_the_intact_part_and_a_backup(cli: Cli, tmp_path: Path) -> None:
     lines = cli.log().read_bytes().splitlines(keepends=True)
-    groups = [event["group"] for event in cli.events()]
+    groups: list[int] = [event["group"] for event in cli.events()]
     last = max(groups, key=groups.count)  # the number of its last line
     begin = groups.index(last)
     lines[last - 1] = lines[last - 1].replace(b'"seq"', b'"sEq"')
