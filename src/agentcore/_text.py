@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeAlias, cast
 
 OUTPUT_LIMIT: Final = 30_000
@@ -93,6 +93,19 @@ _INVISIBLE: Final = re.compile(
 def remove_invisible(text: str) -> str:
     """Return the text without the characters that nobody sees, which can hide instructions from people."""
     return _INVISIBLE.sub("", text)
+
+
+_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+
+
+def markdown_lines(text: str) -> Iterator[tuple[str, bool]]:
+    """Return each line of a Markdown text, and whether it belongs to a fenced block of code."""
+    fence = ""
+    for line in text.splitlines():
+        mark = _FENCE.match(line)
+        yield line, bool(fence or mark)
+        if mark and (not fence or mark[1].startswith(fence)):
+            fence = "" if fence else mark[1]
 
 
 def _notice(characters: int, lines: int, where: str) -> str:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from agentcore._text import markdown_lines
+
 _IMPORT: Final = re.compile(r"(?:^|(?<=\s))@([^\s@]+)")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 _CODE: Final = re.compile(r"`[^`]*`")
 _BEHIND: Final = ".,;:!?)]}\"'*_"
 _LONGEST: Final = 1_000
@@ -18,15 +19,8 @@ _SUFFIXES: Final = (".md", ".mdc", ".markdown", ".txt", ".rst")
 def imports_in(text: str) -> Iterator[str]:
     """Return the paths that a text imports, as they are written, each once."""
     known: set[str] = set()
-    fence = ""
-    for line in text.splitlines():
-        if mark := _FENCE.match(line):
-            if not fence:
-                fence = mark[1]
-            elif mark[1].startswith(fence):
-                fence = ""
-            continue
-        if fence or "@" not in line:
+    for line, is_code in markdown_lines(text):
+        if is_code or "@" not in line:
             continue
         for found in _IMPORT.finditer(_CODE.sub("", line)):
             path = found[1].rstrip(_BEHIND)

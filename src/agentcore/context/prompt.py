@@ -49,13 +49,7 @@ async def write_instructions(instructions: Instructions | None, context: Instruc
         return instructions
     function = cast("Callable[..., Any]", instructions)
     arguments = (context,) if _takes_an_argument(function) else ()
-    if inspect.iscoroutinefunction(function):
-        text: object = await function(*arguments)
-    else:
-        # In a box, because trio refuses a coroutine as the result of a thread.
-        (text,) = await _THREADS.run(lambda: (function(*arguments),), abandon_on_cancel=True)
-        if inspect.isawaitable(text):
-            text = await text
+    text: object = await _THREADS.call(function, *arguments)
     if text is not None and not isinstance(text, str):
         raise TypeError(f"The function passed as `instructions` returned {text!r}: it has to return text, or None.")
     return text

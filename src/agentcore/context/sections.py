@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from agentcore._text import markdown_lines
+
 _FOLDER: Final = os.path.join(os.path.dirname(__file__), "prompts")
 _LARGEST: Final = 256 * 1024
 _HEADING: Final = re.compile(r"# +(\S.*?)[ #]*")
-_FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 FIRST_SECTION: Final = "role"
 """The name of the text that stands before the first heading of a file."""
@@ -26,7 +27,7 @@ def read_sections(markdown: str) -> dict[str, str]:
         ValueError: two sections have one name, or there is no text in it.
     """
     sections: dict[str, str] = {}
-    name, lines, fence = FIRST_SECTION, list[str](), ""
+    name, lines = FIRST_SECTION, list[str]()
 
     def end_section() -> None:
         if text := "\n".join(lines).strip("\n"):
@@ -34,11 +35,8 @@ def read_sections(markdown: str) -> dict[str, str]:
                 raise ValueError(f"Two sections are called {name!r}: give each heading another name.")
             sections[name] = text
 
-    for line in markdown.removeprefix("\ufeff").splitlines():
-        mark = _FENCE.match(line)
-        if mark and (not fence or mark[1].startswith(fence)):
-            fence = "" if fence else mark[1]
-        if not fence and (heading := _HEADING.fullmatch(line)):
+    for line, is_code in markdown_lines(markdown.removeprefix("\ufeff")):
+        if not is_code and (heading := _HEADING.fullmatch(line)):
             end_section()
             name, lines = heading[1].lower(), []
         else:

@@ -12,7 +12,6 @@ from typing import Any, Final
 import anyio
 from anyio import get_cancelled_exc_class
 
-from agentcore._text import Mask
 from agentcore.context import ContextPart, ContextSource, Happened, OpenSource, SourceContext
 from agentcore.conversation.exceptions import is_cancelled, masked_repr, safe_str, spurious_cancellation
 from agentcore.conversation.guards import mark_running_in
@@ -50,7 +49,7 @@ class ContextReader:
 
         async def open_source(number: int, source: ContextSource) -> None:
             async def read() -> None:
-                opened = await source.open(SourceContext(workspace=self._workspace, mask=self._mask))
+                opened = await source.open(SourceContext(workspace=self._workspace, mask=self._secrets.mask))
                 found[number] = opened, _checked(opened.parts), tuple(map(str, opened.problems))
 
             await self._attempt(source, "open", limit, read)
@@ -123,10 +122,6 @@ class ContextReader:
         if (source.name, detail) not in self._told:
             self._told.add((source.name, detail))
             self._notices.append(ContextNotice(name=source.name, code=code, detail=detail))
-
-    @property
-    def _mask(self) -> Mask:
-        return self._secrets.mask
 
 
 def _checked(parts: Sequence[ContextPart]) -> tuple[ContextPart, ...]:

@@ -140,7 +140,7 @@ class PromptSource:
         self._make_text(self._snapshot)
         changed = self.changed(state)
         added = () if self._reader is None else await self._add_parts(self._reader, state, changed)
-        notices = list(self._sessions.take_notices()) if self._reader is None else self._take_notices(self._reader)
+        notices = [*self._sessions.take_notices(), *(() if self._reader is None else self._reader.take_notices())]
         return self._snapshot, [*(ConversationStateUpdateEvent(update=notice) for notice in notices), *changed, *added]
 
     def changed_nowait(self, state: ConversationState) -> Sequence[Event]:
@@ -275,9 +275,6 @@ class PromptSource:
                 touched = {event.id: self._touched[event.id], **touched}
         self._touched = touched
         return messages, touched
-
-    def _take_notices(self, reader: ContextReader) -> list[Any]:
-        return [*self._sessions.take_notices(), *reader.take_notices()]
 
 
 def _masked(masker: Masker, parts: Sequence[ContextPart]) -> Iterator[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""A skill: what its file says of it, read leniently, and the strict rules of the specification."""
+"""A skill: what its file says of it, read leniently. The strict rules of the specification are in `check.py`."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def read_skill(text: str, source: Source) -> tuple[Skill, list[Malformed]]:
             front.lines.get("description", 1), "There is no `description`, which says when to use the skill."
         )
     words = items_of(front, "triggers")
-    paths = tuple(each for each in items_of(front, "paths", commas=True) if each)
+    paths = items_of(front, "paths", commas=True)
     inputs = tuple(_inputs(front))
     is_task = text_field(front, "type") == "task"
     triggers = tuple(word for word in words if not word.startswith("/"))

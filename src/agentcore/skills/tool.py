@@ -3,10 +3,9 @@
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from agentcore._text import clip, remove_invisible
 from agentcore.context import PART_KEY
@@ -24,10 +23,13 @@ _MOST_NAMES: Final = 40
 class SkillAction(Action):
     """A skill, or a file of one."""
 
-    name: str = Field(min_length=1, max_length=200)
-    """The name of the skill, as it is listed."""
-    file: str = ""
-    """A file in its folder, as in "references/api.md". Empty for its instructions."""
+    # Reading docstrings from the source would take most of the time that importing this module takes.
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+    name: str = Field(min_length=1, max_length=200, description="The name of the skill, as it is listed.")
+    file: str = Field(
+        default="", description='A file in its folder, as in "references/api.md". Empty for its instructions.'
+    )
 
 
 class SkillObservation(Observation):
@@ -85,6 +87,9 @@ def _find(library: Library, name: str) -> Skill:
     if skill is not None:
         raise ToolError(f"The skill {skill.name!r} is for the user to call, by /{skill.name}.")
     names = [each.name for each in library.skills.values() if each.callable]
+    # Here because only mistakes need it.
+    from difflib import get_close_matches  # noqa: PLC0415
+
     close = get_close_matches(name, names, n=3)
     listed = ", ".join((close or names)[:_MOST_NAMES]) or "none"
     raise ToolError(f"There is no skill {one_line(name, 80)!r}. {'Did you mean' if close else 'There are'}: {listed}.")
