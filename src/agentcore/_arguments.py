@@ -21,6 +21,10 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def _is_seconds(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
@@ -104,6 +108,7 @@ def has_methods(value: object, *names: str) -> bool:
 TEXT: Final = instance_of(str, description="text")
 FLAG: Final = instance_of(bool, description="True or False")
 WHOLE_NUMBER: Final = Argument("a whole number", _is_whole)
+NUMBER: Final = Argument("a number", _is_number)
 SECONDS: Final = Argument("a number of seconds above 0", _is_seconds)
 MODEL: Final = object_with("complete", "stream", description="a model, as LLM('openai/gpt-5')")._replace(
     hint=_name_model

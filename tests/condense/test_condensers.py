@@ -25,7 +25,6 @@ from agentcore.condense import (
     register_condenser,
     resolve_condenser,
 )
-from agentcore.condense.window import FORGOTTEN
 from agentcore.context import LEFT_OUT
 from agentcore.errors import ToolNotFound
 from agentcore.events import Condensation, ContextNotice, ConversationStateUpdateEvent, ObservationEvent
@@ -123,7 +122,9 @@ async def test_amortised_forgets_the_older_half_of_the_replies() -> None:
         await conversation.run("the task")
         (cut,) = cuts_of(conversation)
     assert len(cut.forgotten) == 2 * 4  # of nine replies: four calls with their answers
-    assert cut.summary == FORGOTTEN
+    assert cut.summary == (
+        "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it.)"
+    )
     assert llm.requests[-1].messages[1].text == "the task"
 
 
@@ -291,7 +292,14 @@ def test_one_that_cannot_be_recorded_is_named(condenser: Any) -> None:
 
 WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Masking(tools="browse"), r"tools=\['browse'\]"),
+    (lambda: Masking(tools=cast("Any", 5)), "`tools` must be a list of names, or None, not 5"),
     (lambda: Masking(soft=2), "parts of the room"),
+    (lambda: Masking(keep=cast("Any", "a")), "`keep` must be a number, not 'a'"),
+    (lambda: Window(facts=cast("Any", "no")), "`facts` must be True or False, not 'no'"),
+    (lambda: Summary(soft=cast("Any", "a")), "`soft` must be a number, not 'a'"),
+    (lambda: Structured({"type": "objekt"}), "not a valid JSON Schema: .*objekt"),
+    (lambda: Structured({"type": "object"}, down_to=cast("Any", "a")), "`down_to` must be a number, not 'a'"),
+    (lambda: Amortised(cast("Any", "many")), "`replies` must be a whole number, not 'many'"),
     (lambda: Amortised(replies=1), "at least 2"),
     (Pipeline, "at least one condenser"),
     (lambda: Pipeline(cast("Any", "summary")), "must be a condenser"),

@@ -88,7 +88,13 @@ async def test_a_pattern_is_searched_newest_first_and_cannot_hang() -> None:
         assert "7443" not in found
         with anyio.fail_after(20):
             assert "0 of " in await recalled(conversation, asking, query=r"( f*i*l*l*e*r*)*$x", regex=True)
-        assert "not a regular expression" in await recalled(conversation, asking, query=r"(?=a)b", regex=True)
+        for pattern, reason in (
+            (r"(?=a)b", "look-around, including look-ahead and look-behind, is not supported"),
+            ("(", "unclosed group"),
+            ("(a{1000}){1000}", "Compiled regex exceeds size limit of 10485760 bytes"),
+        ):
+            told = await recalled(conversation, asking, query=pattern, regex=True)
+            assert told == f"{pattern!r} is not a regular expression that can be used here: {reason}."
 
 
 async def test_what_was_masked_is_found_and_what_is_shown_is_not() -> None:

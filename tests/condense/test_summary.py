@@ -288,7 +288,7 @@ async def test_a_summary_that_takes_longer_than_a_step_may_is_given_up() -> None
         assert "longer than the 0.3 s of a step" in notices_of(conversation)[0].detail
 
 
-async def test_a_used_up_budget_is_the_notice_and_the_error_of_who_asks() -> None:
+async def test_a_used_up_budget_is_the_error_of_who_asks() -> None:
     llm = model(lambda _: say("fine", usage=Usage(input_tokens=10)))
     async with talk(scripted(llm, condenser=Summary())) as conversation:
         for _ in range(3):

@@ -9,7 +9,7 @@ from tests.cutting import Own, model, notices, read
 from tests.talks import events_of, running, scripted, talk, until
 
 from agentcore import Limits
-from agentcore.condense import Outline, Window, oldest
+from agentcore.condense import Facts, Outline, Summary, Window, Words, oldest
 from agentcore.errors import LimitReached
 from agentcore.events import (
     Condensation,
@@ -50,6 +50,37 @@ async def test_a_program_may_ask_for_a_cut_and_its_cost_counts() -> None:
         await conversation.run("go on")
         assert "In short." in [message.text for message in llm.requests[-1].messages]
         assert conversation.state.last_user_seq in [event.seq for event in conversation.state.shown]
+
+
+async def test_it_returns_the_cut_as_the_log_has_it() -> None:
+    agent = scripted(model([say("My token is correct-horse-battery.")] * 3), condenser=Own(with_a_secret))
+    async with talk(agent, secrets={"TOKEN": "correct-horse-battery"}) as conversation:
+        for _ in range(3):
+            await conversation.run("word " * 500)
+        cut = await conversation.condense()
+        assert cut is not None
+        assert cut == events_of(conversation, Condensation)[-1]
+        assert (cut.seq, cut.summary) == (conversation.state.head, "Use <secret:TOKEN>.")
+
+
+def with_a_secret(outline: Outline) -> Condensation | None:
+    return outline.forget(oldest(outline), summary="Use correct-horse-battery.") if outline.reason == "asked" else None
+
+
+async def test_a_summary_names_recall_only_where_the_agent_has_it() -> None:
+    for condenser, named in ((None, False), (Summary(), True)):
+        llm = model([*[say("ok")] * 3, say("## Goal\nShip it.")])
+        async with talk(scripted(llm, condenser=condenser)) as conversation:
+            for _ in range(3):
+                await conversation.run("word " * 1_200)
+            cut = await conversation.condense()
+        assert cut is not None
+        assert cut.condenser == "summary"
+        assert ("`recall`" in (cut.summary or "")) is named
+        assert "is not shown any more" in (cut.summary or "")
+    facts = Facts(words=[Words(3, "long", clipped=True)], left_out=2).to_text(recall=False)
+    assert "(2 older messages are left out here.)" in facts
+    assert "(The rest is left out.)" in facts
 
 
 async def test_asking_obeys_budgets_and_time_and_raises_what_it_failed_with() -> None:

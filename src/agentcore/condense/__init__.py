@@ -2,6 +2,7 @@
 
 from agentcore.condense.condenser import Condenser as Condenser
 from agentcore.condense.condenser import CondenserSpec as CondenserSpec
+from agentcore.condense.condenser import ask_condenser as ask_condenser
 from agentcore.condense.condenser import record_condenser as record_condenser
 from agentcore.condense.facts import FACTS as FACTS
 from agentcore.condense.facts import Facts as Facts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from inspect import isawaitable
+from typing import Any, Protocol
 
 from pydantic import JsonValue
 
@@ -44,6 +45,36 @@ class Condenser(Protocol):
 
 
 def record_condenser(condenser: Condenser) -> CondenserSpec | None:
-    """Return a condenser as a log holds it; None where it cannot be written down, as where it has no `record`."""
-    record: Callable[[], CondenserSpec | None] | None = getattr(condenser, "record", None)
-    return None if record is None else record()
+    """Return a condenser as a log holds it; None where it cannot be written down, as where it has no `record`.
+
+    Raises:
+        TypeError: Its `record` returned something else.
+    """
+    record: Callable[[], Any] | None = getattr(condenser, "record", None)
+    spec: object = None if record is None else record()
+    if spec is None or isinstance(spec, CondenserSpec):
+        return spec
+    raise _wrong_type(condenser, "record", spec, "a CondenserSpec")
+
+
+async def ask_condenser(condenser: Condenser, outline: Outline) -> Condensation | None:
+    """Ask a condenser, which may be a program's own, and check the type of its answer.
+
+    Raises:
+        TypeError: Its `condense` is not async, or returned something else.
+    """
+    answering: Any = condenser.condense(outline)
+    if not isawaitable(answering):
+        raise TypeError(
+            f"{type(condenser).__name__}: its condense() is not async: write `async def condense(self, outline)`."
+        )
+    answer: object = await answering
+    if answer is None or isinstance(answer, Condensation):
+        return answer
+    raise _wrong_type(condenser, "condense", answer, "a Condensation")
+
+
+def _wrong_type(condenser: Condenser, method: str, answer: object, expected: str) -> TypeError:
+    kind = type(answer).__name__
+    article = "an" if kind[0] in "aeiouAEIOU" else "a"
+    return TypeError(f"{type(condenser).__name__}: its {method}() returned {article} {kind}, not {expected} or None.")

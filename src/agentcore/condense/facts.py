@@ -64,11 +64,15 @@ class Facts:
             "skills": list(self.skills),
         }
 
-    def to_text(self) -> str:
-        """Return them as the model reads them; empty where there are none."""
+    def to_text(self, *, recall: bool = True) -> str:
+        """Return them as the model reads them; empty where there are none.
+
+        Args:
+            recall: Say how `recall` reads what is left out: the agent has it.
+        """
         sections = (
             ("Tasks", "\n".join(_task_lines(self.tasks))),
-            ("Earlier messages of the user", _words_text(self)),
+            ("Earlier messages of the user", _words_text(self, recall=recall)),
             ("Files that were changed", "\n".join(f"- {path}" for path in self.changed)),
             ("Files that were read", "\n".join(f"- {path}" for path in self.read)),
             ("Skills that were active", _skills_text(self.skills)),
@@ -170,13 +174,14 @@ def _task_lines(tasks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         yield from (f"   {line}" for line in str(task.get("notes") or "").splitlines())
 
 
-def _words_text(facts: Facts) -> str:
+def _words_text(facts: Facts, *, recall: bool) -> str:
     lines: list[str] = []
     if facts.left_out:
         count = "1 older message is" if facts.left_out == 1 else f"{facts.left_out} older messages are"
-        lines.append(f"({count} left out here; `recall` finds and reads them.)")
+        lines.append(f"({count} left out here{'; `recall` finds and reads them' if recall else ''}.)")
     for each in facts.words:
-        more = f'\n(The rest is left out; `recall` with "seq" {each.seq} reads it.)' if each.clipped else ""
+        reads = f'; `recall` with "seq" {each.seq} reads it' if recall else ""
+        more = f"\n(The rest is left out{reads}.)" if each.clipped else ""
         lines.append(f'<message seq="{each.seq}">\n{each.text}{more}\n</message>')
     return "\n".join(lines)
 

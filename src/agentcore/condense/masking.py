@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from pydantic import JsonValue
 
+from agentcore._arguments import NUMBER, Argument, checked, optional
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline
 from agentcore.condense.window import DOWN_TO, SOFT, is_due, start_of_last, target_of
@@ -18,12 +19,28 @@ _LEAST_FREED: Final = 0.2
 """The part of what is shown that it has to free: each cut costs the provider's cache."""
 
 
+def _is_names(value: object) -> bool:
+    return (
+        not isinstance(value, str)
+        and isinstance(value, Collection)
+        and all(isinstance(name, str) for name in cast("Collection[object]", value))
+    )
+
+
+def _put_in_a_list(value: object) -> str | None:
+    return f"Pass tools=[{value!r}]." if isinstance(value, str) else None
+
+
+_NAMES: Final = Argument("a list of names", _is_names, _put_in_a_list)
+
+
+@checked(tools=optional(_NAMES), keep=NUMBER, soft=NUMBER)
 @dataclass(frozen=True, kw_only=True)
 class Masking:
     """Leaves out the content of old answers of tools when the history is large, the newest ones excepted.
 
     Raises:
-        TypeError: `tools` is one name and not a list of names.
+        TypeError: `tools` is not a list of names, or another argument not a number.
         ValueError: `soft` or `keep` is not a part of 1.
     """
 
@@ -35,8 +52,6 @@ class Masking:
     """The part of the room at which it begins to."""
 
     def __post_init__(self) -> None:
-        if isinstance(self.tools, str):
-            raise TypeError(f"`tools` must be a list of names, not {self.tools!r}: pass tools=[{self.tools!r}].")
         if not (0 < self.soft <= 1 and 0 <= self.keep <= 1):
             raise ValueError(f"soft={self.soft:g} and keep={self.keep:g} must be parts of the room: at most 1.")
 

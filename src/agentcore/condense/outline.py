@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, cast
 
 from pydantic import JsonValue
 
+from agentcore._arguments import TEXT, Argument, check_arguments, instance_of, optional
 from agentcore.condense.size import Sizes, estimate_content, estimate_text
 from agentcore.context import LEFT_OUT, ViewItem
 from agentcore.errors import InvalidCondensation
@@ -61,6 +62,24 @@ class OutlineItem(NamedTuple):
         return [event for event in self.view.events if isinstance(event, ObservationEvent)]
 
 
+def _all_are(kind: type, description: str) -> Argument:
+    def accepts(value: object) -> bool:
+        # An item is a tuple too: one alone is not a list of them.
+        if isinstance(value, str | OutlineItem) or not isinstance(value, Collection):
+            return False
+        return all(isinstance(each, kind) for each in cast("Collection[object]", value))
+
+    return Argument(description, accepts)
+
+
+_FORGET: Final = {
+    "items": _all_are(OutlineItem, "a list of items of `outline.items`"),
+    "summary": optional(TEXT),
+    "fields": optional(instance_of(dict, description="a dict")),
+    "mask": _all_are(ObservationEvent, "a list of answers, as `item.observations` has them"),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outline:
     """The history as the model is shown it now. Sizes are in tokens, estimated by what the provider counted last."""
@@ -77,6 +96,8 @@ class Outline:
     head: Sequence[Message] = field(repr=False)
     """The messages before the items: the system prompt."""
     ask_model: Ask = field(repr=False)
+    can_recall: bool = True
+    """True if the agent has `recall`, which reads what is forgotten: a summary may name it then."""
 
     @property
     def used(self) -> int:
@@ -123,7 +144,10 @@ class Outline:
 
         Raises:
             InvalidCondensation: One of them cannot be forgotten, or nothing is.
+            TypeError: An argument is not what it has to be.
         """
+        mask = tuple(mask)
+        check_arguments(_FORGET, items=items, summary=summary, fields=fields, mask=mask)
         chosen = set(map(id, (item.view for item in items)))
         forgotten = [event.id for item in self.items if id(item.view) in chosen for event in item.view.events]
         condensation = Condensation(
@@ -142,6 +166,7 @@ class Outline:
 
         Raises:
             InvalidCondensation: One of them is not shown, or its content is left out already; or there is none.
+            TypeError: One of them is not an answer.
         """
         return self.forget((), mask=observations)
 

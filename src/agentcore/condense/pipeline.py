@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentcore._arguments import check_arguments, object_with
-from agentcore.condense.condenser import Condenser, CondenserSpec, record_condenser
+from agentcore.condense.condenser import Condenser, CondenserSpec, ask_condenser, record_condenser
 from agentcore.condense.outline import Outline
 from agentcore.condense.window import HARD
 from agentcore.events import Condensation
@@ -42,7 +42,7 @@ class Pipeline:
         """Ask one after the other."""
         best: Condensation | None = None
         for condenser in self.condensers:
-            answer = await condenser.condense(outline)
+            answer = await ask_condenser(condenser, outline)
             if answer is None:
                 continue
             if best is None or outline.freed_by(answer) > outline.freed_by(best):

@@ -152,8 +152,9 @@ def _regex_search(pattern: str) -> Callable[[Sequence[Entry]], Found]:
     try:
         matches = SchemaValidator(core_schema.str_schema(pattern=pattern)).isinstance_python
     except PatternError as error:
-        reason = " ".join(str(error).split())[:300]
-        raise ToolError(f"{pattern!r} is not a regular expression that can be used here: {reason}") from error
+        # pydantic's frame and a drawing of the place come first; the last line is the reason.
+        reason = str(error).splitlines()[-1].strip().removeprefix("SchemaError:").removeprefix("error:").strip(" .")
+        raise ToolError(f"{pattern!r} is not a regular expression that can be used here: {reason[:300]}.") from error
 
     def find(entries: Sequence[Entry]) -> Found:
         found: Found = []

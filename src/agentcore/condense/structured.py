@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from pydantic import JsonValue
 from pydantic_core import from_json, to_json
 
-from agentcore._arguments import MODEL, checked, optional
+from agentcore._arguments import MODEL, NUMBER, checked, optional
 from agentcore._threads import Threads
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline
@@ -20,7 +20,7 @@ from agentcore.condense.window import DOWN_TO, SOFT, is_due
 from agentcore.errors import ModelError
 from agentcore.events import Condensation
 from agentcore.llm import Model
-from agentcore.schema import json_schema_of_type, schema_errors
+from agentcore.schema import check_schema, json_schema_of_type, schema_errors
 
 _CHECKS: Final = Threads("summary_checks", 1)  # the first one imports jsonschema
 _FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
@@ -37,7 +37,7 @@ Keep names as they are: paths, identifiers, commands, ids, numbers. Where a reco
 what still holds of it. Do not call a tool.)"""
 
 
-@checked(llm=optional(MODEL))
+@checked(llm=optional(MODEL), soft=NUMBER, down_to=NUMBER)
 @dataclass(frozen=True)
 class Structured:
     """Puts an object in place of the oldest part of the history when that is large; a model writes it.
@@ -45,7 +45,8 @@ class Structured:
     An answer that does not fit is returned to the model once. What the log knows is added by code, as in a `Summary`.
 
     Raises:
-        SchemaError: The type cannot be described by JSON Schema.
+        SchemaError: It is not a valid JSON Schema, or the type cannot be described by one.
+        TypeError: An argument is not what it has to be.
         ValueError: `soft` and `down_to` are not parts of 1, the second one smaller.
     """
 
@@ -60,6 +61,8 @@ class Structured:
 
     def __post_init__(self) -> None:
         check_parts(self.soft, self.down_to)
+        if isinstance(self.schema, Mapping):
+            check_schema(self.json_schema)
         _ = self.json_schema
 
     @cached_property

@@ -9,10 +9,19 @@ from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
-from agentcore._arguments import MODEL, TEXT_BY_NAME, checked, optional
+from agentcore._arguments import MODEL, NUMBER, TEXT_BY_NAME, checked, optional
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.outline import Outline, OutlineItem
-from agentcore.condense.window import DOWN_TO, FORGOTTEN, SOFT, all_but_last, facts_for, is_due, oldest, target_of
+from agentcore.condense.window import (
+    DOWN_TO,
+    SOFT,
+    all_but_last,
+    facts_for,
+    forgotten_sentence,
+    is_due,
+    oldest,
+    target_of,
+)
 from agentcore.errors import ContextWindowExceeded, ModelError
 from agentcore.events import Condensation
 from agentcore.llm import Model, record_model
@@ -55,7 +64,7 @@ _NOTES: Final = "Notes"
 _NOTHING: Final = frozenset({"", "none", "nothing", "n/a", "-", "(none)"})
 
 
-@checked(llm=optional(MODEL), fields=optional(TEXT_BY_NAME))
+@checked(llm=optional(MODEL), fields=optional(TEXT_BY_NAME), soft=NUMBER, down_to=NUMBER)
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """Puts a summary in place of the oldest part of the history when that is large.
@@ -64,6 +73,7 @@ class Summary:
     A new summary takes the place of the earlier ones.
 
     Raises:
+        TypeError: An argument is not what it has to be.
         ValueError: `soft` and `down_to` are not parts of 1, the second one smaller.
     """
 
@@ -175,7 +185,7 @@ def forget_with(
 ) -> Condensation:
     """Forget items, with what the log knows of them and these words in their place."""
     known, known_fields = facts_for(outline, items)
-    summary = "\n\n".join(filter(None, (FORGOTTEN, known, text)))
+    summary = "\n\n".join(filter(None, (forgotten_sentence(outline), known, text)))
     return outline.forget(items, summary=summary, fields={**known_fields, SUMMARY: fields})
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from agentcore._arguments import FLAG, WHOLE_NUMBER, checked
 from agentcore.condense.condenser import CondenserSpec
 from agentcore.condense.facts import FACTS, gather_facts
 from agentcore.condense.outline import Outline, OutlineItem
@@ -23,7 +24,7 @@ _LAST: Final = 0.2
 _WORDS: Final = 0.2
 """The part of what is left that the user's words may take."""
 
-FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more; `recall` searches and reads it.)"
+_FORGOTTEN: Final = "(A part of the conversation that stood here is not shown any more{recall}.)"
 _REPAIRED: Final = (
     "(The steps up to here can't be shown any more: the provider refused them. Look at what is there before you go on.)"
 )
@@ -78,10 +79,15 @@ def first_of_user(outline: Outline) -> OutlineItem | None:
     return next((item for item in outline.items if item.kind == "user"), None)
 
 
+def forgotten_sentence(outline: Outline) -> str:
+    """Return the sentence that stands in place of what is forgotten; it names `recall` where the agent has it."""
+    return _FORGOTTEN.format(recall="; `recall` searches and reads it" if outline.can_recall else "")
+
+
 def facts_for(outline: Outline, items: Sequence[OutlineItem]) -> tuple[str, dict[str, JsonValue]]:
     """Return what the log knows of these items, as text and as fields."""
     facts = gather_facts(outline, items, most=round(_WORDS * target_of(outline)))
-    return facts.to_text(), {FACTS: facts.to_fields()}
+    return facts.to_text(recall=outline.can_recall), {FACTS: facts.to_fields()}
 
 
 def forget_with_facts(outline: Outline, items: Sequence[OutlineItem]) -> Condensation:
@@ -89,7 +95,7 @@ def forget_with_facts(outline: Outline, items: Sequence[OutlineItem]) -> Condens
     chosen = set(map(id, items))
     gone = [item for item in outline.items if id(item) in chosen or (item.kind == "summary" and not item.protected)]
     text, fields = facts_for(outline, gone)
-    return outline.forget(gone, summary=f"{FORGOTTEN}\n\n{text}".strip(), fields=fields)
+    return outline.forget(gone, summary=f"{forgotten_sentence(outline)}\n\n{text}".strip(), fields=fields)
 
 
 def repair(outline: Outline) -> Condensation | None:
@@ -102,6 +108,7 @@ def repair(outline: Outline) -> Condensation | None:
     return outline.forget(items, summary=f"{_REPAIRED}\n\n{text}".strip(), fields=fields)
 
 
+@checked(facts=FLAG)
 @dataclass(frozen=True, slots=True)
 class Window:
     """Forgets the oldest part of the history when it is large. Asks no model."""
@@ -120,6 +127,7 @@ class Window:
         return CondenserSpec(name="window", params={} if self.facts else {"facts": False})
 
 
+@checked(replies=WHOLE_NUMBER)
 @dataclass(frozen=True)
 class Amortised:
     """Forgets the older half when more than so many replies of the agent are shown, whatever their size. Asks no model.
@@ -127,6 +135,7 @@ class Amortised:
     So the cost of a cut is spread over many steps. What the log knows of it (tasks, the user's words, files) takes its place.
 
     Raises:
+        TypeError: `replies` is not a whole number.
         ValueError: `replies` is below 2.
     """
 

@@ -11,7 +11,17 @@ from typing import Final
 
 import anyio
 
-from agentcore.condense import HARD, SOFT, Condenser, Outline, Summary, Window, record_condenser, repair
+from agentcore.condense import (
+    HARD,
+    SOFT,
+    Condenser,
+    Outline,
+    Summary,
+    Window,
+    ask_condenser,
+    record_condenser,
+    repair,
+)
 from agentcore.conversation.ask import ask_metered
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, safe_str
@@ -90,7 +100,7 @@ async def _asked(core: Core) -> Condensation | None:
     outline = await _outline(core, "asked")
     condenser = core.agent.condenser or Summary()
     with anyio.fail_after(core.state.limits.step_seconds), mark_running_in(core.state.conversation_id):
-        condensation = await condenser.condense(outline)
+        condensation = await ask_condenser(condenser, outline)
     if condensation is not None:
         outline.check(condensation)
     if condensation is None or not _is_worth_it(outline, condensation):
@@ -113,6 +123,7 @@ async def _outline(core: Core, reason: CondensationReason) -> Outline:
         sizes=core.history.measure.request(core.state, core.view),
         head=core.view.prompt,
         ask_model=ask,
+        can_recall=any(tool.name == "recall" for tool in core.agent.own_tools),
     )
 
 
@@ -133,40 +144,47 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
     """Have the condenser shorten the history, and where it has to be and that fails, forget what is oldest."""
     condensation, problem = await _ask(core, condenser, outline)
     if condensation is not None:
-        core.history.asked_again_at = 0
+        core.history.asked_again_at, core.history.is_failing = 0, False
         return await _write(core, outline, condensation, condenser) is not None
     hard = outline.reason == "hard"
     if problem is None and not hard:
+        core.history.is_failing = False
         if outline.used >= SOFT * outline.room:  # below, an answer costs next to nothing
             core.history.asked_again_at = max(core.history.asked_again_at, outline.used + round(_PAUSE * outline.room))
         return False
     core.history.asked_again_at = outline.used + round(_PATIENCE * outline.room)
     problem = problem or "It left the history as it is, and that is too large."
-    instead = "The oldest part of the history was forgotten instead." if hard else "The history stays as it is."
-    notice = ConversationStateUpdateEvent(
-        update=ContextNotice(name=_name_of(condenser), code="condenser_failed", detail=f"{problem} {instead}")
-    )
-    if not hard:
-        await core.journal.write(notice)
-        return False
     window = Window()
-    fallback = await window.condense(outline)
-    if fallback is None or not _is_worth_it(outline, fallback):
-        return False
-    return await _write(core, outline, fallback, window, notice) is not None
+    fallback = await window.condense(outline) if hard else None
+    if fallback is not None and _is_worth_it(outline, fallback):
+        notice = _failure(condenser, f"{problem} The oldest part of the history was forgotten instead.")
+        if await _write(core, outline, fallback, window, notice) is not None:
+            core.history.asked_again_at = 0  # it is of the history before
+            return True
+    if not core.history.is_failing:
+        stays = "Nothing else can be forgotten: the history stays" if hard else "The history stays"
+        await core.journal.write(_failure(condenser, f"{problem} {stays} as it is."))
+        core.history.is_failing = True
+    return False
+
+
+def _failure(condenser: Condenser, detail: str) -> Event:
+    notice = ContextNotice(name=_name_of(condenser), code="condenser_failed", detail=detail)
+    return ConversationStateUpdateEvent(update=notice)
 
 
 async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Condensation | None, str | None]:
     """Return the condenser's answer, or the sentence that says how it failed."""
     seconds = core.state.limits.step_seconds
+    condensation: Condensation | None = None
     try:
-        with anyio.fail_after(seconds), mark_running_in(core.state.conversation_id):
-            condensation = await condenser.condense(outline)
+        with anyio.move_on_after(seconds) as limit, mark_running_in(core.state.conversation_id):
+            condensation = await ask_condenser(condenser, outline)
+        if limit.cancelled_caught:
+            return None, f"It took longer than the {seconds:g} s of a step."
         if condensation is None:
             return None, None
         outline.check(condensation)
-    except TimeoutError:
-        return None, f"It took longer than the {seconds:g} s of a step."
     except LimitReached as error:
         return None, str(error)
     except Exception as error:
@@ -175,7 +193,7 @@ async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Cond
     if not _is_worth_it(outline, condensation):
         # Not at once again: its answer may have cost a model call.
         core.history.asked_again_at = outline.used + round(_PATIENCE * outline.room)
-        return None, None
+        return None, "Its answer frees less than a tenth of the history." if outline.reason == "hard" else None
     return condensation, None
 
 
@@ -186,12 +204,12 @@ async def _write(
     condenser: Condenser | None = None,
     *before: Event,
 ) -> Condensation | None:
-    """Keep a condensation, unless the branch moved or was cut meanwhile."""
+    """Keep a condensation, unless the branch moved or was cut meanwhile, and return it as the log has it."""
     epoch = outline.epoch
     if condenser is not None:
         condensation = condensation.model_copy(update={"condenser": _name_of(condenser)})
     kept = await core.journal.write(*before, condensation, condition=lambda state: state.view_epoch == epoch)
-    return condensation if kept else None
+    return next((event for event in kept or () if isinstance(event, Condensation)), None)
 
 
 def _is_worth_it(outline: Outline, condensation: Condensation) -> bool:

@@ -87,6 +87,8 @@ class HistorySize:
     """The largest size of a request, in tokens."""
     asked_again_at: int = 0
     """The size at which a condenser that failed is asked again."""
+    is_failing: bool = False
+    """True once a notice says that the condenser fails, until it answers."""
     waiting: list[anyio.Event] = field(default_factory=list[anyio.Event])
     """Each is set at the end of a step."""
 
@@ -244,6 +246,7 @@ class Core:
         # Until a new model has answered, what it refuses is likely to be its settings.
         self.answered = self.answered and agent.llm is self.agent.llm
         self.history.asked_again_at = 0
+        self.history.is_failing = False
         self.agent = agent
         self.tool_sessions.replace(agent.own_tools, agent.toolsets)
         self.prompt.set_agent(agent)

@@ -272,15 +272,17 @@ class Conversation(AsyncContextManagerMixin):
         return await core.wait_for_job(ask_aside(core, question))
 
     async def condense(self) -> Condensation | None:
-        """Make the history that the model is shown shorter, with the agent's condenser, and return what was cut.
+        """Make the history that the model is shown shorter, with the agent's condenser, and return the cut as the log has it.
 
-        None where that would free too little. During a step it waits for the step's end; where the history was rewound or
+        None where that would free too little. Without a condenser the agent's model writes a `Summary`. During a step it waits for the step's end; where the history was rewound or
         cut meanwhile, nothing is done. Usage counts.
 
         Raises:
+            InvalidCondensation: A condenser of the program's own forgets what has to stay, or nothing.
             LimitReached: `Limits(cost=..., tokens=...)` is used up.
             ModelError: The condenser asked a model, and there is no answer.
             TimeoutError: It took longer than `Limits.step_seconds`.
+            TypeError: A condenser of the program's own is not async, or returned something else.
         """
         core = await self._live()
         forbid_reentry(core.state.conversation_id, "condense")
