@@ -181,7 +181,7 @@ def test_no_is_told_to_the_model_with_its_reason(cli: Cli) -> None:
     )  # fmt: skip
     assert code == 0
     assert f"rejected by {LOGIN}: not today either" in screen.text
-    assert re.search(rf"rejected terminal #\d+ by {LOGIN}: It is Sunday\.\n", cli.run("log", "show").out)
+    assert re.search(rf"rejected terminal seq \d+ by {LOGIN}: It is Sunday\.\n", cli.run("log", "show").out)
     assert not (cli.project / "touched").exists()
     reasons = [event["reason"] for event in cli.events() if event["kind"] == "user_reject"]
     assert reasons == ["It is Sunday.", "not today either"]

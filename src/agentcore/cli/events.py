@@ -46,7 +46,7 @@ class RenderedEvent:
     line: Text
     body: Sequence[Text] = ()
     about: str = ""
-    """The call that the event is about, as in "terminal #6"."""
+    """The call that the event is about, as in "terminal seq 6"."""
     thought: Sequence[Text] = ()
     """The model's reasoning and text in the same reply as the call."""
     separator: str | None = None
@@ -169,7 +169,7 @@ class EventRenderer:
     def _of(self, cause: str | None) -> str:
         """Return the name of the action that caused an event."""
         action = self._actions.get(cause or "")
-        return "" if action is None else f"{one_line(action.tool_name)} #{action.seq}"
+        return "" if action is None else f"{one_line(action.tool_name)} seq {action.seq}"
 
 
 _VERDICTS = {"ask": Text("asks", WARN), "deny": Text("denied", BAD)}

@@ -82,21 +82,21 @@ def _section(event: Event, renderer: EventRenderer) -> Iterator[str]:
     when = f"{event.timestamp:%Y-%m-%d %H:%M:%S} UTC"
     match event:
         case MessageEvent():
-            yield from ("", f"## {rendered.label.plain.capitalize()}", "", f"*#{event.seq}, {when}*", "")
+            yield from ("", f"## {rendered.label.plain.capitalize()}", "", f"*seq {event.seq}, {when}*", "")
             yield printable(event.text)
         case ActionEvent():
             if thought:
-                yield from ("", "## Agent", "", f"*#{event.seq}, {when}*", "", *thought)
-            yield from ("", f"### {code_span(rendered.line.plain)}", "", f"*#{event.seq}, {when}*")
+                yield from ("", "## Agent", "", f"*seq {event.seq}, {when}*", "", *thought)
+            yield from ("", f"### {code_span(rendered.line.plain)}", "", f"*seq {event.seq}, {when}*")
             yield from _fenced(body, "diff" if _changes(event) else "text")
         case _ if isinstance(event, AnswerEvent):
             what = {"rejected": "rejection"}.get(rendered.label.plain, rendered.label.plain)
             about = f" of {code_span(rendered.about)}" if rendered.about else ""
-            yield from ("", f"*#{event.seq}, {what}{about}:* {rendered.line.plain}")
+            yield from ("", f"*seq {event.seq}, {what}{about}:* {rendered.line.plain}")
             changes = _changes(event) if isinstance(event, ObservationEvent) else []
             yield from _fenced(changes, "diff") if changes else _fenced(body)
         case Condensation():
-            yield from ("", f"*#{event.seq}, {when}, history {rendered.line.plain}*")
+            yield from ("", f"*seq {event.seq}, {when}, history {rendered.line.plain}*")
             yield from _fenced(body)
         case _:
             pass  # other bookkeeping is only in the JSON Lines
