@@ -99,6 +99,39 @@ async def test_where_it_has_to_be_shorter_and_the_condenser_fails_the_oldest_par
     assert ("condense" in purposes) == (fault is broken)
 
 
+class Odd:
+    """A condenser that fails in odd ways."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.recorded = 0
+
+    async def condense(self, outline: Outline) -> Condensation | None:
+        del outline
+        await checkpoint()
+        raise self.error
+
+    def record(self) -> CondenserSpec | None:
+        self.recorded += 1
+        if self.recorded > 1:  # opening the conversation asks first
+            raise RuntimeError("it can't say")
+        return None
+
+
+async def test_a_condenser_that_raises_a_timeout_or_a_cancellation_of_its_own_ends_nothing(
+    anyio_backend_name: str,
+) -> None:
+    errors: list[BaseException] = [TimeoutError("of its own")]
+    if anyio_backend_name == "asyncio":  # on trio, only trio can make one
+        errors.append(anyio.get_cancelled_exc_class()("of a task of its own"))
+    for error in errors:
+        async with talk(scripted(model([say("ok")]), condenser=Odd(error))) as conversation:
+            assert (await conversation.run("go")).text == "ok"
+            (notice,) = notices(conversation)
+            assert (notice.name, notice.code) == ("Odd", "condenser_failed")
+            assert "It failed with" in notice.detail
+
+
 async def test_where_it_need_not_be_shorter_a_failing_condenser_is_left_alone_until_there_is_more() -> None:
     failing = Own(lambda outline: unknown(outline) if outline.used > 5_600 else None)
     async with talk(scripted(model([say("ok")] * 12), condenser=failing)) as conversation:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Final
 
 import anyio
+from anyio import get_cancelled_exc_class
 
 from agentcore.condense import HARD, SOFT, Condenser, Outline, Summary, Window, record_condenser, repair
 from agentcore.conversation.ask import ask_metered
 from agentcore.conversation.core import Core
-from agentcore.conversation.exceptions import masked_repr, safe_str
+from agentcore.conversation.exceptions import is_cancelled, masked_repr, safe_str, spurious_cancellation
 from agentcore.conversation.guards import mark_running_in
 from agentcore.errors import LimitReached
 from agentcore.events import (
@@ -159,19 +160,23 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
 async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Condensation | None, str | None]:
     """Return the condenser's answer, or the sentence that says how it failed."""
     seconds = core.state.limits.step_seconds
+    condensation: Condensation | None = None
     try:
-        with anyio.fail_after(seconds), mark_running_in(core.state.conversation_id):
+        with anyio.move_on_after(seconds) as scope, mark_running_in(core.state.conversation_id):
             condensation = await condenser.condense(outline)
+        if scope.cancelled_caught:
+            return None, f"It took longer than the {seconds:g} s of a step."
         if condensation is None:
             return None, None
         outline.check(condensation)
-    except TimeoutError:
-        return None, f"It took longer than the {seconds:g} s of a step."
     except LimitReached as error:
         return None, str(error)
+    except get_cancelled_exc_class() as error:
+        if await is_cancelled():  # noqa: ASYNC102 asking does not wait
+            raise
+        return None, _failure(core, condenser, spurious_cancellation("It", error))  # noqa: ASYNC104 it was not a cancellation
     except Exception as error:
-        _log.warning("condenser failed", condenser=_name_of(condenser), error=masked_repr(core.secrets, error))
-        return None, f"It failed with {type(error).__name__}: {safe_str(error)}"
+        return None, _failure(core, condenser, error)
     if not _is_worth_it(outline, condensation):
         # Not at once again: its answer may have cost a model call.
         core.history.asked_again_at = outline.used + round(_PATIENCE * outline.room)
@@ -198,6 +203,14 @@ def _is_worth_it(outline: Outline, condensation: Condensation) -> bool:
     return outline.freed_by(condensation) >= _LEAST_FREED * outline.used
 
 
+def _failure(core: Core, condenser: Condenser, error: Exception) -> str:
+    _log.warning("condenser failed", condenser=_name_of(condenser), error=masked_repr(core.secrets, error))
+    return f"It failed with {type(error).__name__}: {safe_str(error)}"
+
+
 def _name_of(condenser: Condenser) -> str:
-    spec = record_condenser(condenser)
+    try:
+        spec = record_condenser(condenser)
+    except Exception:
+        spec = None  # it is named where it has failed: another failure helps nobody
     return type(condenser).__name__ if spec is None else spec.name
