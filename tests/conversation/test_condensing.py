@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from tests.cutting import Own, model, nothing, notices, read, working
 from tests.talks import events_of, scripted, talk
 
 from agentcore import Agent, MemoryStore
-from agentcore.condense import Outline, Window
+from agentcore.condense import CondenserSpec, Outline, Window
 from agentcore.context import LEFT_OUT, build_messages
 from agentcore.errors import ContextWindowExceeded, InvalidCondensation, MalformedHistory, RunError
 from agentcore.events import (
