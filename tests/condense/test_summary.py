@@ -326,12 +326,14 @@ class Played(ScriptedLLM):
         return {"kind": "played_summaries", "model": "played"}
 
 
-async def test_a_conversation_that_is_resumed_from_its_log_alone_goes_on_with_its_condenser() -> None:
-    def played() -> Played:
-        script = iter([*(say("long " * 900 + str(number)) for number in range(12))])
-        return Played(lambda request: say(WRITTEN) if is_summary_request(request) else next(script), features=SMALL)
+def played(*_: object) -> Played:
+    """Make the script, also of what a log has of it."""
+    script = iter([*(say("long " * 900 + str(number)) for number in range(12))])
+    return Played(lambda request: say(WRITTEN) if is_summary_request(request) else next(script), features=SMALL)
 
-    register_model("played_summaries", lambda _recorded, _restore: played())
+
+async def test_a_conversation_that_is_resumed_from_its_log_alone_goes_on_with_its_condenser() -> None:
+    register_model("played_summaries", played)
     store = MemoryStore()
     async with talk(Agent(llm=played(), condenser=Summary()), store=store, id="c") as conversation:
         for number in range(6):
