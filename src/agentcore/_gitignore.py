@@ -85,22 +85,35 @@ def _rule(line: str) -> _Rule | None:
         return None
     # One without a slash is about names, in whatever folder.
     parts = re.sub(r"(?:\*\*/){2,}", "**/", glob.removeprefix("/")).split("/") if "/" in glob else ["**", glob]
-    regex = ""
-    for number, part in enumerate(parts):
-        last = number == len(parts) - 1
-        if part == "**" and last and number:
-            regex += ".+"
-        elif part == "**" and not last:
-            regex += "(?:.*/)?"
-        else:
-            read = part_regex(part, lenient=False)
-            if read is None:
-                return None
-            regex += read + ("" if last else "/")
+    regex = _across_folders(parts)
+    if regex is None:
+        return None
     try:
         return _Rule(re.compile(regex, re.DOTALL), leaves_out, folders_only)
     except re.error:
         return None  # git finds nothing by it, either
+
+
+def _across_folders(parts: Sequence[str]) -> str | None:
+    """Return a regular expression for a path; None where a part cannot be read.
+
+    What stands between two `**` spans so many folders. The nearest place for it is as good as any other, so that none is
+    looked for again: else a path would be read once for each combination of places.
+    """
+    regex, chunk, floating = "", "", False
+    for number, part in enumerate(parts):
+        last = number == len(parts) - 1
+        if part == "**" and (not last or number):
+            regex += f"(?>(?:[^/]*/)*?{chunk})" if floating and chunk else chunk
+            chunk, floating = "", True
+            if last:
+                return f"{regex}.+"
+        else:
+            read = part_regex(part, lenient=False)
+            if read is None:
+                return None
+            chunk += read + ("" if last else "/")
+    return f"{regex}(?:.*/)?{chunk}" if floating else regex + chunk
 
 
 def part_regex(part: str, *, lenient: bool) -> str | None:

@@ -227,6 +227,14 @@ async def test_a_summary_without_headings_is_kept_as_notes() -> None:
     }
 
 
+async def test_headings_of_many_spaces_are_read_once() -> None:
+    written = f"# a{' ' * 1_000}b\n**c{' ' * 1_000}\n## Done{' ' * 1_000}#\nAll of it.\n```{chr(10) * 1_000}x"
+    llm = model(working(20), say(written))
+    async with talk(scripted(llm, read, condenser=Summary())) as conversation:
+        await conversation.run("the task")
+        assert str(cuts_of(conversation)[0].fields[SUMMARY]).count("All of it.") == 1
+
+
 async def test_own_fields_are_asked_for_and_parsed() -> None:
     llm = model(working(8), say("## Bugs\nOne.\n## Goal\nOther."))
     async with talk(scripted(llm, read, condenser=Summary(fields={"Bugs": "each bug"}))) as conversation:
@@ -318,12 +326,14 @@ class Played(ScriptedLLM):
         return {"kind": "played_summaries", "model": "played"}
 
 
-async def test_a_conversation_that_is_resumed_from_its_log_alone_goes_on_with_its_condenser() -> None:
-    def played() -> Played:
-        script = iter([*(say("long " * 900 + str(number)) for number in range(12))])
-        return Played(lambda request: say(WRITTEN) if is_summary_request(request) else next(script), features=SMALL)
+def played(*_: object) -> Played:
+    """Make the script, also of what a log has of it."""
+    script = iter([*(say("long " * 900 + str(number)) for number in range(12))])
+    return Played(lambda request: say(WRITTEN) if is_summary_request(request) else next(script), features=SMALL)
 
-    register_model("played_summaries", lambda _recorded, _restore: played())
+
+async def test_a_conversation_that_is_resumed_from_its_log_alone_goes_on_with_its_condenser() -> None:
+    register_model("played_summaries", played)
     store = MemoryStore()
     async with talk(Agent(llm=played(), condenser=Summary()), store=store, id="c") as conversation:
         for number in range(6):

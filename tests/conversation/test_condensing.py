@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
+from anyio.lowlevel import checkpoint
 from tests.cutting import Own, model, nothing, notices, read, working
 from tests.talks import events_of, scripted, talk
 
 from agentcore import Agent, MemoryStore
-from agentcore.condense import Outline, Window
+from agentcore.condense import CondenserSpec, Outline, Window
 from agentcore.context import LEFT_OUT, build_messages
 from agentcore.errors import ContextWindowExceeded, InvalidCondensation, MalformedHistory, RunError
 from agentcore.events import (
@@ -97,6 +99,39 @@ async def test_where_it_has_to_be_shorter_and_the_condenser_fails_the_oldest_par
     assert notices(conversation)[0].code == "condenser_failed"
     purposes = [event.purpose for event in events_of(conversation, UsageEvent)]
     assert ("condense" in purposes) == (fault is broken)
+
+
+class Odd:
+    """A condenser that fails in odd ways."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+        self.recorded = 0
+
+    async def condense(self, outline: Outline) -> Condensation | None:
+        del outline
+        await checkpoint()
+        raise self.error
+
+    def record(self) -> CondenserSpec | None:
+        self.recorded += 1
+        if self.recorded > 1:  # opening the conversation asks first
+            raise RuntimeError("it can't say")
+        return None
+
+
+async def test_a_condenser_that_raises_a_timeout_or_a_cancellation_of_its_own_ends_nothing(
+    anyio_backend_name: str,
+) -> None:
+    errors: list[BaseException] = [TimeoutError("of its own")]
+    if anyio_backend_name == "asyncio":  # on trio, only trio can make one
+        errors.append(anyio.get_cancelled_exc_class()("of a task of its own"))
+    for error in errors:
+        async with talk(scripted(model([say("ok")]), condenser=Odd(error))) as conversation:
+            assert (await conversation.run("go")).text == "ok"
+            (notice,) = notices(conversation)
+            assert (notice.name, notice.code) == ("Odd", "condenser_failed")
+            assert "It failed with" in notice.detail
 
 
 async def test_where_it_need_not_be_shorter_a_failing_condenser_is_left_alone_until_there_is_more() -> None:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import anyio
 import pytest
 
+from agentcore._gitignore import read_rules
 from agentcore.context import Happened
 from agentcore.skills import OpenSkills, Skills
 from agentcore.skills.frontmatter import Malformed, read_frontmatter
@@ -231,3 +232,19 @@ async def test_arguments_are_not_looked_through_again(open_skills: Open, write: 
     async with open_skills() as skills:
         (part,) = await skills.follow(Happened(messages=["/echo '$2 $ARGUMENTS' b"]))
         assert "Echo $2 $ARGUMENTS and b." in part.text
+
+
+async def test_a_message_of_many_spaces_and_arguments_in_many_places_stay_small(
+    open_skills: Open, write: Write
+) -> None:
+    write("echo", "$ARGUMENTS " * 11_000)
+    async with open_skills() as skills:
+        assert await skills.follow(Happened(messages=[f"/nothing a{' ' * 200_000}b"])) == []
+        (part,) = await skills.follow(Happened(messages=[f"/echo {'words ' * 50_000}"]))
+        assert len(part.text) < 32_000
+
+
+def test_a_glob_with_many_folders_reads_a_path_once() -> None:
+    decide = read_rules("/".join(["**/*a*"] * 30) + "/z").decide
+    assert decide("/".join(["aa"] * 200) + "/x") is None
+    assert decide("/".join(["aa"] * 200) + "/z") is True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +22,6 @@ from agentcore.llm import Model
 from agentcore.schema import check_schema, json_schema_of_type, schema_errors
 
 _CHECKS: Final = Threads("summary_checks", 1)  # the first one imports jsonschema
-_FENCED: Final = re.compile(r"```[a-zA-Z]*\s*\n(.*?)\n?\s*```", re.DOTALL)
 _ASKED: Final = """\
 (This is not from the user. The conversation has become too long, so everything above, except the first and the newest message \
 of the user, is going to be replaced by a record of it that you write now. You go on with the work from it, and see nothing else \
@@ -97,9 +95,9 @@ class Structured:
 
     def _read(self, written: str) -> tuple[dict[str, JsonValue], list[str]]:
         """Return the object, and what is wrong with it."""
-        fenced = _FENCED.findall(written)
-        if len(fenced) == 1 and not written.startswith("{"):
-            (written,) = fenced
+        fences = written.split("```")
+        if len(fences) == 3 and not written.startswith("{"):
+            written = fences[1].partition("\n")[2]
         try:
             value: JsonValue = from_json(written)
         except ValueError as error:

@@ -58,7 +58,8 @@ _PART: Final = 0.25
 """The part of the target that the model's words should take at most."""
 _FEWEST_WORDS: Final = 150
 _MOST_WORDS: Final = 2_000
-_HEADING: Final = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+?)\s*#*|\*\*(?P<bold>[^*]+)\*\*)\s*:?\s*$")
+_HEADING: Final = re.compile(r"#{1,6}\s+(?P<marked>\S.*)|\*\*(?P<bold>[^*]+)\*\*\s*:?")
+"""Of a line without the spaces around it. A model writes what it likes: no two parts of this fit the same characters."""
 _NOTES: Final = "Notes"
 """Where what stands under no heading goes."""
 _NOTHING: Final = frozenset({"", "none", "nothing", "n/a", "-", "(none)"})
@@ -202,8 +203,8 @@ def _parse(written: str, names: Sequence[str]) -> dict[str, str]:
     parts.setdefault(_NOTES, [])
     current = _NOTES
     for line in written.splitlines():
-        found = _HEADING.match(line)
-        heading = (found["marked"] or found["bold"]).strip(" *:_`").casefold() if found else ""
+        found = _HEADING.fullmatch(line.strip())
+        heading = (found["marked"] or found["bold"]).strip(" *:_`#").casefold() if found else ""
         if heading in known:
             current = known[heading]
             continue

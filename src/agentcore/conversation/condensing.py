@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import anyio
+from anyio import get_cancelled_exc_class
 
 from agentcore.condense import (
     HARD,
@@ -24,7 +25,7 @@ from agentcore.condense import (
 )
 from agentcore.conversation.ask import ask_metered
 from agentcore.conversation.core import Core
-from agentcore.conversation.exceptions import masked_repr, safe_str
+from agentcore.conversation.exceptions import is_cancelled, masked_repr, safe_str, spurious_cancellation
 from agentcore.conversation.guards import mark_running_in
 from agentcore.errors import LimitReached
 from agentcore.events import (
@@ -157,18 +158,18 @@ async def _shorten(core: Core, condenser: Condenser, outline: Outline) -> bool:
     window = Window()
     fallback = await window.condense(outline) if hard else None
     if fallback is not None and _is_worth_it(outline, fallback):
-        notice = _failure(condenser, f"{problem} The oldest part of the history was forgotten instead.")
+        notice = _notice(condenser, f"{problem} The oldest part of the history was forgotten instead.")
         if await _write(core, outline, fallback, window, notice) is not None:
             core.history.asked_again_at = 0  # it is of the history before
             return True
     if not core.history.is_failing:
         stays = "Nothing else can be forgotten: the history stays" if hard else "The history stays"
-        await core.journal.write(_failure(condenser, f"{problem} {stays} as it is."))
+        await core.journal.write(_notice(condenser, f"{problem} {stays} as it is."))
         core.history.is_failing = True
     return False
 
 
-def _failure(condenser: Condenser, detail: str) -> Event:
+def _notice(condenser: Condenser, detail: str) -> Event:
     notice = ContextNotice(name=_name_of(condenser), code="condenser_failed", detail=detail)
     return ConversationStateUpdateEvent(update=notice)
 
@@ -178,18 +179,21 @@ async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Cond
     seconds = core.state.limits.step_seconds
     condensation: Condensation | None = None
     try:
-        with anyio.move_on_after(seconds) as limit, mark_running_in(core.state.conversation_id):
+        with anyio.move_on_after(seconds) as scope, mark_running_in(core.state.conversation_id):
             condensation = await ask_condenser(condenser, outline)
-        if limit.cancelled_caught:
+        if scope.cancelled_caught:
             return None, f"It took longer than the {seconds:g} s of a step."
         if condensation is None:
             return None, None
         outline.check(condensation)
     except LimitReached as error:
         return None, str(error)
+    except get_cancelled_exc_class() as error:
+        if await is_cancelled():  # noqa: ASYNC102 asking does not wait
+            raise
+        return None, _failure(core, condenser, spurious_cancellation("It", error))  # noqa: ASYNC104 it was not a cancellation
     except Exception as error:
-        _log.warning("condenser failed", condenser=_name_of(condenser), error=masked_repr(core.secrets, error))
-        return None, f"It failed with {type(error).__name__}: {safe_str(error)}"
+        return None, _failure(core, condenser, error)
     if not _is_worth_it(outline, condensation):
         # Not at once again: its answer may have cost a model call.
         core.history.asked_again_at = outline.used + round(_PATIENCE * outline.room)
@@ -216,6 +220,14 @@ def _is_worth_it(outline: Outline, condensation: Condensation) -> bool:
     return outline.freed_by(condensation) >= _LEAST_FREED * outline.used
 
 
+def _failure(core: Core, condenser: Condenser, error: Exception) -> str:
+    _log.warning("condenser failed", condenser=_name_of(condenser), error=masked_repr(core.secrets, error))
+    return f"It failed with {type(error).__name__}: {safe_str(error)}"
+
+
 def _name_of(condenser: Condenser) -> str:
-    spec = record_condenser(condenser)
+    try:
+        spec = record_condenser(condenser)
+    except Exception:
+        spec = None  # it is named where it has failed: another failure helps nobody
     return type(condenser).__name__ if spec is None else spec.name

@@ -15,6 +15,7 @@ from agentcore.skills.library import Library
 from agentcore.skills.skill import Skill, body_of, one_line
 
 _MOST_TEXT: Final = 30_000
+_MOST_ARGUMENTS: Final = 10_000
 _MOST_FILES: Final = 100
 _MOST_FOLDERS: Final = 20
 _DEEPEST: Final = 3
@@ -49,7 +50,7 @@ async def read_text(
     body = body_of(await library.read(skill))
     missing: list[str] = []
     if arguments is not None or skill.inputs:
-        body, missing = fill_in(body, skill, arguments or "")
+        body, missing = fill_in(body, skill, clip(arguments or "", _MOST_ARGUMENTS, mask=mask))
     body = clip(body, _MOST_TEXT, mask=mask, full_output_path=skill.path)
     # What is inside cannot end the frame that says where it comes from.
     body = re.sub(r"<(?=\s*/\s*skill\b)", "&lt;", body, flags=re.IGNORECASE)
@@ -111,9 +112,17 @@ def fill_in(body: str, skill: Skill, arguments: str) -> tuple[str, list[str]]:
         # The last one takes the rest, so that a sentence needs no quotes.
         free = [*free[: len(unnamed) - 1], " ".join(free[len(unnamed) - 1 :])]
     values |= dict(zip(unnamed, free, strict=False))
-    used = False
+    used, filled = False, 0
 
     def put(match: re.Match[str]) -> str:
+        nonlocal used, filled
+        if filled > _MOST_TEXT:
+            return match[0]  # behind what is cut off: a text full of places would grow without bound
+        text = value_of(match)
+        filled += len(text)
+        return text
+
+    def value_of(match: re.Match[str]) -> str:
         nonlocal used
         name = match[2] or match[3]
         if name is not None and name not in names:

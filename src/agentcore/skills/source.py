@@ -78,7 +78,7 @@ class Skills:
 
 
 # At the beginning of a line; the rest of the line are its arguments.
-_CALL: Final = re.compile(r"^[ \t]*/(\w[\w.-]*)(?:[ \t]+(.*?))?[ \t]*$", re.MULTILINE)
+_CALL: Final = re.compile(r"^[ \t]*/(\w[\w.-]*)(?=[ \t]|$)(.*)$", re.MULTILINE)
 
 
 class OpenSkills:
@@ -142,7 +142,7 @@ class OpenSkills:
     def _calls(self, message: str) -> Iterator[tuple[Skill, str]]:
         for match in _CALL.finditer(message):
             if (skill := self.library.skills.get(match[1])) is not None:
-                yield skill, match[2] or ""
+                yield skill, match[2].strip()
 
     def _for_path(self, path: str, happened: Happened) -> Iterator[Skill]:
         if not path.startswith(f"{self._root}/"):
