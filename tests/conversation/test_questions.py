@@ -13,11 +13,14 @@ from agentcore import (
     ActionApproved,
     AgentErrorEvent,
     AlwaysConfirm,
+    Declined,
     FileStore,
     MemoryStore,
     ObservationEvent,
     QuestionAnswered,
     QuestionAsked,
+    TextBlock,
+    ToolResultBlock,
     UserRejectObservation,
     ask_user,
 )
@@ -84,7 +87,30 @@ async def test_a_declined_question_is_answered_with_the_reason_and_leaves_the_co
     (answer,) = events_of(conversation, UserRejectObservation)
     assert (answer.reason, answer.by) == ("ask Bob", "Ada")
     assert [(e.outcome, e.reason) for e in events_of(conversation, QuestionAnswered)] == [("declined", "ask Bob")]
-    assert "ask Bob" in str(llm.requests[1].messages[-1])
+    assert shown_to(llm) == "The question was not answered: ask Bob"
+
+
+@pytest.mark.parametrize("how", ["decline", "reject", "callback"])
+async def test_the_model_reads_that_its_question_was_not_answered_however_it_was_declined(how: str) -> None:
+    llm = ScriptedLLM([ASK, say("understood")])
+    on_question = (lambda _: Declined("not now")) if how == "callback" else None
+    async with talk(llm, ask_user, on_question=on_question) as conversation:
+        pending = (await conversation.run("go")).pending
+        if how == "decline":
+            await conversation.decline(pending[0].id, "not now")
+        elif how == "reject":
+            await conversation.reject("not now")
+        await conversation.run()
+    assert shown_to(llm) == "The question was not answered: not now"
+
+
+def shown_to(llm: ScriptedLLM) -> str:
+    """Return the answer that the second request ends with."""
+    (result,) = llm.requests[1].messages[-1].content
+    assert isinstance(result, ToolResultBlock)
+    (block,) = result.content
+    assert isinstance(block, TextBlock)
+    return block.text
 
 
 async def test_calls_before_the_question_run_and_those_after_it_do_not() -> None:

@@ -195,7 +195,7 @@ def _reject(command: Reject, state: ConversationState) -> Sequence[Event]:
     for action in selected:
         if (question := state.open_actions[action.id].question) is not None:
             events.append(_question_ended(question, command, "declined", reason=command.reason))
-        events.append(_reject_event(action, command))
+        events.append(_reject_event(action, command, question))
     return [*events, *_idle_without(len(selected), command, state)]
 
 
@@ -234,7 +234,7 @@ def _end_question(command: Answer | Decline, state: ConversationState) -> Sequen
         return events
     events = [_question_ended(question, command, "declined", reason=command.reason)]
     if not question.live:
-        events.append(_reject_event(state.open_actions[question.cause or ""].event, command))
+        events.append(_reject_event(state.open_actions[question.cause or ""].event, command, question))
         events.extend(_idle_without(1, command, state))
     return events
 
@@ -270,13 +270,16 @@ def _answer_event(action: ActionEvent, value: JsonValue) -> ObservationEvent:
     )
 
 
-def _reject_event(action: ActionEvent, command: Reject | Decline) -> UserRejectObservation:
+def _reject_event(
+    action: ActionEvent, command: Reject | Decline, question: QuestionAsked | None
+) -> UserRejectObservation:
     return UserRejectObservation(
         source="user",
         cause=action.id,
         tool_name=action.tool_name,
         call_id=action.call_id,
         reason=command.reason,
+        question=None if question is None else question.id,
         by=command.by,
         command=command.id,
     )
