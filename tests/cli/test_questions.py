@@ -41,7 +41,7 @@ def test_an_answer_is_asked_for_again_until_it_fits_the_schema(cli: Cli) -> None
         code, screen = cli.on_terminal(
             "run", "Do it.", "-m", "mine", "--base-url", provider.base_url,
             answers=[
-                ("as JSON that fits", ""),
+                ("JSON that fits", ""),
                 ("Answer (", "8080\n"), ("not of type 'object'", ""),
                 ("Answer (", "{\n"), ("not JSON", ""),
                 ("Answer (", '{"port": 0}\n'), ("less than the minimum", ""),

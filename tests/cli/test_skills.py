@@ -92,3 +92,17 @@ def test_notices_are_recorded_once_and_three_of_them_printed(skills: Cli) -> Non
     assert f"and {len(recorded) - 4} more: agentcore skills check" in first.out
     assert "no skill 'deplo'; did you mean 'deploy'?" in first.out
     assert "SKILL.md" not in second.out
+
+
+def test_check_of_a_file_that_is_not_a_skill_says_so(skills: Cli) -> None:
+    for name in ("AGENTS.md", "notes.txt"):
+        (skills.project / name).write_text("Use tabs.")
+        ended = skills.run("skills", "check", str(skills.project / name))
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{name} is not a skill" in ended.err
+
+
+def test_a_misspelt_condenser_gets_a_hint(skills: Cli) -> None:
+    ended = skills.run("run", "Do it.", "-m", "mine", "--condenser", "sumary")
+    assert ended.code == 2
+    assert "Did you mean 'summary'?" in " ".join(ended.err.replace("│", " ").split())

@@ -20,7 +20,7 @@ from agentcore.cli.conversations import (
     shorten_id,
 )
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import CondenserName, Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
 from agentcore.cli.questions import parse_answer
 from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
@@ -53,7 +53,7 @@ async def run_task(
     system_prompt: str | None,
     tools: Tools,
     without: Collection[str],
-    condenser: CondenserName,
+    condenser: str,
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,

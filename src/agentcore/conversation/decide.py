@@ -64,6 +64,9 @@ _REWOUND = (
 ANSWER_INSTEAD: Final = "To answer a question, call answer(id, value), or decline(id) to leave it unanswered."
 """The hint for a question that was to be approved."""
 
+_FIRST_WORDS: Final = 60
+"""The most characters of a question in an error."""
+
 _RUNNING = ConversationStatus.RUNNING
 _WAITING = ConversationStatus.WAITING_FOR_CONFIRMATION
 _PAUSED = ConversationStatus.PAUSED
@@ -218,8 +221,17 @@ def find_question(state: ConversationState, question_id: str) -> QuestionAsked:
     found = [question for question in state.questions if question.cause == question_id]
     if len(found) == 1:
         return found[0]
-    waiting = [question.id if question.live else question.cause or "" for question in state.questions]
-    raise NothingPending([question_id], waiting, what="question")
+    waiting = [
+        f"{question.id if question.live else question.cause!s} ({_first_words(question)})"
+        for question in state.questions
+    ]
+    hint = f"Waiting: {', '.join(waiting)}." if waiting else ""
+    raise NothingPending([question_id], (), what="question", hint=hint)
+
+
+def _first_words(question: QuestionAsked) -> str:
+    words = " ".join(question.text.split())
+    return words if len(words) <= _FIRST_WORDS else f"{words[: _FIRST_WORDS - 3]}..."
 
 
 def _end_question(command: Answer | Decline, state: ConversationState) -> Sequence[Event]:
