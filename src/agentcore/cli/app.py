@@ -165,7 +165,7 @@ def check_condenser(name: str) -> str:
 Condenser = Annotated[
     str,
     typer.Option(
-        metavar="[summary|masking|window|none]",
+        metavar="<summary|masking|window|none>",
         callback=check_condenser,
         help="How a history that grows large is made shorter: by a summary that the model writes, by leaving out the content of old "
         "answers, by forgetting the oldest part, or not at all.",
