@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from typing import TYPE_CHECKING
 
+import pytest
+from rich.console import Console
+
+from agentcore.cli.questions import parse_answer, print_question
+from agentcore.errors import AnswerRefused
+from agentcore.events import QuestionAsked
 from agentcore.testing import call, calls, say
 
 if TYPE_CHECKING:
@@ -34,9 +41,9 @@ def test_an_answer_is_asked_for_again_until_it_fits_the_schema(cli: Cli) -> None
         code, screen = cli.on_terminal(
             "run", "Do it.", "-m", "mine", "--base-url", provider.base_url,
             answers=[
-                ("as JSON that fits", ""),
+                ("JSON that fits", ""),
                 ("Answer (", "8080\n"), ("not of type 'object'", ""),
-                ("Answer (", "{\n"), ("not of type 'object'", ""),
+                ("Answer (", "{\n"), ("not JSON", ""),
                 ("Answer (", '{"port": 0}\n'), ("less than the minimum", ""),
                 ("Answer (", '{"port": 80}\n'),
             ],
@@ -91,7 +98,8 @@ def test_json_lines_have_the_question_and_its_answer(cli: Cli) -> None:
         (conversation,) = cli.ids()
         wrong = cli.run("resume", conversation, "--answer", "oracle", "--base-url", provider.base_url, "--json")
         assert "one of the options" in wrong.err + wrong.out
-        assert wrong.code not in {0, 3}
+        assert wrong.code == 2
+        assert wrong.out == ""
         answered = cli.run("resume", conversation, "--answer", "2", "--base-url", provider.base_url, "--json")
     assert answered.code == 0
     (ended,) = [line for line in answered.lines if line.get("kind") == "question_answered"]
@@ -108,3 +116,45 @@ def test_without_a_terminal_it_waits_and_resume_answers_it(cli: Cli) -> None:
         answered = cli.run("resume", conversation, "--answer", "sqlite", "--base-url", provider.base_url)
     assert answered.code == 0
     assert "Using sqlite." in answered.out
+
+
+@pytest.mark.parametrize(
+    ("schema", "shown", "wrong", "right"),
+    [
+        ({"type": "boolean"}, "yes or no", ("maybe", "Type yes or no, not 'maybe'"), ("Y", True)),
+        ({"type": "boolean"}, "yes or no", ("1", "Type yes or no"), ("no", False)),
+        ({"type": "integer", "minimum": 1}, "a whole number, at least 1", ("0", "Type a whole number, at least 1"), ("80", 80)),
+        ({"type": "integer"}, "a whole number", ("x", "Type a whole number, not 'x'"), ("-1", -1)),
+        ({"type": "number", "exclusiveMaximum": 2}, "a number, less than 2", ("two", "Type a number"), ("1.5", 1.5)),
+        ({"enum": ["dev", "prod"]}, "2. prod", ("3", "Type one of dev, prod"), ("2", "prod")),
+        ({"enum": [1, None]}, "2. null", ("x", "Type one of 1, null"), ("null", None)),
+        ({"type": "array"}, 'JSON that fits {"type": "array"}', ("[1,", "not JSON: Expecting value, at character"), ("[1]", [1])),
+        ({"type": "string", "minLength": 2}, "text", ("x", "too short"), ("true", "true")),
+    ],
+)  # fmt: skip
+def test_people_read_what_to_type_and_not_the_schema(
+    schema: dict[str, JsonValue], shown: str, wrong: tuple[str, str], right: tuple[str, JsonValue]
+) -> None:
+    asked = QuestionAsked(text="Which?", answer_schema=schema)
+    output = StringIO()
+    print_question(Console(file=output, width=200), asked)
+    assert shown in output.getvalue()
+    with pytest.raises(AnswerRefused) as refused:
+        parse_answer(asked, wrong[0])
+    assert wrong[1] in str(refused.value)
+    answer = parse_answer(asked, right[0])
+    assert (answer, type(answer)) == (right[1], type(right[1]))
+
+
+def test_an_answer_that_does_not_fit_is_a_wrong_argument_and_says_what_to_type(cli: Cli) -> None:
+    ask = call("ask_user", text="Which port?", answer_schema={"type": "integer", "minimum": 1})
+    with cli.serve(ask, say("Thanks.")) as provider:
+        assert cli.run("run", "Do it.", "-m", "mine", "--base-url", provider.base_url).code == 3
+        before = len(cli.events())
+        (conversation,) = cli.ids()
+        wrong = cli.run("resume", conversation, "--answer", "abc", "--base-url", provider.base_url)
+        assert len(cli.events()) == before
+        right = cli.run("resume", conversation, "--answer", "80", "--base-url", provider.base_url)
+    assert (wrong.code, wrong.out) == (2, "")
+    assert "--answer does not answer 'Which port?'. Type a whole number, at least 1, not 'abc'." in wrong.err
+    assert right.code == 0

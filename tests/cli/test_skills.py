@@ -65,3 +65,44 @@ def test_check_of_a_folder_without_skills_and_of_nothing(skills: Cli, tmp_path: 
     ended = skills.run("skills", "check", str(tmp_path / "nothing"))
     assert ended.code != 0
     assert "No such file or folder" in ended.err
+
+
+def test_what_a_message_activates_is_named_and_a_misspelt_call_gets_a_hint_once(skills: Cli) -> None:
+    with skills.serve("Done.", "Done.") as provider:
+        address = ("--base-url", provider.base_url)
+        ended = skills.run("run", "/deploy staging", "-m", "mine", *address)
+        again = skills.run("resume", "/deplo staging\n/deplo\n/tmp", *address)
+    assert "\nread skill deploy (/deploy)\n" in ended.out
+    assert again.out.count("no skill 'deplo'; did you mean 'deploy'?") == 1
+    assert "tmp'" not in again.out
+
+
+def test_notices_are_recorded_once_and_three_of_them_printed(skills: Cli) -> None:
+    for number in range(5):
+        write(skills.project, f"bad{number}", "name: [")
+    with skills.serve("Done.", "Done.") as provider:
+        address = ("--base-url", provider.base_url)
+        first = skills.run("run", "/deplo x", "-m", "mine", *address)
+        recorded = [event["update"] for event in skills.events() if event.get("update", {}).get("fact") == "context"]
+        second = skills.run("resume", "Go on.", *address)
+        after = [event["update"] for event in skills.events() if event.get("update", {}).get("fact") == "context"]
+    assert len(recorded) >= 7
+    assert after == recorded
+    assert first.out.count("/SKILL.md:") == 3
+    assert f"and {len(recorded) - 4} more: agentcore skills check" in first.out
+    assert "no skill 'deplo'; did you mean 'deploy'?" in first.out
+    assert "SKILL.md" not in second.out
+
+
+def test_check_of_a_file_that_is_not_a_skill_says_so(skills: Cli) -> None:
+    for name in ("AGENTS.md", "notes.txt"):
+        (skills.project / name).write_text("Use tabs.")
+        ended = skills.run("skills", "check", str(skills.project / name))
+        assert (ended.code, ended.out) == (2, "")
+        assert f"{name} is not a skill" in ended.err
+
+
+def test_a_misspelt_condenser_gets_a_hint(skills: Cli) -> None:
+    ended = skills.run("run", "Do it.", "-m", "mine", "--condenser", "sumary")
+    assert ended.code == 2
+    assert "Did you mean 'summary'?" in " ".join(ended.err.replace("│", " ").split())

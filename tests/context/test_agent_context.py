@@ -10,7 +10,7 @@ import pytest
 
 from agentcore import Agent, AgentContext
 from agentcore.agent import record_agent, restore_agent
-from agentcore.context import DEFAULT_PROMPT, VARIANTS, example_calls, read_sections
+from agentcore.context import DEFAULT_PROMPT, VARIANTS, ProjectFiles, example_calls, read_sections
 from agentcore.context.examples import example_arguments
 from agentcore.llm import LLM
 from agentcore.messages import ToolSchema
@@ -159,3 +159,22 @@ def test_there_are_no_examples_where_none_fits() -> None:
         "required": ["e"],
     }
     assert example_calls([ToolSchema(name="a", description="", parameters=odd)]) is None
+
+
+@pytest.mark.parametrize("variant", ["books.md", "openai/gpt-5"])
+def test_a_variant_that_is_no_file_says_that_it_was_taken_for_one_and_names_the_variants(variant: str) -> None:
+    with pytest.raises(FileNotFoundError, match=r"Markdown file.*claude, gpt, gemini.*" + variant):
+        AgentContext(variant=variant)
+
+
+def test_what_would_do_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="both name the section 'care'"):
+        AgentContext(replace={"care": "Take care."}, drop=["care"])
+    with pytest.raises(ValueError, match="Two sources are called 'project files'"):
+        AgentContext(sources=[ProjectFiles(), ProjectFiles()])
+    for context in (AgentContext(replace={"care": "x"}), AgentContext(drop=["care"]), AgentContext(variant="gpt")):
+        with pytest.raises(ValueError, match="pass one of the two"):
+            Agent(llm=LLM(model="openai/gpt-5"), system_prompt="You mend ships.", context=context)
+    Agent(
+        llm=LLM(model="openai/gpt-5"), system_prompt="You mend ships.", context=AgentContext(sources=[ProjectFiles()])
+    )

@@ -227,3 +227,21 @@ async def test_after_a_crash_the_call_is_unknown_and_its_question_withdrawn_in_t
         assert (withdrawn.outcome, withdrawn.question, unknown.outcome) == ("withdrawn", asked.id, "unknown")
         assert not state.is_settled(withdrawn.seq)
         assert state.is_settled(unknown.seq + 1), "one group: answer, withdrawal and status"
+
+
+async def test_a_schema_that_is_none_is_refused_in_a_plain_sentence() -> None:
+    refused: list[str] = []
+
+    @tool
+    async def asks(ctx: ToolContext) -> str:
+        """Ask for something."""
+        with pytest.raises(ValueError, match="valid JSON Schema") as error:
+            await ctx.question("Which port?", {"type": "boolen"})
+        refused.append(str(error.value))
+        return "refused"
+
+    async with talk([call("asks"), say("done")], asks, attended=True) as conversation:
+        await conversation.run("go")
+    (sentence,) = refused
+    assert "validation error" not in sentence
+    assert "\n" not in sentence

@@ -22,6 +22,7 @@ from agentcore import (
     ask_user,
 )
 from agentcore.commands import Answer, Decline, Receipt
+from agentcore.conversation import Declined
 from agentcore.errors import AnswerRefused, NothingPending, RewindRefused
 from agentcore.record import Record
 from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
@@ -84,7 +85,31 @@ async def test_a_declined_question_is_answered_with_the_reason_and_leaves_the_co
     (answer,) = events_of(conversation, UserRejectObservation)
     assert (answer.reason, answer.by) == ("ask Bob", "Ada")
     assert [(e.outcome, e.reason) for e in events_of(conversation, QuestionAnswered)] == [("declined", "ask Bob")]
-    assert "ask Bob" in str(llm.requests[1].messages[-1])
+    assert shown_to(llm) == "The question was not answered: ask Bob"
+
+
+@pytest.mark.parametrize("how", ["decline", "reject", "callback"])
+async def test_the_model_reads_that_its_question_was_not_answered_however_it_was_declined(how: str) -> None:
+    llm = ScriptedLLM([ASK, say("understood")])
+
+    def on_question(question: QuestionAsked) -> Declined:
+        assert question.text == "Which port?"
+        return Declined("not now")
+
+    async with talk(llm, ask_user, on_question=on_question if how == "callback" else None) as conversation:
+        pending = (await conversation.run("go")).pending
+        if how == "decline":
+            await conversation.decline(pending[0].id, "not now")
+        elif how == "reject":
+            await conversation.reject("not now")
+        await conversation.run()
+    assert shown_to(llm) == "The question was not answered: not now"
+
+
+def shown_to(llm: ScriptedLLM) -> str:
+    """Return the answer that the second request ends with."""
+    (answer,) = llm.requests[1].answers
+    return answer
 
 
 async def test_calls_before_the_question_run_and_those_after_it_do_not() -> None:
@@ -132,6 +157,7 @@ async def test_a_broken_question_is_an_answer_for_the_model(arguments: dict[str,
     assert error.code == "bad_arguments"
     assert why in error.error
     assert "Value error" not in error.error
+    assert "The whole" not in error.error
 
 
 @pytest.mark.parametrize(
@@ -192,7 +218,7 @@ async def test_approving_passes_over_questions_and_rejecting_declines_them() -> 
 async def test_what_does_not_wait_cannot_be_answered_and_what_does_is_named() -> None:
     async with talk([ASK, say("thanks")], ask_user) as conversation:
         (action,) = (await conversation.run("go")).pending
-        with pytest.raises(NothingPending, match=action.id):
+        with pytest.raises(NothingPending, match=rf"Waiting: {action.id} \(Which port\?\)\.$"):
             await conversation.answer("ev_nothing", "x")
         with pytest.raises(TypeError, match="id of a question"):
             await conversation.answer(7, "x")  # type: ignore[arg-type]

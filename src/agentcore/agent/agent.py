@@ -84,7 +84,7 @@ class Agent:
     union), or an `OutputSchema`: the agent then has to finish with a value of it. A conversation that is resumed
     without the agent has the type's JSON Schema here, and plain data that fits it as its output."""
     system_prompt: str | None = None
-    """Replaces the prompt that agentcore brings, or all sections of `context`."""
+    """Replaces the prompt that agentcore brings; not together with the sections of a `context`."""
     max_parallel_calls: int = 8
     """How many calls of one reply run at once, where their resources allow."""
     stuck: StuckThresholds | None = field(default_factory=StuckThresholds)
@@ -93,6 +93,12 @@ class Agent:
     def __post_init__(self) -> None:
         for given in self.tools:
             _refuse_other_than_tool(given)
+        context = self.context
+        if self.system_prompt and context is not None and (named := context.named_sections):
+            raise ValueError(
+                f"`system_prompt` replaces all sections of the prompt, so that `{named}` of `context` would do nothing: "
+                "pass one of the two."
+            )
         if self.max_parallel_calls < 1:
             raise ValueError(
                 f"max_parallel_calls is {self.max_parallel_calls}: at least one call has to run at a time."

@@ -146,9 +146,27 @@ NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for ski
 Workspace = Annotated[
     str | None, typer.Option("--workspace", "-w", help="Folder to work in from now on.", metavar="FOLDER")
 ]
+_CONDENSERS = ("summary", "masking", "window", "none")
+
+
+def check_condenser(name: str) -> str:
+    """Return the name of a condenser.
+
+    Raises:
+        typer.BadParameter: There is none of that name.
+    """
+    if name not in _CONDENSERS:
+        close = get_close_matches(name, _CONDENSERS, n=1)
+        listed = ", ".join(map(repr, _CONDENSERS))
+        raise typer.BadParameter(f"{name!r} is not one of {listed}.{f' Did you mean {close[0]!r}?' if close else ''}")
+    return name
+
+
 Condenser = Annotated[
-    Literal["summary", "masking", "window", "none"],
+    str,
     typer.Option(
+        metavar="<summary|masking|window|none>",
+        callback=check_condenser,
         help="How a history that grows large is made shorter: by a summary that the model writes, by leaving out the content of old "
         "answers, by forgetting the oldest part, or not at all.",
         rich_help_panel=CONTEXT,

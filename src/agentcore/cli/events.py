@@ -86,7 +86,10 @@ class EventRenderer:
                 by = f"by {one_line(event.by)}: " if event.by else ""
                 line = Text(f"{by}{one_line(event.reason)}")
                 rendered = RenderedEvent(
-                    Text("rejected", WARN), line, about=self._of(event.cause), separator=" " if by else ": "
+                    Text("rejected" if event.question is None else "declined", WARN),
+                    line,
+                    about=self._of(event.cause),
+                    separator=" " if by else ": ",
                 )
             case AgentErrorEvent():
                 outcome = styled(event.outcome.replace("_", " "), BAD)

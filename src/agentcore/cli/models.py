@@ -49,7 +49,7 @@ def build_agent(
     tools: Tools = "coding",
     system_prompt: str | None = None,
     without: Collection[str] = (),
-    condenser: CondenserName = "summary",
+    condenser: str = "summary",
 ) -> Agent:
     """Build the agent for a new conversation, without the named sources of context.
 
@@ -66,7 +66,7 @@ def build_agent(
         tools=(*(coding_tools(llm.model, extra_roots=memory) if chosen is None else chosen()), ask_user),
         system_prompt=system_prompt,
         context=build_context(without),
-        condenser=_CONDENSERS[condenser],
+        condenser=_CONDENSERS[cast("CondenserName", condenser)],
     )
 
 

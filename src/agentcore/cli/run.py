@@ -8,6 +8,7 @@ from typing import Final
 
 import anyio
 from anyio.to_thread import run_sync
+from pydantic import JsonValue
 
 from agentcore.cli.console import DIM, JsonLines, make_console, print_line
 from agentcore.cli.conversations import (
@@ -19,17 +20,18 @@ from agentcore.cli.conversations import (
     shorten_id,
 )
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import CondenserName, Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.questions import parse_answer
 from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.settings import Confirm, Settings
-from agentcore.cli.text import count
+from agentcore.cli.text import count, one_line
 from agentcore.conversation import RunResult
-from agentcore.errors import ConversationExists, MediaError
+from agentcore.errors import AnswerRefused, ConversationExists, MediaError
 from agentcore.events import ConversationStatus
 from agentcore.ids import check_conversation_id, new_conversation_id
 from agentcore.messages import Block, Message, read_media
-from agentcore.record import Store, read_log
+from agentcore.record import ConversationState, Store, read_log
 from agentcore.security import AlwaysConfirm, Approve, ConfirmationPolicy, ConfirmRisky, NeverConfirm, Reject
 from agentcore.usage import Limits
 
@@ -51,7 +53,7 @@ async def run_task(
     system_prompt: str | None,
     tools: Tools,
     without: Collection[str],
-    condenser: CondenserName,
+    condenser: str,
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
@@ -136,6 +138,28 @@ async def _refuse_known(store: Store, conversation_id: str) -> None:
         raise ConversationExists(conversation_id, store.location)
 
 
+def _read_answers(answers: Sequence[str], state: ConversationState) -> tuple[tuple[str, JsonValue], ...]:
+    """Return the answers with the ids of their questions, before anything is opened or recorded.
+
+    Raises:
+        UsageError: There are more answers than questions, or one does not fit.
+    """
+    questions = [question for question in state.questions if not question.live]  # the calls of live ones are gone
+    if len(answers) > len(questions):
+        raise UsageError(
+            f"{count(len(answers), 'answer')} for {count(len(questions), 'waiting question')} in {state.conversation_id!r}."
+        )
+    read: list[tuple[str, JsonValue]] = []
+    for question, text in zip(questions, answers, strict=False):
+        try:
+            read.append((question.id, parse_answer(question, text)))
+        except AnswerRefused as error:
+            about = one_line(question.text)
+            about = about if len(about) <= 80 else f"{about[:77]}..."
+            raise UsageError(f"--answer does not answer {about!r}. {error}") from None
+    return tuple(read)
+
+
 async def resume_conversation(
     given: str | None,
     message: str | None,
@@ -173,10 +197,7 @@ async def resume_conversation(
     where = await find_folder(state, settings, workspace, command="resume")
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
-    if len(answers) > len(state.questions):
-        raise UsageError(
-            f"{count(len(answers), 'answer')} for {count(len(state.questions), 'waiting question')} in {conversation_id!r}."
-        )
+    given_answers = await run_sync(_read_answers, answers, state)
     decision: Approve | Reject | None = None
     if approve:
         decision = Approve(by=settings.person)
@@ -214,7 +235,7 @@ async def resume_conversation(
             confirm=None if confirm is None else _POLICIES[confirm](),
             limits=changed_limits,
             decision=decision,
-            answers=tuple(answers),
+            answers=given_answers,
             json=json,
             verbose=verbose,
         )

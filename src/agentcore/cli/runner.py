@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import anyio
+from pydantic import JsonValue
 
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, print_line, print_text
@@ -17,7 +18,7 @@ from agentcore.cli.failures import OutputRefused, explain, output_error
 from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
 from agentcore.cli.prompt import Person, open_keyboard, print_call
-from agentcore.cli.questions import ask_person, parse_answer, print_question
+from agentcore.cli.questions import ask_person, print_question
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
@@ -57,8 +58,8 @@ class RunRequest:
     limits: Limits | None = None
     decision: Approve | Reject | None = None
     """The decision about all calls that are waiting at the start."""
-    answers: tuple[str, ...] = ()
-    """The answers to questions that are waiting at the start, in order."""
+    answers: tuple[tuple[str, JsonValue], ...] = ()
+    """Answers to questions that are waiting at the start, with the ids of the questions."""
     json: bool = False
     verbose: bool = False
 
@@ -202,13 +203,8 @@ class Runner:
         conversation, request = self._conversation, self._request
         with self._interrupts.handled_by(self._on_interrupt):
             root = conversation.workspace.root
-            # Read before any of them is recorded: an answer that does not fit leaves all as it is.
-            given = [
-                (question, parse_answer(question, text))
-                for question, text in zip(conversation.state.questions, request.answers, strict=False)
-            ]
-            for question, value in given:
-                await conversation.answer(question.id, value, by=request.settings.person)
+            for question_id, value in request.answers:
+                await conversation.answer(question_id, value, by=request.settings.person)
             if request.decision is not None and conversation.state.pending:
                 await self._apply([(event, request.decision) for event in conversation.state.pending])
             result = await conversation.run(request.message)

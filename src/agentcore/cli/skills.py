@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Final
 
 from agentcore.cli.console import BAD, DIM, NAME, WARN, make_console, print_line, styled, write_json
 from agentcore.cli.failures import UsageError
@@ -15,6 +16,9 @@ from agentcore.skills.find import BASES, HostReader, Search, Tree
 from agentcore.skills.frontmatter import Malformed
 from agentcore.skills.skill import MOST_BYTES, Source, decode
 from agentcore.workspace import LocalWorkspace
+
+_DOCUMENTS: Final = frozenset({"AGENTS.md", "CLAUDE.md", "GEMINI.md", "README.md", "MEMORY.md"})
+"""Markdown files that are not skills wherever they are."""
 
 
 async def list_skills(folder: str, *, json: bool) -> int:
@@ -92,6 +96,9 @@ def _place(path: str, bases: Sequence[str] = ("",)) -> Source | Tree:
         raise UsageError(f"No such file or folder: {path}")
     if os.path.isdir(absolute):
         return Tree("project", "project", absolute, bases, "" if path == "." else f"{path.rstrip('/')}/")
+    in_place = any(os.path.dirname(absolute).endswith(f"/{base}") for base in BASES)
+    if os.path.basename(absolute) in _DOCUMENTS or not (absolute.endswith(".md") or in_place):
+        raise UsageError(f"{path} is not a skill: skills are files called SKILL.md, or Markdown files in {BASES[0]}.")
     return Source("project", "project", absolute, path)
 
 

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from agentcore.cli.blocks import RenderedResult, message_of, render_call, render_result
 from agentcore.cli.console import BAD, DIM, STRONG, WARN, Glyphs, Ticker, print_below, print_line, print_text, styled
+from agentcore.cli.context_lines import ContextLines
 from agentcore.cli.events import EventRenderer
 from agentcore.cli.output import FEW, Output
 from agentcore.cli.reply_printer import ReplyPrinter
@@ -30,7 +31,6 @@ from agentcore.events import (
     AgentErrorEvent,
     AnswerEvent,
     Condensation,
-    ContextAdded,
     ContextNotice,
     ConversationErrorEvent,
     ConversationStateUpdateEvent,
@@ -41,7 +41,6 @@ from agentcore.events import (
     ObservationEvent,
     RetryEvent,
     StatusChanged,
-    SystemPromptEvent,
     UsageEvent,
     UserRejectObservation,
 )
@@ -110,13 +109,13 @@ class View:
         self._reply: list[_Call] = []
         """The calls of the newest reply."""
         self._seen_whole: set[str] = set()
-        self._files: set[str] = set()
-        """The parts of context that were named."""
+        self._context = ContextLines(console, verbose=verbose, make_room=self._reply_printer.end)
 
     def event(self, event: Event) -> None:
         """Print the next event of the log."""
         self.ticker.clear()
         self.shown = event.seq
+        self._context.event(event)
         match event:
             case MessageEvent():
                 self._message(event)
@@ -134,9 +133,6 @@ class View:
                 self.usage += event.usage
                 self.steps += event.purpose == "step"
                 self._aside(event)
-            case SystemPromptEvent() | ContextAdded():
-                self._read(event.parts if isinstance(event, SystemPromptEvent) else [event.name])
-                self._aside(event)
             case Condensation():
                 self._condensed(event)
             case RetryEvent():
@@ -153,8 +149,7 @@ class View:
                 self.ticker.show("thinking" if change.status is ConversationStatus.RUNNING else None)
                 self._aside(event)
             case ConversationStateUpdateEvent(update=ContextNotice()):
-                self._reply_printer.end()
-                print_text(self._console, render_state_event(event))
+                pass
             case _:
                 self._aside(event)
 
@@ -199,14 +194,7 @@ class View:
         """End the current line and the progress line."""
         self.ticker.show(None)
         self._reply_printer.end()
-
-    def _read(self, parts: Iterable[str]) -> None:
-        """Print which project files the model is shown, each once."""
-        files = [name.removeprefix("file:") for name in parts if name.startswith("file:") and name not in self._files]
-        self._files.update(parts)
-        if files:
-            self._reply_printer.end()
-            print_text(self._console, f"read {one_line(', '.join(files))}", DIM)
+        self._context.end()
 
     def _condensed(self, event: Condensation) -> None:
         self._reply_printer.end()
@@ -314,7 +302,8 @@ class View:
                 self._observed(call, event)
             case UserRejectObservation():
                 by = f" by {one_line(event.by)}" if event.by else ""
-                self._below(call, Text(f"rejected{by}: {one_line(event.reason)}", WARN))
+                what = "rejected" if event.question is None else "declined"
+                self._below(call, Text(f"{what}{by}: {one_line(event.reason)}", WARN))
             case AgentErrorEvent():
                 style = WARN if event.outcome in ("interrupted", "not_run") else BAD
                 self._cut(call, [Text(line, style) for line in error_lines(event, whole=self._verbose)])

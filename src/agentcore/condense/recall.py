@@ -204,7 +204,8 @@ def _entry(event: Event) -> Entry | None:
         case AgentErrorEvent():
             return Entry(event.seq, f"answer of {event.tool_name}", event.error)
         case UserRejectObservation():
-            return Entry(event.seq, f"answer of {event.tool_name}", f"Not allowed by the user: {event.reason}")
+            what = "Not allowed" if event.question is None else "Not answered"
+            return Entry(event.seq, f"answer of {event.tool_name}", f"{what} by the user: {event.reason}")
         case ContextAdded():
             return Entry(event.seq, event.name, event.text)
         case _:

@@ -94,7 +94,19 @@ class AgentContext:
     """Show an example of a call for each tool, for small models."""
 
     def __post_init__(self) -> None:
+        if both := sorted(set(self.replace) & set(self.drop)):
+            raise ValueError(f"`replace` and `drop` both name the section {both[0]!r}: pass one of the two.")
+        names = [source.name for source in self.sources]
+        if doubled := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"Two sources are called {doubled[0]!r}: pass one of them.")
         _ = self.sections
+
+    @property
+    def named_sections(self) -> str | None:
+        """The argument by which the sections of the prompt are other than the default ones; None if they are not."""
+        if self.variant is not None:
+            return "variant"
+        return next((name for name in ("replace", "add", "drop") if getattr(self, name)), None)
 
     @cached_property
     def sections(self) -> Mapping[str, str]:
@@ -137,7 +149,14 @@ class AgentContext:
             return VARIANTS[name]
         if not (os.path.dirname(name) or name.endswith(".md")):
             _refuse("variant", name, VARIANTS, what="variant", other=", or the path of a Markdown file")
-        return read_variant(name)
+        try:
+            return read_variant(name)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(
+                error.errno,
+                f"There is no such Markdown file, which `variant` was taken for (the variants are {', '.join(VARIANTS)})",
+                name,
+            ) from None
 
 
 def _refuse(argument: str, name: str, known: Iterable[str], *, what: str = "section", other: str = "") -> NoReturn:

@@ -259,6 +259,8 @@ def _result(event: AnswerEvent, name: str, masked: AbstractSet[str]) -> ToolResu
         case ObservationEvent():
             content = tuple(block for block in event.content if not isinstance(block, UnknownBlock))
             return ToolResultBlock(call_id=event.call_id, name=name, content=content, is_error=event.is_error)
+        case UserRejectObservation(question=str()):
+            text = f"The question was not answered: {event.reason}"
         case UserRejectObservation():
             text = f"The user did not allow this action. Their reason: {event.reason}"
         case AgentErrorEvent():

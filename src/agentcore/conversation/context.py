@@ -15,8 +15,9 @@ from anyio import get_cancelled_exc_class
 from agentcore.context import ContextPart, ContextSource, Happened, OpenSource, SourceContext
 from agentcore.conversation.exceptions import is_cancelled, masked_repr, safe_str, spurious_cancellation
 from agentcore.conversation.guards import mark_running_in
-from agentcore.events import ContextNotice
+from agentcore.events import ContextNotice, ConversationStateUpdateEvent
 from agentcore.logs import get_logger
+from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 from agentcore.workspace import Workspace
 
@@ -89,11 +90,18 @@ class ContextReader:
                     self._open.remove((source, opened))
         return found
 
-    def take_notices(self) -> tuple[ContextNotice, ...]:
-        """Return what people should know of the sources since this was last asked, to be recorded."""
-        notices = tuple(self._notices)
-        self._notices.clear()
-        return notices
+    def take_notices(self, state: ConversationState) -> tuple[ContextNotice, ...]:
+        """Return what people should know of the sources since this was last asked, to be recorded: what the log does not say yet."""
+        if not self._notices:
+            return ()
+        notices, self._notices = self._notices, []
+        recorded = {
+            (event.update.name, event.update.detail)
+            for event in state.events
+            if isinstance(event, ConversationStateUpdateEvent) and isinstance(event.update, ContextNotice)
+        }
+        mask = self._secrets.mask
+        return tuple(each for each in notices if (mask(each.name), mask(each.detail)) not in recorded)
 
     async def _attempt(
         self, source: ContextSource, what: str, limit: float, attempt: Callable[[], Coroutine[Any, Any, None]]

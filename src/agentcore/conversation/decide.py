@@ -64,6 +64,9 @@ _REWOUND = (
 ANSWER_INSTEAD: Final = "To answer a question, call answer(id, value), or decline(id) to leave it unanswered."
 """The hint for a question that was to be approved."""
 
+_FIRST_WORDS: Final = 60
+"""The most characters of a question in an error."""
+
 _RUNNING = ConversationStatus.RUNNING
 _WAITING = ConversationStatus.WAITING_FOR_CONFIRMATION
 _PAUSED = ConversationStatus.PAUSED
@@ -195,7 +198,7 @@ def _reject(command: Reject, state: ConversationState) -> Sequence[Event]:
     for action in selected:
         if (question := state.open_actions[action.id].question) is not None:
             events.append(_question_ended(question, command, "declined", reason=command.reason))
-        events.append(_reject_event(action, command))
+        events.append(_reject_event(action, command, question))
     return [*events, *_idle_without(len(selected), command, state)]
 
 
@@ -218,8 +221,17 @@ def find_question(state: ConversationState, question_id: str) -> QuestionAsked:
     found = [question for question in state.questions if question.cause == question_id]
     if len(found) == 1:
         return found[0]
-    waiting = [question.id if question.live else question.cause or "" for question in state.questions]
-    raise NothingPending([question_id], waiting, what="question")
+    waiting = [
+        f"{question.id if question.live else question.cause!s} ({_first_words(question)})"
+        for question in state.questions
+    ]
+    hint = f"Waiting: {', '.join(waiting)}." if waiting else ""
+    raise NothingPending([question_id], (), what="question", hint=hint)
+
+
+def _first_words(question: QuestionAsked) -> str:
+    words = " ".join(question.text.split())
+    return words if len(words) <= _FIRST_WORDS else f"{words[: _FIRST_WORDS - 3]}..."
 
 
 def _end_question(command: Answer | Decline, state: ConversationState) -> Sequence[Event]:
@@ -234,7 +246,7 @@ def _end_question(command: Answer | Decline, state: ConversationState) -> Sequen
         return events
     events = [_question_ended(question, command, "declined", reason=command.reason)]
     if not question.live:
-        events.append(_reject_event(state.open_actions[question.cause or ""].event, command))
+        events.append(_reject_event(state.open_actions[question.cause or ""].event, command, question))
         events.extend(_idle_without(1, command, state))
     return events
 
@@ -270,13 +282,16 @@ def _answer_event(action: ActionEvent, value: JsonValue) -> ObservationEvent:
     )
 
 
-def _reject_event(action: ActionEvent, command: Reject | Decline) -> UserRejectObservation:
+def _reject_event(
+    action: ActionEvent, command: Reject | Decline, question: QuestionAsked | None
+) -> UserRejectObservation:
     return UserRejectObservation(
         source="user",
         cause=action.id,
         tool_name=action.tool_name,
         call_id=action.call_id,
         reason=command.reason,
+        question=None if question is None else question.id,
         by=command.by,
         command=command.id,
     )

@@ -139,9 +139,16 @@ class PromptSource:
             await self._write_examples(self._snapshot)
         self._make_text(self._snapshot)
         changed = self.changed(state)
-        added = () if self._reader is None else await self._add_parts(self._reader, state, changed)
-        notices = [*self._sessions.take_notices(), *(() if self._reader is None else self._reader.take_notices())]
-        return self._snapshot, [*(ConversationStateUpdateEvent(update=notice) for notice in notices), *changed, *added]
+        events: list[Event] = [ConversationStateUpdateEvent(update=each) for each in self._sessions.take_notices()]
+        if self._reader is None:
+            return self._snapshot, [*events, *changed]
+        events += [*self._notices_of(self._reader, state), *changed]
+        added = await self._add_parts(self._reader, state, changed)
+        return self._snapshot, [*events, *self._notices_of(self._reader, state), *added]
+
+    @staticmethod
+    def _notices_of(reader: ContextReader, state: ConversationState) -> Sequence[Event]:
+        return [ConversationStateUpdateEvent(update=each) for each in reader.take_notices(state)]
 
     def changed_nowait(self, state: ConversationState) -> Sequence[Event]:
         """Return what `changed` does, where what is composed needs no waiting; else the step composes it."""

@@ -8,7 +8,7 @@ from typing import final
 
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
 from agentcore.context import ShownParts
 from agentcore.conversation.answering import CallbackFailed, ask_live
@@ -183,7 +183,12 @@ class CallHost:
             Question, text=text, answer_schema=None if schema is None else dict(schema), options=tuple(options)
         )
         # In a thread: what checks a schema is imported first.
-        question = make() if schema is None else await run_sync(make)
+        try:
+            question = make() if schema is None else await run_sync(make)
+        except ValidationError as error:
+            problem = error.errors(include_url=False, include_input=False)[0]
+            where = "".join(f"`{name}`: " for name in problem["loc"][:1])
+            raise ValueError(f"{where}{problem['msg'].removesuffix('.')}.") from None
         try:
             return await ask_live(self._core, self._turn, question.asked(self._event.id, live=True))
         except CallbackFailed as failed:

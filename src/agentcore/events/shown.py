@@ -156,12 +156,16 @@ class ObservationEvent(EventBase):
 
 
 class UserRejectObservation(CommandedEvent):
-    """A person said no. Where a check did, the answer is an `AgentErrorEvent` with the code "denied"."""
+    """A person said no, or left the question of the call unanswered. Where a check did, the answer is an `AgentErrorEvent`
+    with the code "denied".
+    """
 
     kind: Literal["user_reject"] = "user_reject"
     tool_name: str
     call_id: Verbatim
     reason: str
+    question: Verbatim | None = None
+    """The id of the question that was not answered; None where a call was not allowed."""
 
 
 class AgentErrorEvent(EventBase):

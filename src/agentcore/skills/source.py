@@ -143,6 +143,18 @@ class OpenSkills:
         for match in _CALL.finditer(message):
             if (skill := self.library.skills.get(match[1])) is not None:
                 yield skill, match[2].strip()
+            else:
+                self._note_misspelt(match[1])
+
+    def _note_misspelt(self, name: str) -> None:
+        """Note a call of a skill that there is not, where it may be one that there is: anything else is no call."""
+        # Here because importing it takes longer than the rest, and only mistakes need it.
+        from difflib import get_close_matches  # noqa: PLC0415
+
+        if close := get_close_matches(name[:100], list(self.library.skills), n=1, cutoff=0.7):
+            problem = f"no skill {name!r}; did you mean {close[0]!r}?"
+            if problem not in self._problems:
+                self._problems.append(problem)
 
     def _for_path(self, path: str, happened: Happened) -> Iterator[Skill]:
         if not path.startswith(f"{self._root}/"):

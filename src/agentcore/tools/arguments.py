@@ -32,6 +32,8 @@ def argument_error(
                 problems[f"{where} is missing."] = None
             case "extra_forbidden":
                 problems[f"{where} is not an argument of this tool."] = None
+            case "question":  # a sentence about the question, which is no value of an argument
+                problems[f"{detail['msg'].removesuffix('.')}."] = None
             case _:
                 given = preview(detail["input"], _VALUE_LIMIT, mask=mask)
                 wrong.setdefault((where, given), {})[_plain(detail["msg"])] = None
