@@ -1,4 +1,4 @@
-"""What the live view prints of an agent's context: what it read, and what was left out."""
+"""The lines of the live view on an agent's context: what it read, and what was left out."""
 
 from __future__ import annotations
 
