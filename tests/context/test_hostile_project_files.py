@@ -107,6 +107,11 @@ async def test_hidden_files_are_not_imported(tmp_path: Path, path: str) -> None:
         ] == [True]
 
 
+def bind(listening: socket.socket, path: Path) -> None:
+    """Bind a socket to a path, by its shorter form: the names of sockets are short."""
+    listening.bind(os.path.relpath(path))
+
+
 async def test_what_is_no_file_is_named_and_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "AGENTS.md")
     (tmp_path / "CLAUDE.md").mkdir()
@@ -115,7 +120,7 @@ async def test_what_is_no_file_is_named_and_does_not_hang(tmp_path: Path) -> Non
     (tmp_path / ".cursorrules").symlink_to("pipe")
     write(tmp_path, {"a/x": ""})
     with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(os.path.relpath(tmp_path / "a/AGENTS.md"))
+        bind(listening, tmp_path / "a/AGENTS.md")
         async with opened(ProjectFiles(), tmp_path) as source:
             assert source.parts == ()
             assert await follow(source, tmp_path, "a/x") == {}

@@ -188,7 +188,7 @@ async def _ask(core: Core, condenser: Condenser, outline: Outline) -> tuple[Cond
         outline.check(condensation)
     except LimitReached as error:
         return None, str(error)
-    except get_cancelled_exc_class() as error:
+    except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again
         if await is_cancelled():  # noqa: ASYNC102 asking does not wait
             raise
         return None, _failure(core, condenser, spurious_cancellation("It", error))  # noqa: ASYNC104 it was not a cancellation
