@@ -1,4 +1,4 @@
-"""Text from tools, models, providers and files: cut to a length, made fit for UTF-8, and without what nobody can see."""
+"""Text from tools, models, providers and files: cut to a length, made fit for UTF-8, and without invisible characters."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ _INVISIBLE: Final = re.compile(
 
 
 def remove_invisible(text: str) -> str:
-    """Return the text without the characters that nobody sees, which can hide instructions from people."""
+    """Return the text without invisible characters, which can hide instructions from people."""
     return _INVISIBLE.sub("", text)
 
 

@@ -180,7 +180,9 @@ async def model_info(settings: LLMSettings) -> ModelInfo:
     """
     info = _found.get(settings.model)
     if info is None:
-        info = _found[settings.model] = _look_up(await table(), settings.model)
+        known = await table()
+        # Of several callers that waited for the table, all get what the first one has looked up.
+        info = _found.setdefault(settings.model, _look_up(known, settings.model))
     if info.prices is not None and _sold_by_another(settings):
         info = ModelInfo(info.features, None)
     if own_features := {
