@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anyio.lowlevel import checkpoint
-from tests.talks import events_of
 
 from agentcore import Conversation, tool
 from agentcore.condense import CondenserSpec, Outline
@@ -19,6 +18,7 @@ from agentcore.events import (
 from agentcore.llm import Features
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.testing.script import Request, ScriptLine
+from talks import events_of
 
 SMALL = Features(context_window=10_000, max_output_tokens=2_000)
 """A model with room for 8,000 tokens."""

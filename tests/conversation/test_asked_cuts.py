@@ -5,8 +5,6 @@ from __future__ import annotations
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from tests.cutting import Own, model, notices, read
-from tests.talks import events_of, running, scripted, talk, until
 
 from agentcore import Limits
 from agentcore.condense import Facts, Outline, Summary, Window, Words, oldest
@@ -19,6 +17,8 @@ from agentcore.events import (
 from agentcore.testing import call, say
 from agentcore.testing.script import Request, ScriptLine
 from agentcore.usage import Usage
+from cutting import Own, model, notices, read
+from talks import events_of, running, scripted, talk, until
 
 
 async def summarise(outline: Outline) -> Condensation | None:

@@ -7,8 +7,6 @@ from typing import Any
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from tests.cutting import Own, model, nothing, notices, read, working
-from tests.talks import events_of, scripted, talk
 
 from agentcore import Agent, MemoryStore
 from agentcore.condense import CondenserSpec, Outline, Window
@@ -23,6 +21,8 @@ from agentcore.messages import Message, ToolResultBlock
 from agentcore.testing import call, say
 from agentcore.testing.script import Request, ScriptLine
 from agentcore.usage import Usage
+from cutting import Own, model, nothing, notices, read, working
+from talks import events_of, scripted, talk
 
 
 async def test_the_oldest_replies_go_and_the_first_and_the_newest_message_stay() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from tests.cutting import Own, model, notices
-from tests.talks import events_of, scripted, talk
 
 from agentcore import Agent, Conversation, Limits
 from agentcore.agent import record_agent
@@ -16,6 +14,8 @@ from agentcore.events import Condensation
 from agentcore.testing import say
 from agentcore.testing.script import Request, ScriptLine
 from agentcore.usage import Usage
+from cutting import Own, model, notices
+from talks import events_of, scripted, talk
 
 
 class NotAsync:

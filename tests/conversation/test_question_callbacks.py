@@ -6,7 +6,6 @@ from typing import Any
 
 import anyio
 import pytest
-from pydantic import JsonValue
 
 from agentcore import (
     ActionEvent,
@@ -19,6 +18,7 @@ from agentcore import (
 from agentcore.conversation import Answered, Declined
 from agentcore.errors import ReentrantCall, RunError
 from agentcore.testing import call, calls, say
+from asking import ASK, ASK_PORT
 from talks import (
     WAITING,
     change,
@@ -27,10 +27,6 @@ from talks import (
     scripted,
     talk,
 )
-
-ASK = call("ask_user", text="Which port?")
-PORT: dict[str, JsonValue] = {"type": "integer", "minimum": 1}
-ASK_PORT = call("ask_user", text="Which port?", answer_schema=PORT)
 
 
 @pytest.mark.parametrize("is_async", [True, False])

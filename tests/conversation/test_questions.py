@@ -26,6 +26,7 @@ from agentcore.conversation import Declined
 from agentcore.errors import AnswerRefused, NothingPending, RewindRefused
 from agentcore.record import Record
 from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
+from asking import ASK, ASK_PORT, PORT
 from talks import (
     FINISHED,
     IDLE,
@@ -40,10 +41,6 @@ from talks import (
     scripted,
     talk,
 )
-
-ASK = call("ask_user", text="Which port?")
-PORT: dict[str, JsonValue] = {"type": "integer", "minimum": 1}
-ASK_PORT = call("ask_user", text="Which port?", answer_schema=PORT)
 
 
 async def test_a_question_waits_and_its_answer_is_the_observation() -> None:
