@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pytest
 
@@ -110,13 +110,16 @@ async def test_who_asks_for_a_cut_gets_the_error() -> None:
                 await conversation.condense()
 
 
+# Here, since what checks a schema is imported at the first one, which an event loop would wait for.
+RECORD: Final = Structured({"type": "object"})
+
+
 async def test_a_budget_that_a_summary_uses_up_is_a_notice_in_a_run() -> None:
     def answer(request: Request) -> ScriptLine:
         asked = "replaced by a record" in request.last.text
         return say("not JSON", usage=Usage(input_tokens=100_000)) if asked else say("ok")
 
-    condenser = Structured({"type": "object"})
-    async with talk(scripted(model(answer), condenser=condenser), limits=Limits(tokens=100_000)) as conversation:
+    async with talk(scripted(model(answer), condenser=RECORD), limits=Limits(tokens=100_000)) as conversation:
         for _ in range(5):
             await conversation.run("long " * 1_200)
         (notice,) = notices(conversation)
