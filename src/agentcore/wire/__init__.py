@@ -1,0 +1,1 @@
+"""The wire: what a server and its clients send each other, as frames, request models and problems."""
