@@ -44,7 +44,7 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level
     """
     try:
         from agentcore_serve import create_app  # noqa: PLC0415 starlette is an extra, and slow to import
-        from agentcore_serve.settings import read_settings  # noqa: PLC0415
+        from agentcore_serve.settings import ServeSettings  # noqa: PLC0415
 
         import_module("hypercorn")
     except ModuleNotFoundError as error:
@@ -53,7 +53,7 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level
         raise MissingExtra("agentcore serve", "serve") from error
     configure_logging(json=log == "json", level=level)
     try:
-        settings = read_settings(os.environ, flags)
+        settings = ServeSettings.from_environment(**flags)
         app = create_app(settings)
     except ValueError as error:
         raise UsageError(str(error)) from None

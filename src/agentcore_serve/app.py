@@ -1,0 +1,136 @@
+"""The server as an ASGI application, for a server of one's own or to mount in another application."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+import anyio
+from pydantic import SecretStr
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from agentcore.agent import Agent
+from agentcore.record import Store
+from agentcore_serve.auth.security import Security
+from agentcore_serve.drain import Drain
+from agentcore_serve.hub import Hub
+from agentcore_serve.metrics import Metrics
+from agentcore_serve.middleware.problems import raise_again
+from agentcore_serve.middleware.responses import send_problem
+from agentcore_serve.routes.dispatch import serve_route
+from agentcore_serve.routes.table import Route
+from agentcore_serve.settings import ServeSettings
+from agentcore.wire.problems import Problem
+
+_NOT_STARTED: Final = (
+    "The server's lifespan was not entered, so it has no conversations. An application that mounts it enters it in its own:\n"
+    "    served = create_app(settings)\n"
+    "    app = FastAPI(lifespan=served.lifespan)  # or Starlette(lifespan=served.lifespan)"
+)
+
+
+def create_app(
+    settings: ServeSettings | None = None, *, agents: Mapping[str, Agent] | None = None, store: Store | None = None
+) -> ServeApp:
+    """Make the application that serves conversations.
+
+    Run it with `agentcore serve`, hypercorn or uvicorn, or mount it; then enter its `lifespan` in that of the application:
+    `Starlette(lifespan=served.lifespan)`.
+
+    Args:
+        settings: By default those of the variables `AGENTCORE_SERVE_*`.
+        agents: The agents that clients may name, by name.
+        store: Where the logs are; by default files in the folder `settings.store`.
+
+    Raises:
+        ValueError: The settings would let strangers in, or are wrong.
+    """
+    return ServeApp(settings or ServeSettings.from_environment(), agents or {}, store)
+
+
+class ServeApp(Starlette):
+    """The server. Made by `create_app`."""
+
+    def __init__(self, settings: ServeSettings, agents: Mapping[str, Agent], store: Store | None) -> None:
+        self.settings = settings
+        self.started = anyio.Event()
+        """Set when it takes requests."""
+        self._agents = agents
+        self._given_store = store
+        self._security = Security(settings)
+        self._metrics = Metrics(self._gauges)
+        self._hub: Hub | None = None
+        self._drain: Drain | None = None
+        routes = all_routes()
+        super().__init__(
+            routes=[serve_route(route) for route in routes],
+            exception_handlers={HTTPException: raise_again},
+            lifespan=self.lifespan,
+        )
+        self.state.document = build_document(routes, version=VERSION)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve a request. Outside of the lifespan each is answered with the lines of code that enter it."""
+        if scope["type"] != "lifespan" and self._hub is None:
+            await send_problem(_not_started_problem(), {}, scope, receive, send)
+            return
+        await super().__call__(scope, receive, send)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the routes behind all that each request passes."""
+        return build_stack(super().build_middleware_stack(), self._security)
+
+    @asynccontextmanager
+    async def lifespan(self, app: object = None) -> AsyncGenerator[None]:
+        """Hold the conversations open. An application that mounts this one enters it in its own lifespan.
+
+        Args:
+            app: The application that enters it. It is not used.
+
+        Raises:
+            RuntimeError: It is entered already.
+        """
+        del app
+        if self._hub is not None:
+            raise RuntimeError("The server's lifespan is entered already.")
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._security.opened())
+            hub = await stack.enter_async_context(open_hub(self.settings, agents=self._agents, store=self._given_store))
+            drain = Drain(hub.close_streams, hub.drain, self.settings.limits.drain_seconds)
+            self.state.hub, self.state.security, self.state.drain = hub, self._security, drain
+            self.state.metrics = self._metrics
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(drain.watch_uvicorn)
+                self._hub, self._drain = hub, drain
+                drain.ready = True
+                self.started.set()
+                try:
+                    yield
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await drain.drain()
+                    self._hub = self._drain = None
+                    self.started = anyio.Event()
+                    tasks.cancel_scope.cancel()
+
+    async def drain(self) -> None:
+        """Take no more work, say `bye` to all streams, and wait until the steps under way have ended; bounded."""
+        if self._drain is not None:
+            await self._drain.drain()
+
+    async def make_first_key(self) -> SecretStr | None:
+        """Return a new key that may do everything, where the server asks for keys and has none."""
+        keys = self._security.keys
+        if not self.settings.auth or await keys.has_any():
+            return None
+        _, secret = await keys.add("first")
+        return secret
+
+
+def _not_started_problem() -> Problem:
+    return Problem(title="Service Unavailable", status=503, code="not_started", detail=_NOT_STARTED)
