@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import copy_context
 from functools import cache, partial
-from typing import Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import anyio
 from pydantic import Field, JsonValue, SecretStr, create_model
@@ -43,9 +43,11 @@ from agentcore.wire.routes import (
     refuse,
 )
 from agentcore_serve.auth.identity import require_scope
-from agentcore_serve.hub import Served
 from agentcore_serve.routes.dispatch import refusing
 from agentcore_serve.routes.table import Call, Route
+
+if TYPE_CHECKING:
+    from agentcore_serve.hub import Served
 
 _TAG: Final = "commands"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Final, cast
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 from starlette.responses import Response
 
 from agentcore import commands
@@ -23,7 +23,6 @@ from agentcore.wire.routes import CONVERSATIONS, refuse
 from agentcore_serve.auth.identity import require_scope
 from agentcore_serve.refused import Refused
 from agentcore_serve.routes.dispatch import refusing
-from agentcore_serve.routes.events import as_list
 from agentcore_serve.routes.table import Call, Route
 
 _TAG: Final = "conversations"
@@ -35,10 +34,9 @@ class ListQuery(RequestBody):
     cursor: str | None = None
     """The `next` of the page before."""
     limit: Annotated[int, Field(ge=1, le=200)] = 50
-    status: Annotated[tuple[ConversationStatus, ...], BeforeValidator(as_list)] = ()
-    """With one of these."""
-    tag: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ()
-    """With all of these: name=value, or a name."""
+    status: ConversationStatus | None = None
+    tag: str | None = None
+    """name=value, or a name."""
     text: str | None = None
     """With these words in title, tags or last words."""
 
@@ -72,7 +70,7 @@ async def _list(call: Call) -> ConversationPage:
         cursor=query.cursor,
         limit=query.limit,
         status=query.status,
-        tags=query.tag,
+        tag=query.tag,
         text=query.text,
     )
 

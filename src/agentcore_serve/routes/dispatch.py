@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.routing import Route as HttpRoute
-from starlette.types import Receive, Send
+from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 from starlette.websockets import WebSocket
 
@@ -127,9 +127,9 @@ def _message(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ") if kind == "value_error" else message
 
 
-def _encode(route: Route, answer: Any) -> Response:
-    if isinstance(answer, Response):
-        return answer
+def _encode(route: Route, answer: Any) -> ASGIApp:
+    if callable(answer):
+        return answer  # a response of the endpoint's own
     if answer is None and route.answer is None:
         return Response(status_code=204 if route.status == 200 else route.status)
     if isinstance(answer, ResponseBody):

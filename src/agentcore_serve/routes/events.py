@@ -21,7 +21,7 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TAG: Final = "events"
 
 
-def as_list(value: object) -> object:
+def _as_list(value: object) -> object:
     """Return the values of a parameter that may be repeated."""
     return value if isinstance(value, list | tuple) else [value]
 
@@ -33,7 +33,7 @@ class EventsQuery(RequestBody):
     """The events behind this seq."""
     before: Annotated[int, Field(ge=1)] | None = None
     """The events in front of this seq; the newest of them, unless `after` is there."""
-    kind: Annotated[tuple[str, ...], BeforeValidator(as_list)] = ()
+    kind: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = ()
     """Only events of these kinds."""
     limit: Annotated[int, Field(ge=1, le=500)] = 100
 
