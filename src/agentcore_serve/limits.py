@@ -22,8 +22,6 @@ class RequestLimits(BaseModel):
     message_bytes: PositiveInt = 25_000_000
     """Of bodies that may hold images."""
     file_bytes: PositiveInt = 1_000_000_000
-    json_depth: PositiveInt = 64
-    """Objects and arrays inside of each other."""
     body_stall_seconds: PositiveFloat = 30.0
     """Without another kilobyte of the body."""
     recheck_seconds: PositiveFloat = 15.0

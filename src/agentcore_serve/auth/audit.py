@@ -13,6 +13,9 @@ from agentcore._threads import Threads
 from agentcore.logs import get_logger
 
 _logger = get_logger(__name__)
+AUDIT_LOG: Final = "audit.jsonl"
+"""The name of the file, in the folder of the conversations."""
+
 _THREADS: Final = Threads("serve_audit", 1)
 
 
@@ -28,7 +31,14 @@ class AuditLog:
         self._clock = clock
 
     async def record(
-        self, action: str, target: str, *, key: str | None, owner: str | None = None, status: int, **more: str | None
+        self,
+        action: str,
+        target: str,
+        *,
+        key: str | None,
+        owner: str | None = None,
+        status: int | None = None,
+        **more: str | None,
     ) -> None:
         """Append a line. What cannot be written is logged instead: a full disk must not stop who wants to free it.
 
@@ -37,7 +47,7 @@ class AuditLog:
             target: What it was done to: a path without its query, or an id.
             key: The id of the key.
             owner: Whose key it is.
-            status: The status that was answered.
+            status: The status that was answered, to a request.
             more: What else identifies the request, such as its id and its address.
         """
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds")

@@ -12,6 +12,9 @@ from agentcore._threads import Threads
 
 T = TypeVar("T")
 
+DATABASE: Final = "serve.sqlite"
+"""The name of the file, in the folder of the conversations."""
+
 _THREADS: Final = Threads("serve_auth", 1)
 
 _TABLES: Final = """

@@ -6,21 +6,18 @@ import os
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Final, final
+from typing import final
 
 import anyio
 
-from agentcore_serve.auth.audit import AuditLog
+from agentcore_serve.auth.audit import AUDIT_LOG, AuditLog
 from agentcore_serve.auth.codes import TICKET_SECONDS, OneUseCodes
-from agentcore_serve.auth.database import open_auth_database
+from agentcore_serve.auth.database import DATABASE, open_auth_database
 from agentcore_serve.auth.exposure import check_exposure
 from agentcore_serve.auth.keys import KeyStore, check_file_key
 from agentcore_serve.auth.pages import PageSessions
 from agentcore_serve.refused import Refused
 from agentcore_serve.settings import ServeSettings
-
-DATABASE: Final = "serve.sqlite"
-AUDIT_LOG: Final = "audit.jsonl"
 
 
 @final

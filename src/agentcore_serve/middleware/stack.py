@@ -27,7 +27,9 @@ def security_middleware(
     kind_of: Callable[[str, str], BodyKind] = body_kind,
     observe: Observe | None = None,
 ) -> list[Middleware]:
-    """Return the middleware of a server.
+    """Return the middleware of a server, for `Starlette(middleware=..., exception_handlers={HTTPException: raise_again})`.
+
+    Inside of Starlette, not around it: there its own ServerErrorMiddleware would answer in plain text first.
 
     Args:
         security: Keys, page sessions, tickets and the audit log.
