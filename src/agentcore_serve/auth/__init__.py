@@ -1,0 +1,1 @@
+"""Who may call the server: keys, their scopes, page cookies, one-use codes, and the audit log."""
