@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
 
 import anyio
 from pydantic import SecretStr
 from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 
+import agentcore
 from agentcore.agent import Agent
 from agentcore.record import Store
+from agentcore.wire.problems import Problem
 from agentcore_serve.auth.security import Security
 from agentcore_serve.drain import Drain
 from agentcore_serve.hub import Hub
 from agentcore_serve.metrics import Metrics
-from agentcore_serve.middleware.problems import raise_again
 from agentcore_serve.middleware.responses import send_problem
 from agentcore_serve.routes.dispatch import serve_route
-from agentcore_serve.routes.table import Route
+from agentcore_serve.api import all_routes
 from agentcore_serve.settings import ServeSettings
-from agentcore.wire.problems import Problem
+from agentcore_serve.streams import StreamHub
 
 _NOT_STARTED: Final = (
     "The server's lifespan was not entered, so it has no conversations. An application that mounts it enters it in its own:\n"
@@ -66,13 +65,13 @@ class ServeApp(Starlette):
         self._metrics = Metrics(self._gauges)
         self._hub: Hub | None = None
         self._drain: Drain | None = None
-        routes = all_routes()
+        self._streams: StreamHub | None = None
+        self._routes = all_routes()
         super().__init__(
-            routes=[serve_route(route) for route in routes],
-            exception_handlers={HTTPException: raise_again},
+            routes=[serve_route(route) for route in self._routes],
             lifespan=self.lifespan,
         )
-        self.state.document = build_document(routes, version=VERSION)
+        self.state.document = build_document(self._routes, version=agentcore.__version__)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve a request. Outside of the lifespan each is answered with the lines of code that enter it."""
@@ -82,8 +81,12 @@ class ServeApp(Starlette):
         await super().__call__(scope, receive, send)
 
     def build_middleware_stack(self) -> ASGIApp:
-        """Return the routes behind all that each request passes."""
-        return build_stack(super().build_middleware_stack(), self._security)
+        """Return the routes behind all that each request passes. Starlette's own handlers of errors have no place in it."""
+        public = [route.path for route in self._routes if route.scope is None]
+        passed: ASGIApp = self.router
+        for middleware in reversed(security_middleware(self._security, public=public, observe=self._observe)):
+            passed = middleware.cls(passed, *middleware.args, **middleware.kwargs)
+        return passed
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncGenerator[None]:

@@ -30,6 +30,7 @@ from agentcore.cli.options import (
     Verbose,
     execute,
 )
+from agentcore.cli.serve_app import serve_command
 from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
 
@@ -65,6 +66,7 @@ app.add_typer(conversations_app, name="conversations", short_help="List and dele
 app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
 app.add_typer(keys_app, name="keys")
+app.command("serve", cls=GroupedCommand, short_help="Serve conversations to other programs.")(serve_command)
 
 
 def main() -> None:

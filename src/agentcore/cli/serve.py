@@ -9,11 +9,12 @@ import os
 import socket
 import sys
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
+from anyio.to_thread import run_sync
 
+import agentcore
 from agentcore.cli.failures import UsageError
 from agentcore.cli.process import catch_interrupts
 from agentcore.errors import MissingExtra
@@ -30,7 +31,7 @@ _GRACE_SECONDS: Final = 3.0
 _BACKLOG: Final = 2_048
 
 
-async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level: str) -> int:
+async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"], level: str) -> int:
     """Serve until a signal: the first one ends it in order, a second one at once.
 
     Args:
@@ -51,13 +52,14 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level
         if (error.name or "").startswith("agentcore"):
             raise
         raise MissingExtra("agentcore serve", "serve") from error
-    configure_logging(json=log == "json", level=level)
+    if log != "none":
+        configure_logging(json=log == "json", level=level)
     try:
         settings = ServeSettings.from_environment(**flags)
         app = create_app(settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    listener = await anyio.to_thread.run_sync(_listen, settings)
+    listener = await run_sync(_listen, settings)
     try:
         async with catch_interrupts() as interrupts, anyio.create_task_group() as tasks:
             asked = anyio.Event()
@@ -89,8 +91,8 @@ async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, 
             return Sockets([listener], [], []) if self.ssl_enabled else Sockets([], [listener], [])
 
     config = OnListener()
-    config.certfile = settings.tls_cert
-    config.keyfile = settings.tls_key
+    config.certfile = settings.tls_cert and str(settings.tls_cert)
+    config.keyfile = settings.tls_key and str(settings.tls_key)
     config.graceful_timeout = _GRACE_SECONDS
     config.backlog = _BACKLOG
     config.include_server_header = False
@@ -112,7 +114,7 @@ def _listen(settings: ServeSettings) -> socket.socket:
         UsageError: The address can't be had.
     """
     if settings.unix is not None:
-        return _listen_unix(settings.unix)
+        return _listen_unix(str(settings.unix))
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -168,7 +170,7 @@ async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.soc
     """Print one line for programs when the server takes requests, and the first key where there is none."""
     await app.started.wait()
     url = url_of(settings, listener)
-    line: dict[str, Any] = {"url": url, "pid": os.getpid(), "version": _version()}
+    line: dict[str, Any] = {"url": url, "pid": os.getpid(), "version": agentcore.__version__}
     if (key := await app.make_first_key()) is not None:
         sys.stderr.write(
             f"This server had no key, so one was made. It is shown this once:\n\n    {key.get_secret_value()}\n\n"
@@ -187,9 +189,3 @@ def url_of(settings: ServeSettings, listener: socket.socket) -> str:
     named = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 compared
     return f"{'https' if settings.tls_cert else 'http'}://{named}:{port}"
 
-
-def _version() -> str:
-    try:
-        return version("agentcore-runtime")
-    except PackageNotFoundError:
-        return "0"

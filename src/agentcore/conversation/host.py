@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 
 from agentcore._arguments import SECONDS, check_arguments, checked
 from agentcore.agent import Agent
-from agentcore.commands import Pause
+from agentcore.commands import Interrupt, Pause
 from agentcore.conversation.close import delete_closed
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, open_group
@@ -25,7 +25,6 @@ from agentcore.conversation.handle import Conversation
 from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.local import LocalLink
 from agentcore.conversation.questions import OnQuestion
-from agentcore.conversation.run import interrupt_run
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
 from agentcore.errors import ConversationClosed, ConversationError, StoreError
@@ -251,7 +250,7 @@ async def _pause(core: Core) -> None:
 
 async def _interrupt(core: Core) -> None:
     with suppress(ConversationClosed, StoreError):
-        await interrupt_run(core, "The program is ending.")
+        await LocalLink(core).interrupt(Interrupt(run=core.state.run.seq, reason="The program is ending."))
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:
