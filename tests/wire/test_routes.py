@@ -269,3 +269,34 @@ def test_a_models_key_or_a_profile_travels_beside_the_agent() -> None:
 def test_only_their_own_command_has_parts_beside_it() -> None:
     assert refusal("pause", {"secrets": {"A": "b"}}) == [("secrets",)]
     assert beside_of("pause", {"secrets": {"A": "b"}}) == Beside()
+
+
+KNOWN = sorted({name for route in COMMAND_ROUTES.values() for name in route.value.model_fields} | {"text", "secrets"})
+PARTS = ["role", "content", "type", "steps", "user", "text", "image"]
+odd = st.recursive(
+    plain | st.sampled_from(PARTS) | st.sampled_from([float("inf"), 10**400, "\ud800", "\x00"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words | st.sampled_from(PARTS), inner, max_size=3),
+)
+
+
+@given(st.sampled_from(sorted(COMMAND_ROUTES)), st.dictionaries(st.sampled_from(KNOWN), odd, max_size=4) | odd)
+def test_any_body_is_a_command_or_refused(kind: str, body: Any) -> None:
+    params = dict.fromkeys(COMMAND_ROUTES[kind].in_path, "ev_1")
+    try:
+        command = command_of(kind, params, body, "key_1", state=waiting("a"))
+    except (ValidationError, NothingPending):
+        pass  # 422 and 409
+    else:
+        assert getattr(command, "by", "key_1") == "key_1"
+        # What was taken can be recorded.
+        assert type(command).model_validate_json(command.model_dump_json()) == command
+
+
+@given(st.binary(max_size=40) | odd.map(lambda value: json.dumps(value).encode()))
+def test_any_data_is_json_or_refused(data: bytes) -> None:
+    try:
+        value = read_json(data)
+    except ValidationError:
+        pass  # 422
+    else:
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
