@@ -10,7 +10,7 @@ from agentcore.errors import MissingExtra
 from agentcore.llm import LLM
 from agentcore.llm.catalog import model_info
 from agentcore.tools import Tool
-from agentcore.wire.requests import AgentInfo, ModelInfo, ToolInfo, Version
+from agentcore.wire.requests import AgentInfo, ServedModel, ToolInfo, Version
 from agentcore.wire.routes import API
 from agentcore_serve.routes.table import Call, Route
 
@@ -36,17 +36,17 @@ async def _agents(call: Call) -> list[AgentInfo]:
     ]
 
 
-async def _models(call: Call) -> list[ModelInfo]:
+async def _models(call: Call) -> list[ServedModel]:
     settings = {agent.llm.model: agent.llm for agent in call.hub.agents.values() if isinstance(agent.llm, LLM)}
     return [await _describe(llm) for llm in settings.values()]
 
 
-async def _describe(llm: LLM) -> ModelInfo:
+async def _describe(llm: LLM) -> ServedModel:
     try:
         known = await model_info(llm)
     except MissingExtra:
-        return ModelInfo(name=llm.model, provider=llm.provider)
-    return ModelInfo(
+        return ServedModel(name=llm.model, provider=llm.provider)
+    return ServedModel(
         name=llm.model,
         provider=llm.provider,
         context_window=known.features.context_window,
@@ -73,7 +73,7 @@ def _model_of(agent: Agent) -> str | None:
 CATALOG: Final = (
     Route("GET", f"{API}/version", _version, "read", answer=Version, summary="The version of the server.", tag=_TAG),
     Route("GET", f"{API}/agents", _agents, "read", answer=list[AgentInfo], summary="The agents by name.", tag=_TAG),
-    Route("GET", f"{API}/models", _models, "read", answer=list[ModelInfo], summary="The models of the agents.", tag=_TAG),
+    Route("GET", f"{API}/models", _models, "read", answer=list[ServedModel], summary="The models of the agents.", tag=_TAG),
     Route("GET", f"{API}/tools", _tools, "read", answer=list[ToolInfo], summary="The tools of the agents.", tag=_TAG),
 )
 """What there is to choose from."""

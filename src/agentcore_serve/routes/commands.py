@@ -31,7 +31,7 @@ from agentcore.conversation.link import Link
 from agentcore.conversation.switch import switch_command
 from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import as_checks, read_checks
-from agentcore.wire.requests import Answered, CondenseInfo, ForkInfo, RequestBody
+from agentcore.wire.requests import SideAnswer, CondenseInfo, ForkInfo, RequestBody
 from agentcore.wire.routes import (
     ACTION_PATHS,
     COMMAND_ROUTES,
@@ -90,7 +90,7 @@ async def _carry(call: Call, *, kind: str) -> Any:
         case AddSecrets() as names:
             return await _add_secrets(served, names, beside)
         case Ask() as ask:
-            return Answered(text=cast("str", await link.job(ask)))
+            return SideAnswer(text=cast("str", await link.job(ask)))
         case Fork() as fork:
             await call.hub.fork(call.identity, served, fork)
             return ForkInfo(conversation=fork.conversation)
@@ -152,7 +152,7 @@ async def _interrupt_call(call: Call) -> bool:
     return await served.conversation.link.interrupt_call(call.params["action"])
 
 
-_ANSWERS: Final = {"ask": Answered, "fork": ForkInfo, "condense": CondenseInfo, "delete": None}
+_ANSWERS: Final = {"ask": SideAnswer, "fork": ForkInfo, "condense": CondenseInfo, "delete": None}
 _SUMMARIES: Final = {
     "send": "Send a message. It starts nothing.",
     "run": "Begin a run, or join the one that works. It goes on when its client leaves.",
