@@ -16,13 +16,16 @@ import agentcore
 from agentcore.agent import Agent
 from agentcore.record import Store
 from agentcore.wire.problems import Problem
+from agentcore_serve.api import all_routes
 from agentcore_serve.auth.security import Security
 from agentcore_serve.drain import Drain
-from agentcore_serve.hub import Hub
-from agentcore_serve.metrics import Metrics
+from agentcore_serve.hub import Hub, open_hub
+from agentcore_serve.metrics import Gauges, Metrics, route_of
 from agentcore_serve.middleware.responses import send_problem
+from agentcore_serve.middleware.stack import security_middleware
+from agentcore_serve.openapi import build_document
 from agentcore_serve.routes.dispatch import serve_route
-from agentcore_serve.api import all_routes
+from agentcore_serve.routes.table import WEBSOCKET
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.streams import StreamHub
 
@@ -65,7 +68,6 @@ class ServeApp(Starlette):
         self._metrics = Metrics(self._gauges)
         self._hub: Hub | None = None
         self._drain: Drain | None = None
-        self._streams: StreamHub | None = None
         self._routes = all_routes()
         super().__init__(
             routes=[serve_route(route) for route in self._routes],
@@ -104,22 +106,25 @@ class ServeApp(Starlette):
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self._security.opened())
             hub = await stack.enter_async_context(open_hub(self.settings, agents=self._agents, store=self._given_store))
+            streams = await stack.enter_async_context(StreamHub())
+            hub.streams = streams
             drain = Drain(hub.close_streams, hub.drain, self.settings.limits.drain_seconds)
-            self.state.hub, self.state.security, self.state.drain = hub, self._security, drain
-            self.state.metrics = self._metrics
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(drain.watch_uvicorn)
-                self._hub, self._drain = hub, drain
-                drain.ready = True
-                self.started.set()
-                try:
-                    yield
-                finally:
-                    with anyio.CancelScope(shield=True):
-                        await drain.drain()
-                    self._hub = self._drain = None
-                    self.started = anyio.Event()
-                    tasks.cancel_scope.cancel()
+            state = self.state
+            state.hub, state.streams, state.drain = hub, streams, drain
+            state.security, state.metrics = self._security, self._metrics
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(drain.watch_uvicorn, name="watch uvicorn")
+            self._hub, self._drain = hub, drain
+            drain.ready = True
+            self.started.set()
+            try:
+                yield
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await drain.drain()
+                self._hub = self._drain = None
+                self.started = anyio.Event()
+                tasks.cancel_scope.cancel("the server ends")
 
     async def drain(self) -> None:
         """Take no more work, say `bye` to all streams, and wait until the steps under way have ended; bounded."""
@@ -133,6 +138,15 @@ class ServeApp(Starlette):
             return None
         _, secret = await keys.add("first")
         return secret
+
+    def _gauges(self) -> Gauges:
+        hub = self._hub
+        if hub is None:
+            return Gauges(0, 0, 0)
+        return Gauges(len(hub.served), hub.running_count, len(self.state.streams))
+
+    def _observe(self, scope: AsgiScope, status: int, seconds: float) -> None:
+        self._metrics.count_request(scope.get("method", WEBSOCKET), route_of(scope), status, seconds)
 
 
 def _not_started_problem() -> Problem:

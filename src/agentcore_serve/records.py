@@ -62,14 +62,6 @@ class ConversationRecords:
         """Return all rows."""
         return await self._select("TRUE")
 
-    async def left_open(self) -> Sequence[ConversationRow]:
-        """Return those that were open when the server before this one was killed."""
-        return await self._select("is_open ORDER BY created")
-
-    async def unmade(self) -> Sequence[ConversationRow]:
-        """Return those whose creation was cut off."""
-        return await self._select("NOT is_made")
-
     async def insert(self, row: ConversationRow, *, shared_user: bool) -> str | None:
         """Add a conversation, or return the other owner of a conversation on this machine and add nothing."""
 

@@ -188,4 +188,3 @@ def url_of(settings: ServeSettings, listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     named = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 compared
     return f"{'https' if settings.tls_cert else 'http'}://{named}:{port}"
-

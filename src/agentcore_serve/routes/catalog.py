@@ -73,7 +73,9 @@ def _model_of(agent: Agent) -> str | None:
 CATALOG: Final = (
     Route("GET", f"{API}/version", _version, "read", answer=Version, summary="The version of the server.", tag=_TAG),
     Route("GET", f"{API}/agents", _agents, "read", answer=list[AgentInfo], summary="The agents by name.", tag=_TAG),
-    Route("GET", f"{API}/models", _models, "read", answer=list[ServedModel], summary="The models of the agents.", tag=_TAG),
+    Route(
+        "GET", f"{API}/models", _models, "read", answer=list[ServedModel], summary="The models of the agents.", tag=_TAG
+    ),
     Route("GET", f"{API}/tools", _tools, "read", answer=list[ToolInfo], summary="The tools of the agents.", tag=_TAG),
 )
 """What there is to choose from."""

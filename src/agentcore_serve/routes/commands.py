@@ -12,9 +12,12 @@ from starlette.responses import Response
 
 from agentcore.commands import (
     AddSecrets,
+    Answer,
+    Approve,
     Ask,
     Command,
     Condense,
+    Decline,
     Delete,
     Fork,
     Interrupt,
@@ -31,7 +34,7 @@ from agentcore.conversation.link import Link
 from agentcore.conversation.switch import switch_command
 from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import as_checks, read_checks
-from agentcore.wire.requests import SideAnswer, CondenseInfo, ForkInfo, RequestBody
+from agentcore.wire.requests import CondenseInfo, ForkInfo, RequestBody, SideAnswer
 from agentcore.wire.routes import (
     ACTION_PATHS,
     COMMAND_ROUTES,
@@ -88,7 +91,7 @@ async def _carry(call: Call, *, kind: str) -> Any:
         case SetAgent() as switch:
             return await _set_agent(call, served, switch, beside)
         case AddSecrets() as names:
-            return await _add_secrets(served, names, beside)
+            return await _add_secrets(call, served, names, beside)
         case Ask() as ask:
             return SideAnswer(text=cast("str", await link.job(ask)))
         case Fork() as fork:
@@ -96,6 +99,10 @@ async def _carry(call: Call, *, kind: str) -> Any:
             return ForkInfo(conversation=fork.conversation)
         case Condense() as condense:
             return CondenseInfo(seq=cast("int | None", await link.job(condense)))
+        case (Approve() | Answer() | Decline()) as decision:
+            if link.state.receipt(decision.id) is None:
+                call.hub.admit_run(served)  # a yes goes on with the work
+            return await link.execute(decision)
         case Delete():
             raise AssertionError("it was done above")
         case _ as decided:
@@ -132,10 +139,13 @@ async def _set_agent(call: Call, served: Served, command: SetAgent, beside: Besi
         require_scope(call.identity, "agents")
         agent = await call.hub.own_agent(served, command.agent, beside.model_key)
     made, attachment = switch_command(agent, link.state)
-    return await link.execute(made.model_copy(update={"id": command.id, "by": command.by}), attachment)
+    receipt = await link.execute(made.model_copy(update={"id": command.id, "by": command.by}), attachment)
+    if beside.profile is not None:
+        await call.hub.agent_was_set(served, beside.profile)
+    return receipt
 
 
-async def _add_secrets(served: Served, command: AddSecrets, beside: Beside) -> Receipt:
+async def _add_secrets(call: Call, served: Served, command: AddSecrets, beside: Beside) -> Receipt:
     sources: dict[str, SecretSource] = {
         name: value.get_secret_value() for name, value in beside.secrets.items() if isinstance(value, SecretStr)
     }
@@ -144,6 +154,7 @@ async def _add_secrets(served: Served, command: AddSecrets, beside: Beside) -> R
             with refusing("body"):
                 raise refuse(("secrets", name), "It has no value.")
     SecretRegistry(sources)  # refuses all of them where one can't be used
+    call.hub.hold_secrets(served, beside.secrets)
     return await served.conversation.link.execute(command, Attachment(secrets=sources))
 
 
@@ -186,7 +197,9 @@ def _body_of(route: CommandRoute, *, without: tuple[str, ...] = ()) -> Any:
         if name in left_out:
             continue
         needed = field.is_required() and not (name == "ids" or (route.kind, name) == ("interrupt", "run"))
-        fields[name] = (field.annotation, field) if needed or not field.is_required() else (field.annotation | None, None)
+        fields[name] = (
+            (field.annotation, field) if needed or not field.is_required() else (field.annotation | None, None)
+        )
     if route.kind in ("send", "run"):
         fields["message"] = (route.value.model_fields["message"].annotation | None, None)
         fields["text"] = (str | None, None)

@@ -38,6 +38,8 @@ class _Served:
 
     def __init__(self, route: Route) -> None:
         self._route = route
+        self.path = route.path
+        """The pattern, for metrics."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

@@ -9,6 +9,7 @@ from typing import Annotated, Final, cast
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
+from agentcore.errors import BlobLost
 from agentcore.events import Event
 from agentcore.record import ConversationState
 from agentcore.wire.frames import EventFrame
@@ -40,7 +41,7 @@ class EventsQuery(RequestBody):
 
 async def _list_events(call: Call) -> EventPage:
     query = cast("EventsQuery", call.query)
-    state = (await call.hub.read(call.identity, call.params["id"])).state
+    state = (await call.hub.watch(call.identity, call.params["id"])).state
     last = state.head if query.before is None else min(query.before - 1, state.head)
     backwards = query.before is not None and "after" not in query.model_fields_set
     seqs: Iterable[int] = range(last, query.after, -1) if backwards else range(query.after + 1, last + 1)
@@ -79,14 +80,22 @@ async def _read_blob(call: Call) -> Response:
     digest = call.params["sha256"]
     if _DIGEST.fullmatch(digest) is None:
         raise Refused(422, "invalid_request", "A blob is named by its SHA-256: 64 hexadecimal digits.")
-    data = await call.hub.read_blob(call.identity, call.params["id"], digest)
+    hub, conversation_id = call.hub, call.params["id"]
+    await hub.watch(call.identity, conversation_id)  # refuses what is another owner's
+    log = await hub.store.open(conversation_id, write=False)
+    try:
+        data = await log.read_blob(digest)
+    except BlobLost:
+        raise Refused(404, "blob_not_found", "There is no such blob.") from None
+    finally:
+        await log.close()
     # Never rendered: it is whatever a model or a tool wrote.
     headers = {"Content-Disposition": "attachment", "Cache-Control": "private, max-age=31536000, immutable"}
     return Response(data, media_type="application/octet-stream", headers=headers)
 
 
 async def _read_usage(call: Call) -> UsageInfo:
-    state = (await call.hub.read(call.identity, call.params["id"])).state
+    state = (await call.hub.watch(call.identity, call.params["id"])).state
     return UsageInfo(
         total=state.usage,
         cost=state.usage.cost,

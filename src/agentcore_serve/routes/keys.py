@@ -13,7 +13,6 @@ from agentcore_serve.auth.codes import PAGE_CODE_SECONDS
 from agentcore_serve.auth.keys import KeyRecord
 from agentcore_serve.auth.security import Security
 from agentcore_serve.refused import Refused
-from agentcore_serve.routes.dispatch import refusing
 from agentcore_serve.routes.table import Call, Route
 
 _TAG: Final = "keys"
@@ -91,7 +90,9 @@ async def _leave(call: Call) -> Response:
 
 
 KEYS: Final = (
-    Route("GET", f"{API}/keys", _list_keys, "admin", answer=list[KeyInfo], summary="The keys, without secrets.", tag=_TAG),
+    Route(
+        "GET", f"{API}/keys", _list_keys, "admin", answer=list[KeyInfo], summary="The keys, without secrets.", tag=_TAG
+    ),
     Route(
         "POST",
         f"{API}/keys",
