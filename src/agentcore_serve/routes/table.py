@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.requests import HTTPConnection, Request
 from starlette.websockets import WebSocket
 
-from agentcore_serve.auth import Identity, Scope
+from agentcore_serve.auth.identity import Identity, Scope
 
 if TYPE_CHECKING:
     from agentcore_serve.hub import Hub
