@@ -77,7 +77,6 @@ class ServerClient:
         self._http = httpx.AsyncClient(
             base_url=self._address,
             headers=headers,
-            timeout=httpx.Timeout(READ_SECONDS, connect=_CONNECT_SECONDS, pool=None),
             # Each process is a connection. Idle ones are let go before hypercorn closes them (5 s).
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=4),
             # A proxy is not on the way to this machine.
@@ -101,6 +100,7 @@ class ServerClient:
         content: Body | bytes | None = None,
         headers: Mapping[str, str] | None = None,
         reconnect_seconds: float | None = None,
+        read_seconds: float | None = None,
     ) -> httpx.Response:
         """Send a request until it is answered, and return the answer with its content.
 
@@ -115,6 +115,7 @@ class ServerClient:
             content: The body as bytes, or what makes it.
             headers: Headers to add.
             reconnect_seconds: How long to try, instead of the client's.
+            read_seconds: How long the answer may take.
 
         Raises:
             ConnectionLost: The server could not be reached for that long.
@@ -129,6 +130,7 @@ class ServerClient:
             content=content,
             headers=headers,
             reconnect_seconds=reconnect_seconds,
+            read_seconds=read_seconds,
         ) as response:
             return response
 
@@ -143,6 +145,7 @@ class ServerClient:
         content: Body | bytes | None = None,
         headers: Mapping[str, str] | None = None,
         reconnect_seconds: float | None = None,
+        read_seconds: float | None = None,
         whole: bool = True,
     ) -> AsyncGenerator[httpx.Response]:
         """Send a request as `request` does, and hold the answer. Without `whole` its content is still to be read."""
@@ -157,6 +160,7 @@ class ServerClient:
                 params=params,
                 content=content() if callable(content) else content,
                 headers={**(headers or {}), **again},
+                timeout=httpx.Timeout(read_seconds or READ_SECONDS, connect=_CONNECT_SECONDS, pool=None),
             )
             try:
                 response = await self._client().send(request, stream=True)
