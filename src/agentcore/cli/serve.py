@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import sys
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -61,7 +62,7 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"
         raise UsageError(str(error)) from None
     listener = await run_sync(_listen, settings)
     try:
-        async with catch_interrupts() as interrupts, anyio.create_task_group() as tasks:
+        async with catch_interrupts() as interrupts:
             asked = anyio.Event()
 
             async def ask() -> None:
@@ -71,16 +72,29 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"
                 await asked.wait()
                 await app.drain()
 
+            interrupts.last_words = "Stopped at once."
             with interrupts.handled_by(ask):
-                interrupts.last_words = "Stopped at once."
-                tasks.start_soon(_announce, app, settings, listener)
-                await _run(app, settings, listener, shutdown_trigger)
-                tasks.cancel_scope.cancel()
+                # Entered here and not by hypercorn, so that what keeps it from starting is raised as it is.
+                async with app.lifespan():
+                    await _announce(app, settings, listener)
+                    await _run(app, settings, listener, shutdown_trigger)
     finally:
         listener.close()
         if settings.unix is not None:
             await anyio.Path(settings.unix).unlink(missing_ok=True)
     return 0
+
+
+async def _without_lifespan(app: ServeApp, scope: Any, receive: Any, send: Any) -> None:
+    """Serve an app whose lifespan is entered already."""
+    if scope["type"] != "lifespan":
+        await app(scope, receive, send)
+        return
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
 
 
 async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, shutdown_trigger: Any) -> None:
@@ -104,7 +118,8 @@ async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, 
     config.loglevel = "WARNING"
     # Hypercorn has a module for each event loop; this process runs asyncio.
     hypercorn: Any = import_module("hypercorn.asyncio")
-    await hypercorn.serve(app, config, shutdown_trigger=shutdown_trigger, mode="asgi")
+    served = partial(_without_lifespan, app)
+    await hypercorn.serve(served, config, shutdown_trigger=shutdown_trigger, mode="asgi")
 
 
 def _listen(settings: ServeSettings) -> socket.socket:
@@ -168,7 +183,6 @@ def _listen_unix(path: str) -> socket.socket:
 
 async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.socket) -> None:
     """Print one line for programs when the server takes requests, and the first key where there is none."""
-    await app.started.wait()
     url = url_of(settings, listener)
     line: dict[str, Any] = {"url": url, "pid": os.getpid(), "version": agentcore.__version__}
     if (key := await app.make_first_key()) is not None:
