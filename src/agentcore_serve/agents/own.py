@@ -67,7 +67,9 @@ async def restore_own_agent(own: OwnAgent, allowed: Sequence[str] = ()) -> Agent
     if not isinstance(recorded, dict):
         raise _refusal("agent_refused", "The agent's record names no model: an agent of your own brings its model.")
     if _names_model(own.record.get("condenser")):
-        raise _refusal("agent_refused", "A condenser with a model of its own is not possible here: leave its `llm` out.")
+        raise _refusal(
+            "agent_refused", "A condenser with a model of its own is not possible here: leave its `llm` out."
+        )
     try:
         llm = _restore_model(own.model_key, recorded)
         for settings in _each_llm(llm_record=recorded):
@@ -97,7 +99,9 @@ def _restore_model(key: SecretStr | None, recorded: Mapping[str, Any]) -> Model:
     if kind != "llm":
         wrapper = _WRAPPERS.get(kind) if isinstance(kind, str) else None
         if wrapper is None:
-            raise _refusal("agent_refused", f"A model of another kind than LLM and {', '.join(_WRAPPERS)} is not possible.")
+            raise _refusal(
+                "agent_refused", f"A model of another kind than LLM and {', '.join(_WRAPPERS)} is not possible."
+            )
         return wrapper(recorded, partial(_restore_model, key))
     fields = {name: value for name, value in recorded.items() if name not in {"kind", "api_key", "secret_headers"}}
     # An empty key is one that was given: the environment is not asked for another.
