@@ -73,7 +73,7 @@ class ConversationRecords:
                 if other is not None:
                     return str(other[0])
             places = ", ".join("?" * len(row))
-            connection.execute(f"INSERT INTO conversations ({', '.join(row._fields)}) VALUES ({places})", row)
+            connection.execute(f"INSERT INTO conversations ({', '.join(row._fields)}) VALUES ({places})", row)  # noqa: S608 names of fields
             return None
 
         return await self._database.run(insert)
@@ -81,7 +81,8 @@ class ConversationRecords:
     async def update(self, conversation_id: str, **fields: str | float | None) -> None:
         """Change fields of a row, by their names."""
         changes = ", ".join(f"{name} = ?" for name in fields)
-        await self._execute(f"UPDATE conversations SET {changes} WHERE id = ?", *fields.values(), conversation_id)
+        statement = f"UPDATE conversations SET {changes} WHERE id = ?"  # noqa: S608 names of fields
+        await self._execute(statement, *fields.values(), conversation_id)
 
     async def mark_all_closed(self) -> None:
         """Note that the server ended in peace: nothing has to be continued."""

@@ -125,7 +125,7 @@ class ServeSettings(BaseModel):
                 raise SettingsError(f"{variable}: there is no such setting.")
         chosen = {name: value for name, value in given.items() if value is not None}
         try:
-            return cls(**{**bounds, **fields, **chosen})
+            return cls.model_validate({**bounds, **fields, **chosen})
         except ValidationError as error:
             detail = error.errors(include_url=False, include_input=False)[0]
             *_, name = (str(part) for part in detail["loc"] if isinstance(part, str))
