@@ -260,8 +260,13 @@ def _private_path(root: str, name: str) -> Path:
             f"{name!r} can't be the name of a private folder: use 1 to 128 letters, digits, '.', '_' or '-', "
             "the first one a letter or a digit.",
         )
+    return Path(private_base(root)) / name
+
+
+def private_base(root: str) -> str:
+    """Return the folder that holds the private folders of a root, whether there are any or not. Blocks."""
     mine = f"agentcore-{os.getuid()}"
-    return _outside(root) / mine / hashlib.sha256(os.fsencode(root)).hexdigest()[:16] / name
+    return str(_outside(root) / mine / hashlib.sha256(os.fsencode(root)).hexdigest()[:16])
 
 
 def _outside(root: str) -> Path:

@@ -1,0 +1,204 @@
+"""`agentcore serve`: the server in a process of its own, on hypercorn."""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import socket
+import sys
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import anyio
+from anyio.to_thread import run_sync
+
+import agentcore
+from agentcore.cli.failures import UsageError
+from agentcore.cli.process import catch_interrupts
+from agentcore.errors import MissingExtra
+from agentcore.logs import configure_logging
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from agentcore_serve import ServeSettings
+    from agentcore_serve.app import ServeApp
+
+_GRACE_SECONDS: Final = 3.0
+"""What connections get that are still open when everything has come to its end."""
+_BACKLOG: Final = 2_048
+
+
+async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"], level: str) -> int:
+    """Serve until a signal: the first one ends it in order, a second one at once.
+
+    Args:
+        flags: Settings by name, over those of the environment.
+        log: The form of the log on standard error.
+        level: The least level that is logged.
+
+    Raises:
+        UsageError: A setting is wrong, or the address can't be had.
+        MissingExtra: The parts of the server are not installed.
+    """
+    try:
+        from agentcore_serve import create_app  # noqa: PLC0415 starlette is an extra, and slow to import
+        from agentcore_serve.settings import ServeSettings  # noqa: PLC0415
+
+        import_module("hypercorn")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("agentcore"):
+            raise
+        raise MissingExtra("agentcore serve", "serve") from error
+    if log != "none":
+        configure_logging(json=log == "json", level=level)
+    try:
+        settings = ServeSettings.from_environment(**flags)
+        app = create_app(settings)
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    listener = await run_sync(_listen, settings)
+    try:
+        async with catch_interrupts() as interrupts:
+            asked = anyio.Event()
+
+            async def ask() -> None:
+                asked.set()
+
+            async def shutdown_trigger() -> None:
+                await asked.wait()
+                await app.drain()
+
+            interrupts.last_words = "Stopped at once."
+            with interrupts.handled_by(ask):
+                # Entered here and not by hypercorn, so that what keeps it from starting is raised as it is.
+                async with app.lifespan():
+                    await _announce(app, settings, listener)
+                    await _run(app, settings, listener, shutdown_trigger)
+    finally:
+        listener.close()
+        if settings.unix is not None:
+            await anyio.Path(settings.unix).unlink(missing_ok=True)
+    return 0
+
+
+async def _without_lifespan(app: ServeApp, scope: Any, receive: Any, send: Any) -> None:
+    """Serve an app whose lifespan is entered already."""
+    if scope["type"] != "lifespan":
+        await app(scope, receive, send)
+        return
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
+
+
+async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, shutdown_trigger: Any) -> None:
+    from hypercorn.config import Config, Sockets  # noqa: PLC0415 an extra
+
+    class OnListener(Config):
+        def create_sockets(self) -> Sockets:
+            return Sockets([listener], [], []) if self.ssl_enabled else Sockets([], [listener], [])
+
+    config = OnListener()
+    config.certfile = settings.tls_cert and str(settings.tls_cert)
+    config.keyfile = settings.tls_key and str(settings.tls_key)
+    config.graceful_timeout = _GRACE_SECONDS
+    config.backlog = _BACKLOG
+    config.include_server_header = False
+    config.h11_max_incomplete_size = 16 * 1024
+    config.h2_max_header_list_size = 16 * 1024
+    # Its own access log would write queries, and its own error log another format.
+    config.accesslog = None
+    config.errorlog = logging.getLogger("agentcore.serve.hypercorn")
+    config.loglevel = "WARNING"
+    # Hypercorn has a module for each event loop; this process runs asyncio.
+    hypercorn: Any = import_module("hypercorn.asyncio")
+    served = partial(_without_lifespan, app)
+    await hypercorn.serve(served, config, shutdown_trigger=shutdown_trigger, mode="asgi")
+
+
+def _listen(settings: ServeSettings) -> socket.socket:
+    """Listen before anything is started, so that a port that is taken is found at once.
+
+    Raises:
+        UsageError: The address can't be had.
+    """
+    if settings.unix is not None:
+        return _listen_unix(str(settings.unix))
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+            listener.setblocking(False)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        where = f"{settings.host}:{settings.port}"
+        if error.errno == errno.EADDRINUSE:
+            raise UsageError(f"{where} is in use. Choose another port with --port (0 for any free one).") from None
+        raise UsageError(f"Cannot listen on {where}: {error.strerror or error}.") from None
+    return listener
+
+
+def _listen_unix(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if os.path.exists(path):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+                try:
+                    probe.connect(path)
+                except ConnectionRefusedError:
+                    os.unlink(path)  # of a server that is gone
+                except OSError as error:
+                    raise UsageError(f"{path!r} is there and is not a socket: {error.strerror}.") from None
+                else:
+                    raise UsageError(f"Another server listens on {path!r}.")
+        before = os.umask(0o177)  # for its user alone
+        try:
+            listener.bind(path)
+        finally:
+            os.umask(before)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
+    except OSError as error:
+        listener.close()
+        raise UsageError(f"Cannot listen on {path!r}: {error.strerror or error}.") from None
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.socket) -> None:
+    """Print one line for programs when the server takes requests, and the first key where there is none."""
+    url = url_of(settings, listener)
+    line: dict[str, Any] = {"url": url, "pid": os.getpid(), "version": agentcore.__version__}
+    if (key := await app.make_first_key()) is not None:
+        sys.stderr.write(
+            f"This server had no key, so one was made. It is shown this once:\n\n    {key.get_secret_value()}\n\n"
+            f"Use it as AGENTCORE_API_KEY, or: curl -H 'Authorization: Bearer KEY' {url}/api/v1/version\n"
+            "More keys: agentcore keys add NAME\n"
+        )
+        sys.stderr.flush()
+    print(json.dumps(line), flush=True)
+
+
+def url_of(settings: ServeSettings, listener: socket.socket) -> str:
+    """Return the address under which this machine reaches the server."""
+    if settings.unix is not None:
+        return f"unix:{settings.unix}"
+    host, port = listener.getsockname()[:2]
+    named = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 compared
+    return f"{'https' if settings.tls_cert else 'http'}://{named}:{port}"

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+from workspace_server import KEY, serve_workspaces
+
+from agentcore.remote.workspace import RemoteWorkspace
+from agentcore.testing.workspace_contract import WorkspaceContract
+from agentcore.workspace import Workspace
+
+
+class TestRemoteWorkspace(WorkspaceContract):
+    @pytest.fixture
+    async def workspace(self, tmp_path: Path) -> AsyncGenerator[Workspace]:
+        async with (
+            serve_workspaces(tmp_path) as server,
+            RemoteWorkspace(server.url, api_key=KEY, path="project") as workspace,
+        ):
+            yield workspace
