@@ -4,9 +4,9 @@ Above: the conversation, whose recorder decides what each comes to, on the very 
 which sends the values as they are. Below: messages and limits. A command holds nothing live: an agent, a policy object, a
 context travel beside it, by its id.
 
-Two kinds. A decided command (`Send` to `AddSecrets`) is whole once it is handed over, whatever becomes of its caller. A
+Two kinds of commands. A decided one (`Send` to `AddSecrets`) is whole once it is handed over, whatever becomes of its caller. A
 signal (`Interrupt`, `Leave`) takes effect before it is recorded. What a command writes carries its id and who gave it, so
-that the same id again gets the same receipt and writes nothing.
+that the same id again gets the same receipt and writes nothing. A job (`Ask` to `Delete`) is work beside the turns.
 """
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from agentcore._value import Value, Verbatim
-from agentcore.ids import new_id
+from agentcore.ids import new_conversation_id, new_id
 from agentcore.messages import Message
 from agentcore.usage import Limits
 
@@ -51,6 +51,8 @@ class Run(CommandBase):
     """True if a callback of the program is asked about actions that wait while the run goes on."""
     answers: bool = False
     """True if a callback of the program answers questions while the run goes on."""
+    waits: bool = True
+    """False for a run that nobody waits for: no caller that leaves ever interrupts it."""
 
 
 class Pause(CommandBase):
@@ -131,14 +133,14 @@ class SetAgent(CommandBase):
 
 
 class SetTitle(CommandBase):
-    """Return the conversation a title."""
+    """Set the title of the conversation."""
 
     kind: Literal["set_title"] = "set_title"
     title: str
 
 
 class SetTags(CommandBase):
-    """Return the conversation these tags, and no others."""
+    """Set the tags of the conversation: these, and no others."""
 
     kind: Literal["set_tags"] = "set_tags"
     tags: dict[str, str]
@@ -187,6 +189,50 @@ Command = (
     | Leave
 )
 """Any command, signals included."""
+
+
+def _job_id() -> str:
+    return new_id("job")
+
+
+class JobBase(Value):
+    """The fields of every job."""
+
+    id: Verbatim = Field(default_factory=_job_id)
+    """Unique; a retry of a job has the id of the first try, and joins it."""
+
+
+class Ask(JobBase):
+    """Ask the agent's model a side question, which leaves no trace in the history."""
+
+    kind: Literal["ask"] = "ask"
+    question: str
+
+
+class Fork(JobBase):
+    """Copy a branch into a log of its own."""
+
+    kind: Literal["fork"] = "fork"
+    at: int | None = None
+    """The seq of a settled point; None is the head."""
+    conversation: Verbatim = Field(default_factory=new_conversation_id)
+    """The id of the new log."""
+
+
+class Condense(JobBase):
+    """Shorten the history that the model is shown."""
+
+    kind: Literal["condense"] = "condense"
+
+
+class Delete(JobBase):
+    """Delete the conversation and its log."""
+
+    kind: Literal["delete"] = "delete"
+
+
+Job = Ask | Fork | Condense | Delete
+"""Any job."""
 
 
 class Receipt(Value):

@@ -36,6 +36,11 @@ AgentcoreError
 │   ├── WorkspaceNotOpen           used before it was entered, or after it was left
 │   ├── PathError                  that path can't be used so; `.reason` says why in a word
 │   └── NotARepository             changes were asked for where git keeps none
+├── WireError                      a call to a server failed, and it is no error of those above
+│   ├── ConnectionLost             the server could not be reached for too long; what it does goes on
+│   └── ServerError                the server refused or failed; `.code` says why in a word
+│       ├── NotAuthorized          no key, a wrong one, or one without the scope
+│       └── TooManyRequests        `.retry_after` says when to try again
 ├── MissingExtra                   (also an ImportError) an optional part is not installed
 └── SecretError, UnsupportedPlatform
 """
@@ -384,6 +389,54 @@ class NotARepository(WorkspaceError):
 
 class SecretError(AgentcoreError):
     """A secret can't be registered or found."""
+
+
+class WireError(AgentcoreError):
+    """A call to a server failed on the way, or by the server's own rules. Errors of conversations arrive as themselves."""
+
+
+class ConnectionLost(WireError):
+    """The server could not be reached for too long. Conversations there go on; open them again by id."""
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"The connection to {url} is lost: {reason}. What runs there goes on; open it again by its id."
+        )
+        self.url = url
+
+
+class ServerError(WireError):
+    """A server refused or failed, for a reason that this version has no class for."""
+
+    def __init__(self, detail: str, *, status: int, code: str, request_id: str | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        """The HTTP status."""
+        self.code = code
+        """The reason, for programs."""
+        self.request_id = request_id
+        """The server's id of the request, to find it in its log."""
+
+
+class NotAuthorized(ServerError):
+    """A server did not accept the key, or the key lacks a scope. Compare `AuthenticationError`, a model provider's."""
+
+
+class TooManyRequests(ServerError):
+    """A server's limit is reached. Compare `RateLimited`, a model provider's."""
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        status: int = 429,
+        code: str = "too_many_requests",
+        request_id: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(detail, status=status, code=code, request_id=request_id)
+        self.retry_after = retry_after
+        """Seconds after which to try again, where the server said so."""
 
 
 class MissingExtra(AgentcoreError, ImportError):

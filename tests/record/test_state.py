@@ -41,6 +41,7 @@ from agentcore.events import (
     UsageEvent,
     UserRejectObservation,
     WorkspaceOpened,
+    parse_event,
 )
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, FileStore, MemoryStore, Store, read_log
@@ -98,6 +99,33 @@ def test_the_fold_of_every_prefix_is_the_state_that_was_live_then(log: list[list
         snapshots.append(live.snapshot())
     for length, snapshot in enumerate(snapshots):
         assert fold(*log[:length]).snapshot() == snapshot
+
+
+@given(logs())
+def test_events_with_their_groups_sent_as_json_fold_to_the_same_state(log: list[list[Event]]) -> None:
+    live = fold(*log)
+    sent = [(event.model_dump_json(), live.group_of(event.seq)) for event in live.events]
+    follower = ConversationState("c")
+    for text, group in sent:
+        event = parse_event(text)
+        follower.apply(event, group_ends=event.seq == group)
+    assert follower.snapshot() == live.snapshot()
+    assert [group for _, group in sent] == [each[-1] for each in groups_of(log) for _ in each]
+
+
+def groups_of(log: list[list[Event]]) -> list[list[int]]:
+    """Return the seqs of each group."""
+    seqs = iter(range(1, 1 + sum(map(len, log))))
+    return [[next(seqs) for _ in group] for group in log]
+
+
+def test_an_event_that_is_not_there_or_whose_group_is_not_complete_has_no_group() -> None:
+    state = fold([user(), agent()], user())
+    assert [state.group_of(seq) for seq in (1, 2, 3)] == [2, 2, 3]
+    state.apply(user().model_copy(update={"seq": 4}), group_ends=False)
+    for seq in (-1, 0, 4, 5):
+        with pytest.raises(ValueError, match=f"seq={seq}"):
+            state.group_of(seq)
 
 
 @given(logs())

@@ -1,7 +1,7 @@
 """A conversation: a task group in which steps, calls and the log communicate over streams."""
 
+from agentcore._delta import StreamDelta as StreamDelta
 from agentcore.conversation.deltas import DeltaCursor as DeltaCursor
-from agentcore.conversation.deltas import StreamDelta as StreamDelta
 from agentcore.conversation.handle import Conversation as Conversation
 from agentcore.conversation.host import Host as Host
 from agentcore.conversation.questions import Answered as Answered

@@ -4,7 +4,7 @@ Not events: nothing here is kept. A subscriber that does not keep up loses piece
 in the log.
 """
 
-# No postponed annotations: pydantic would evaluate each of them again, at every import.
+from __future__ import annotations
 
 from collections import deque
 from typing import Literal, Self
@@ -13,33 +13,12 @@ from weakref import WeakSet
 import anyio
 from anyio.lowlevel import checkpoint
 
-from agentcore._value import Value, Verbatim
+from agentcore._delta import StreamDelta
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.secrets import SecretRegistry, StreamMasker
 
 _ROOM = 1024
 """Deltas that a subscriber may be behind before it loses the oldest."""
-
-
-class StreamDelta(Value):
-    """A piece of what is being said."""
-
-    type: Literal["text", "reasoning", "tool_call", "progress", "reset", "gap"]
-    """"progress" is the output of a tool that runs; "reset" voids the reply so far (a retry or an interrupt); "gap"
-    says that this subscriber was too slow and `text` pieces are missing before this point."""
-    reply_id: Verbatim | None = None
-    """The reply that this is a piece of."""
-    attempt: int = 1
-    """Which attempt at the reply, from 1."""
-    offset: int = 0
-    """Where the piece begins, in characters of its type, within its attempt."""
-    text: str = ""
-    tool_name: str | None = None
-    """Of a tool call that begins, or of progress."""
-    action_id: Verbatim | None = None
-    """Of progress: the action that runs."""
-    lost: int = 0
-    """Of a gap: how many pieces are missing."""
 
 
 class DeltaCursor:

@@ -85,6 +85,22 @@ class Branch:
         if fold is not None:
             fold(self, event)
 
+    def values(self) -> dict[str, Any]:
+        """Return its parts as plain, frozen values, for comparing two states."""
+        return {
+            "shown": list(self.shown),
+            "masked": set(self.masked),
+            "last_cut": self.last_cut,
+            "last_step": self.last_step,
+            "data": dict(self.data),
+            "open": {
+                key: (a.event, a.assessment, a.approval, a.started, a.question) for key, a in self.open_actions.items()
+            },
+            "questions": list(self.questions.values()),
+            "prompt": self.prompt,
+            "last_user_seq": self.last_user_seq,
+        }
+
     def _show(self, event: ShownEvent) -> None:
         self.shown.append(event)
 

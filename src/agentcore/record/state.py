@@ -6,6 +6,7 @@ what the active branch says (what the model is shown, which actions are open).
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from copy import copy
@@ -88,6 +89,7 @@ class ConversationState:
         self._events: list[Event] = []
         self._moves: list[int] = []
         self._settled: list[bool] = []
+        self._group_ends: list[int] = []
         self._branch = Branch()
         self._last_time: datetime | None = None
 
@@ -219,6 +221,17 @@ class ConversationState:
             return str(event.data.get("message") or event.text)
         return None if event is None else event.text
 
+    def group_of(self, seq: int) -> int:
+        """Return the seq of the last event of the group that an event was written in.
+
+        Raises:
+            ValueError: There is no event of that seq, or its group is not complete.
+        """
+        place = bisect_left(self._group_ends, seq)
+        if seq < 1 or place == len(self._group_ends):
+            raise ValueError(f"seq={seq}: it is the seq of an event of a complete group, from 1 to {self.head}.")
+        return self._group_ends[place]
+
     def is_settled(self, seq: int) -> bool:
         """Return whether the conversation can return to this point: a group's end with every action answered."""
         return seq == 0 or (0 < seq <= len(self._settled) and self._settled[seq - 1])
@@ -241,30 +254,20 @@ class ConversationState:
         self._branch.fold(event)
         if isinstance(event, CommandedEvent) and event.command is not None:
             self._receipts.note(event, event.command, self.run.seq)
+        if group_ends:
+            self._group_ends.append(event.seq)
         self._settled.append(group_ends and not self._branch.open_actions)
         self._last_time = event.timestamp
 
     def snapshot(self) -> dict[str, Any]:
         """Return the whole state as plain, frozen values, for comparing two states."""
-        branch = self._branch
         return {
             **{name: copy(value) for name, value in vars(self).items() if name not in ("_branch", *_TALLIES)},
             "usage": self.usage,
             "usage_by_model": self.usage_by_model,
             "run": self.run.values(),
             "receipts": self._receipts.values(),
-            "shown": list(branch.shown),
-            "masked": set(branch.masked),
-            "last_cut": branch.last_cut,
-            "last_step": branch.last_step,
-            "data": dict(branch.data),
-            "open": {
-                key: (a.event, a.assessment, a.approval, a.started, a.question)
-                for key, a in branch.open_actions.items()
-            },
-            "questions": list(branch.questions.values()),
-            "prompt": branch.prompt,
-            "last_user_seq": branch.last_user_seq,
+            **self._branch.values(),
             "seen_by_finish": self.seen_by_finish,
         }
 
