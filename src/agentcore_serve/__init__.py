@@ -1,1 +1,5 @@
-"""Conversations over HTTP and WebSocket, as an ASGI app. It holds nothing yet."""
+"""The server: conversations for other programs and machines. `agentcore serve`, or `create_app` in a program of one's own."""
+
+from agentcore_serve.app import ServeApp as ServeApp
+from agentcore_serve.app import create_app as create_app
+from agentcore_serve.settings import ServeSettings as ServeSettings

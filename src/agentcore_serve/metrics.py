@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
 from agentcore.usage import Usage
@@ -73,8 +73,6 @@ class Metrics:
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
 
-def route_of(scope: Any, known: Iterable[str]) -> str:
+def route_of(scope: Any) -> str:
     """Return the pattern of the route that a request took, from what Starlette left in its scope."""
-    route = scope.get("route")
-    path = getattr(route, "path", None)
-    return path if path in known else "other"
+    return getattr(scope.get("endpoint"), "path", "other")

@@ -55,7 +55,8 @@ _Key = tuple[str, JsonSchemaMode]
 def _schemas(routes: Iterable[Route]) -> tuple[dict[_Key, Any], dict[str, Any]]:
     wanted: dict[_Key, TypeAdapter[Any]] = {("Problem", "serialization"): adapter(Problem)}
     for route in routes:
-        for model, mode in ((route.body, "validation"), (route.answer, "serialization"), (route.query, "validation")):
+        answers = ((model, "serialization") for model in (route.answer, *(model for _, model in route.also)))
+        for model, mode in ((route.body, "validation"), (route.query, "validation"), *answers):
             if model is not None:
                 wanted[_key(model, mode)] = adapter(model)
     inputs = [(name, mode, each) for (name, mode), each in wanted.items()]
@@ -115,6 +116,9 @@ def _responses(route: Route, schemas: dict[_Key, Any]) -> dict[str, Any]:
     else:
         schema = {} if route.answer is None else {"schema": schemas[_key(route.answer, "serialization")]}
         answers = {str(route.status): {"description": route.summary or "Done.", "content": {route.media: schema}}}
+    for status, model in route.also:
+        schema = schemas[_key(model, "serialization")]
+        answers[str(status)] = {"description": "Done.", "content": {"application/json": {"schema": schema}}}
     if route.scope is not None:
         answers["401"] = {"description": "No key, or one that is not known.", "content": problem}
         answers["403"] = {"description": f"The key lacks the scope {route.scope!r}.", "content": problem}

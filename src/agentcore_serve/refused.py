@@ -30,7 +30,7 @@ class Refused(Exception):
         self.detail = detail
         """A sentence for the sender. It never repeats what was sent."""
         self.errors = tuple(errors)
-        """For a body that does not fit: `{loc, msg}` for each field."""
+        """For a body that does not fit: `{loc, msg}` for each field. Never what was sent."""
         self.retry_after = retry_after
         """Seconds after which the same request may go through."""
         self.headers = dict(headers or {})

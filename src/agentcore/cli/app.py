@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from agentcore.cli.keys_app import keys_app
 from agentcore.cli.log_app import log_app
 from agentcore.cli.options import (
     CONTEXT,
@@ -29,6 +30,7 @@ from agentcore.cli.options import (
     Verbose,
     execute,
 )
+from agentcore.cli.serve_app import serve_command
 from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
 
@@ -63,6 +65,8 @@ conversations_app = typer.Typer()
 app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
+app.add_typer(keys_app, name="keys")
+app.command("serve", cls=GroupedCommand, short_help="Serve conversations to other programs.")(serve_command)
 
 
 def main() -> None:

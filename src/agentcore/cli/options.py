@@ -12,6 +12,7 @@ from typer.core import TyperCommand
 MODEL: Final = "Model"
 CONTEXT: Final = "Context"
 LIMITS: Final = "Approval and limits"
+SECURITY: Final = "Security"
 _OTHERS: Final = "Options"
 
 
@@ -20,7 +21,14 @@ class GroupedCommand(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write each group of options under its heading; those of none come first."""
-        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], _OTHERS: [], MODEL: [], CONTEXT: [], LIMITS: []}
+        groups: dict[str, list[tuple[str, str]]] = {
+            "Arguments": [],
+            _OTHERS: [],
+            MODEL: [],
+            CONTEXT: [],
+            LIMITS: [],
+            SECURITY: [],
+        }
         for param in self.get_params(ctx):
             if (record := param.get_help_record(ctx)) is not None:
                 of_none = "Arguments" if param.param_type_name == "argument" else _OTHERS

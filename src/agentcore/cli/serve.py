@@ -8,12 +8,14 @@ import logging
 import os
 import socket
 import sys
+from functools import partial
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import anyio
+from anyio.to_thread import run_sync
 
+import agentcore
 from agentcore.cli.failures import UsageError
 from agentcore.cli.process import catch_interrupts
 from agentcore.errors import MissingExtra
@@ -30,7 +32,7 @@ _GRACE_SECONDS: Final = 3.0
 _BACKLOG: Final = 2_048
 
 
-async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level: str) -> int:
+async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"], level: str) -> int:
     """Serve until a signal: the first one ends it in order, a second one at once.
 
     Args:
@@ -44,22 +46,23 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level
     """
     try:
         from agentcore_serve import create_app  # noqa: PLC0415 starlette is an extra, and slow to import
-        from agentcore_serve.settings import read_settings  # noqa: PLC0415
+        from agentcore_serve.settings import ServeSettings  # noqa: PLC0415
 
         import_module("hypercorn")
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("agentcore"):
             raise
         raise MissingExtra("agentcore serve", "serve") from error
-    configure_logging(json=log == "json", level=level)
+    if log != "none":
+        configure_logging(json=log == "json", level=level)
     try:
-        settings = read_settings(os.environ, flags)
+        settings = ServeSettings.from_environment(**flags)
         app = create_app(settings)
     except ValueError as error:
         raise UsageError(str(error)) from None
-    listener = await anyio.to_thread.run_sync(_listen, settings)
+    listener = await run_sync(_listen, settings)
     try:
-        async with catch_interrupts() as interrupts, anyio.create_task_group() as tasks:
+        async with catch_interrupts() as interrupts:
             asked = anyio.Event()
 
             async def ask() -> None:
@@ -69,16 +72,29 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["json", "text"], level
                 await asked.wait()
                 await app.drain()
 
+            interrupts.last_words = "Stopped at once."
             with interrupts.handled_by(ask):
-                interrupts.last_words = "Stopped at once."
-                tasks.start_soon(_announce, app, settings, listener)
-                await _run(app, settings, listener, shutdown_trigger)
-                tasks.cancel_scope.cancel()
+                # Entered here and not by hypercorn, so that what keeps it from starting is raised as it is.
+                async with app.lifespan():
+                    await _announce(app, settings, listener)
+                    await _run(app, settings, listener, shutdown_trigger)
     finally:
         listener.close()
         if settings.unix is not None:
             await anyio.Path(settings.unix).unlink(missing_ok=True)
     return 0
+
+
+async def _without_lifespan(app: ServeApp, scope: Any, receive: Any, send: Any) -> None:
+    """Serve an app whose lifespan is entered already."""
+    if scope["type"] != "lifespan":
+        await app(scope, receive, send)
+        return
+    while True:
+        message = await receive()
+        await send({"type": f"{message['type']}.complete"})
+        if message["type"] == "lifespan.shutdown":
+            return
 
 
 async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, shutdown_trigger: Any) -> None:
@@ -89,8 +105,8 @@ async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, 
             return Sockets([listener], [], []) if self.ssl_enabled else Sockets([], [listener], [])
 
     config = OnListener()
-    config.certfile = settings.tls_cert
-    config.keyfile = settings.tls_key
+    config.certfile = settings.tls_cert and str(settings.tls_cert)
+    config.keyfile = settings.tls_key and str(settings.tls_key)
     config.graceful_timeout = _GRACE_SECONDS
     config.backlog = _BACKLOG
     config.include_server_header = False
@@ -102,7 +118,8 @@ async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, 
     config.loglevel = "WARNING"
     # Hypercorn has a module for each event loop; this process runs asyncio.
     hypercorn: Any = import_module("hypercorn.asyncio")
-    await hypercorn.serve(app, config, shutdown_trigger=shutdown_trigger, mode="asgi")
+    served = partial(_without_lifespan, app)
+    await hypercorn.serve(served, config, shutdown_trigger=shutdown_trigger, mode="asgi")
 
 
 def _listen(settings: ServeSettings) -> socket.socket:
@@ -112,7 +129,7 @@ def _listen(settings: ServeSettings) -> socket.socket:
         UsageError: The address can't be had.
     """
     if settings.unix is not None:
-        return _listen_unix(settings.unix)
+        return _listen_unix(str(settings.unix))
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -166,9 +183,8 @@ def _listen_unix(path: str) -> socket.socket:
 
 async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.socket) -> None:
     """Print one line for programs when the server takes requests, and the first key where there is none."""
-    await app.started.wait()
     url = url_of(settings, listener)
-    line: dict[str, Any] = {"url": url, "pid": os.getpid(), "version": _version()}
+    line: dict[str, Any] = {"url": url, "pid": os.getpid(), "version": agentcore.__version__}
     if (key := await app.make_first_key()) is not None:
         sys.stderr.write(
             f"This server had no key, so one was made. It is shown this once:\n\n    {key.get_secret_value()}\n\n"
@@ -186,10 +202,3 @@ def url_of(settings: ServeSettings, listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     named = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, f"[{host}]" if ":" in host else host)  # noqa: S104 compared
     return f"{'https' if settings.tls_cert else 'http'}://{named}:{port}"
-
-
-def _version() -> str:
-    try:
-        return version("agentcore-runtime")
-    except PackageNotFoundError:
-        return "0"

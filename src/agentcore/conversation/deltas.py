@@ -61,6 +61,14 @@ class DeltaCursor:
             return StreamDelta(type="gap", lost=lost)
         return self._pieces.popleft()
 
+    def take(self) -> list[StreamDelta]:
+        """Return the pieces that are there, without waiting; a gap first where some were lost."""
+        gap = [StreamDelta(type="gap", lost=self._lost)] if self._lost else []
+        pieces = [*gap, *self._pieces]
+        self._lost = 0
+        self._pieces.clear()
+        return pieces
+
 
 class DeltaBroadcast:
     """Sends every delta to all subscribers and never waits for one."""

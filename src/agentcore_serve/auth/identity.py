@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Literal, NamedTuple, cast, get_args
-
-from starlette.types import Scope as AsgiScope
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, cast, get_args
 
 from agentcore_serve.refused import Refused, not_authenticated
+
+if TYPE_CHECKING:  # `agentcore keys` needs no starlette
+    from starlette.types import Scope as AsgiScope
 
 Scope = Literal["read", "run", "approve", "workspace", "agents", "admin"]
 

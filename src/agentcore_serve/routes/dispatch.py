@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.routing import Route as HttpRoute
-from starlette.types import Receive, Send
+from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as AsgiScope
 from starlette.websockets import WebSocket
 
+from agentcore.wire.requests import ResponseBody, encode_body
+from agentcore.wire.routes import read_json
 from agentcore_serve.auth.identity import Identity, Scope, identity_of, require_scope
 from agentcore_serve.refused import Refused
 from agentcore_serve.routes.table import WEBSOCKET, Call, Route
@@ -34,6 +38,8 @@ class _Served:
 
     def __init__(self, route: Route) -> None:
         self._route = route
+        self.path = route.path
+        """The pattern, for metrics."""
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -68,13 +74,15 @@ def authorize(connection: HTTPConnection, wanted: Scope | None) -> Identity:
 def _read_query(route: Route, connection: HTTPConnection) -> Any:
     pairs = connection.query_params.multi_items()
     if route.query is None:
-        if pairs:
+        # A WebSocket's may hold a ticket, which the authentication has read.
+        if pairs and route.method != WEBSOCKET:
             raise Refused(422, "invalid_request", "This takes no query.", errors=[_unknown(name) for name, _ in pairs])
         return None
     values: dict[str, Any] = {}
     for name, value in pairs:
         values[name] = value if name not in values else [*_as_list(values[name]), value]
-    return read(route.query, values, at="query")
+    with refusing("query"):
+        return adapter(route.query).validate_python(values)
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -88,7 +96,9 @@ def _unknown(name: str) -> dict[str, Any]:
 
 async def _read_body(route: Route, request: Request) -> Any:
     data = await request.body()
-    return read(route.body, data or b"{}", at="body")
+    with refusing("body"):
+        value = read_json(data)
+        return value if route.plain else adapter(route.body).validate_python({} if value is None else value)
 
 
 @lru_cache(maxsize=256)
@@ -97,22 +107,21 @@ def adapter(model: Any) -> TypeAdapter[Any]:
     return TypeAdapter(model)
 
 
-def read(model: Any, data: bytes | dict[str, Any], *, at: str) -> Any:
-    """Read a body or a query.
+@contextmanager
+def refusing(part: str) -> Generator[None]:
+    """Turn what does not fit in a part of a request into a refusal (422) that repeats nothing of it.
 
     Raises:
-        Refused: It is not what the model says (422). What came is not repeated.
+        Refused: It does not fit.
     """
     try:
-        if isinstance(data, bytes):
-            return adapter(model).validate_json(data)
-        return adapter(model).validate_python(data)
+        yield
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False, include_context=False)
         errors = [
-            {"loc": (at, *detail["loc"]), "msg": _message(detail["type"], detail["msg"])} for detail in details[:50]
+            {"loc": (part, *detail["loc"]), "msg": _message(detail["type"], detail["msg"])} for detail in details[:50]
         ]
-        raise Refused(422, "invalid_request", f"The {at} is not what it has to be.", errors=errors) from None
+        raise Refused(422, "invalid_request", f"The {part} is not what it has to be.", errors=errors) from None
 
 
 def _message(kind: str, message: str) -> str:
@@ -120,13 +129,13 @@ def _message(kind: str, message: str) -> str:
     return message.removeprefix("Value error, ") if kind == "value_error" else message
 
 
-def _encode(route: Route, answer: Any) -> Response:
-    if isinstance(answer, Response):
-        return answer
+def _encode(route: Route, answer: Any) -> ASGIApp:
+    if callable(answer):
+        return answer  # a response of the endpoint's own
     if answer is None and route.answer is None:
         return Response(status_code=204 if route.status == 200 else route.status)
-    if isinstance(answer, BaseModel):
-        data = answer.__pydantic_serializer__.to_json(answer)
+    if isinstance(answer, ResponseBody):
+        data = encode_body(answer)
     else:
         data = adapter(route.answer if route.answer is not None else Any).dump_json(answer)
     return Response(data, status_code=route.status, media_type="application/json")

@@ -81,5 +81,9 @@ class Route(NamedTuple):
     """The type of the response, for the document; and with `raw`, of the request."""
     raw: str | None = None
     """The media type of a body that the endpoint reads itself."""
+    plain: bool = False
+    """True if the endpoint gets the body as the JSON that it is: `body` is for the document."""
+    also: tuple[tuple[int, Any], ...] = ()
+    """Other good answers, as status and model."""
     tag: str = "server"
     """The heading under which the document lists it."""

@@ -1,0 +1,18 @@
+"""All routes of the server: the ONE list of which its router and its document are made."""
+
+from __future__ import annotations
+
+from agentcore_serve.routes.catalog import CATALOG
+from agentcore_serve.routes.commands import command_routes
+from agentcore_serve.routes.conversations import COLLECTION
+from agentcore_serve.routes.document import DOCUMENT
+from agentcore_serve.routes.events import EVENTS
+from agentcore_serve.routes.keys import KEYS
+from agentcore_serve.routes.probes import PROBES
+from agentcore_serve.routes.streams import STREAMS
+from agentcore_serve.routes.table import Route
+
+
+def all_routes() -> list[Route]:
+    """Return the routes, in the order in which the document lists them."""
+    return [*COLLECTION, *command_routes(), *EVENTS, *STREAMS, *CATALOG, *KEYS, *DOCUMENT, *PROBES]

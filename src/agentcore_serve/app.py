@@ -1,0 +1,153 @@
+"""The server as an ASGI application, for a server of one's own or to mount in another application."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
+
+import anyio
+from pydantic import SecretStr
+from starlette.applications import Starlette
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+import agentcore
+from agentcore.agent import Agent
+from agentcore.record import Store
+from agentcore.wire.problems import Problem
+from agentcore_serve.api import all_routes
+from agentcore_serve.auth.security import Security
+from agentcore_serve.drain import Drain
+from agentcore_serve.hub import Hub, open_hub
+from agentcore_serve.metrics import Gauges, Metrics, route_of
+from agentcore_serve.middleware.responses import send_problem
+from agentcore_serve.middleware.stack import security_middleware
+from agentcore_serve.openapi import build_document
+from agentcore_serve.routes.dispatch import serve_route
+from agentcore_serve.routes.table import WEBSOCKET
+from agentcore_serve.settings import ServeSettings
+from agentcore_serve.streams import StreamHub
+
+_NOT_STARTED: Final = (
+    "The server's lifespan was not entered, so it has no conversations. An application that mounts it enters it in its own:\n"
+    "    served = create_app(settings)\n"
+    "    app = FastAPI(lifespan=served.lifespan)  # or Starlette(lifespan=served.lifespan)"
+)
+
+
+def create_app(
+    settings: ServeSettings | None = None, *, agents: Mapping[str, Agent] | None = None, store: Store | None = None
+) -> ServeApp:
+    """Make the application that serves conversations.
+
+    Run it with `agentcore serve`, hypercorn or uvicorn, or mount it; then enter its `lifespan` in that of the application:
+    `Starlette(lifespan=served.lifespan)`.
+
+    Args:
+        settings: By default those of the variables `AGENTCORE_SERVE_*`.
+        agents: The agents that clients may name, by name.
+        store: Where the logs are; by default files in the folder `settings.store`.
+
+    Raises:
+        ValueError: The settings would let strangers in, or are wrong.
+    """
+    return ServeApp(settings or ServeSettings.from_environment(), agents or {}, store)
+
+
+class ServeApp(Starlette):
+    """The server. Made by `create_app`."""
+
+    def __init__(self, settings: ServeSettings, agents: Mapping[str, Agent], store: Store | None) -> None:
+        self.settings = settings
+        self.started = anyio.Event()
+        """Set when it takes requests."""
+        self._agents = agents
+        self._given_store = store
+        self._security = Security(settings)
+        self._metrics = Metrics(self._gauges)
+        self._hub: Hub | None = None
+        self._drain: Drain | None = None
+        self._routes = all_routes()
+        super().__init__(
+            routes=[serve_route(route) for route in self._routes],
+            lifespan=self.lifespan,
+        )
+        self.state.document = build_document(self._routes, version=agentcore.__version__)
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        """Serve a request. Outside of the lifespan each is answered with the lines of code that enter it."""
+        if scope["type"] != "lifespan" and self._hub is None:
+            await send_problem(_not_started_problem(), {}, scope, receive, send)
+            return
+        await super().__call__(scope, receive, send)
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """Return the routes behind all that each request passes. Starlette's own handlers of errors have no place in it."""
+        public = [route.path for route in self._routes if route.scope is None]
+        passed: ASGIApp = self.router
+        for middleware in reversed(security_middleware(self._security, public=public, observe=self._observe)):
+            passed = middleware.cls(passed, *middleware.args, **middleware.kwargs)
+        return passed
+
+    @asynccontextmanager
+    async def lifespan(self, app: object = None) -> AsyncGenerator[None]:
+        """Hold the conversations open. An application that mounts this one enters it in its own lifespan.
+
+        Args:
+            app: The application that enters it. It is not used.
+
+        Raises:
+            RuntimeError: It is entered already.
+        """
+        del app
+        if self._hub is not None:
+            raise RuntimeError("The server's lifespan is entered already.")
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._security.opened())
+            hub = await stack.enter_async_context(open_hub(self.settings, agents=self._agents, store=self._given_store))
+            streams = await stack.enter_async_context(StreamHub())
+            hub.streams = streams
+            drain = Drain(hub.close_streams, hub.drain, self.settings.limits.drain_seconds)
+            state = self.state
+            state.hub, state.streams, state.drain = hub, streams, drain
+            state.security, state.metrics = self._security, self._metrics
+            tasks = await stack.enter_async_context(anyio.create_task_group())
+            tasks.start_soon(drain.watch_uvicorn, name="watch uvicorn")
+            self._hub, self._drain = hub, drain
+            drain.ready = True
+            self.started.set()
+            try:
+                yield
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await drain.drain()
+                self._hub = self._drain = None
+                self.started = anyio.Event()
+                tasks.cancel_scope.cancel("the server ends")
+
+    async def drain(self) -> None:
+        """Take no more work, say `bye` to all streams, and wait until the steps under way have ended; bounded."""
+        if self._drain is not None:
+            await self._drain.drain()
+
+    async def make_first_key(self) -> SecretStr | None:
+        """Return a new key that may do everything, where the server asks for keys and has none."""
+        keys = self._security.keys
+        if not self.settings.auth or await keys.has_any():
+            return None
+        _, secret = await keys.add("first")
+        return secret
+
+    def _gauges(self) -> Gauges:
+        hub = self._hub
+        if hub is None:
+            return Gauges(0, 0, 0)
+        return Gauges(len(hub.served), hub.running_count, len(self.state.streams))
+
+    def _observe(self, scope: AsgiScope, status: int, seconds: float) -> None:
+        self._metrics.count_request(scope.get("method", WEBSOCKET), route_of(scope), status, seconds)
+
+
+def _not_started_problem() -> Problem:
+    return Problem(title="Service Unavailable", status=503, code="not_started", detail=_NOT_STARTED)

@@ -1,0 +1,143 @@
+"""Who asks: a key in a header, the cookie of a page, or the ticket of a WebSocket."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Collection
+from typing import Final, final
+
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from agentcore_serve.auth.identity import IDENTITY, LOCAL
+from agentcore_serve.auth.keys import ValidKey, digest_of
+from agentcore_serve.auth.pages import session_token
+from agentcore_serve.auth.security import Security
+from agentcore_serve.auth.throttle import Buckets, client_address
+from agentcore_serve.middleware.hosts import is_same_origin
+from agentcore_serve.middleware.responses import app_path
+from agentcore_serve.refused import Refused, not_authenticated, too_many
+
+_IN_URL: Final = frozenset(
+    {"key", "api_key", "apikey", "api-key", "token", "access_token", "x-api-key", "authorization"}
+)
+_TICKET: Final = "ticket"
+_REMEMBERED: Final = 1_000
+
+WRONG_KEY: Final = "agentcore.wrong_key"
+"""Set in the scope of a request that came with a wrong key, code or ticket."""
+
+
+@final
+class Authentication:
+    """Finds the identity of each request, or refuses it. Public paths need none, and get none.
+
+    Args:
+        app: The app.
+        security: Keys, page sessions and tickets.
+        public: Paths that need no key; one that ends with "/*" stands for all below it.
+    """
+
+    def __init__(self, app: ASGIApp, *, security: Security, public: Collection[str] = ()) -> None:
+        self._app = app
+        self._security = security
+        self._public = frozenset(path for path in public if not path.endswith("/*"))
+        self._public_below = tuple(path.removesuffix("*") for path in public if path.endswith("/*"))
+        limits = security.settings.request_limits
+        self._wrong = Buckets(limits.wrong_keys_per_minute, clock=security.monotonic)
+        # Keys that were right lately: a neighbour behind the same address who tries wrong ones does not lock them out.
+        self._right: OrderedDict[bytes, None] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on."""
+        if scope["type"] in ("http", "websocket"):
+            scope.pop(IDENTITY, None)
+            query = QueryParams(scope.get("query_string", b""))
+            if not _IN_URL.isdisjoint(name.lower() for name in query):
+                raise Refused(
+                    400,
+                    "key_in_url",
+                    "A key in a URL ends up in logs and histories: send it as `Authorization: Bearer KEY` or `X-API-Key: KEY`. "
+                    "Revoke this one and make another: agentcore keys revoke ID.",
+                )
+            path = app_path(scope)
+            if path not in self._public and not path.startswith(self._public_below or ("\0",)):
+                scope[IDENTITY] = (await self._identify(scope, query)).identity
+        await self._app(scope, receive, send)
+
+    async def _identify(self, scope: Scope, query: QueryParams) -> ValidKey:
+        if not self._security.settings.auth:
+            return ValidKey(LOCAL, b"")
+        key = _key_of(Headers(scope=scope))
+        if key is not None:
+            return await self._verify(scope, key, is_key=True)
+        ticket = query.get(_TICKET)
+        if scope["type"] == "websocket":
+            if ticket is None:
+                raise not_authenticated("A WebSocket needs a key in its headers, or ?ticket= of POST /api/v1/tickets.")
+            return await self._redeem(scope, ticket)
+        token = session_token(scope)
+        if token is None:
+            raise not_authenticated("Send a key as `Authorization: Bearer KEY` or `X-API-Key: KEY`.")
+        if not is_same_origin(scope):
+            # SameSite does not tell the ports of a host apart.
+            raise Refused(403, "origin_not_allowed", "Only the server's own page can use its cookie.")
+        return await self._verify(scope, token, is_key=False)
+
+    async def _verify(self, scope: Scope, secret: str, *, is_key: bool) -> ValidKey:
+        digest = digest_of(secret)
+        address = client_address(scope)
+        if digest not in self._right:
+            self._check_address(address)
+        valid = await (self._security.keys if is_key else self._security.pages).verify(secret)
+        if valid is None:
+            self._right.pop(digest, None)
+            self._count_wrong(scope, address)
+            raise not_authenticated(
+                "This key is wrong, revoked or expired."
+                if is_key
+                else "This page's session is over. Open the page anew."
+            )
+        self._right[digest] = None
+        self._right.move_to_end(digest)
+        if len(self._right) > _REMEMBERED:
+            self._right.popitem(last=False)
+        return valid
+
+    async def _redeem(self, scope: Scope, ticket: str) -> ValidKey:
+        address = client_address(scope)
+        self._check_address(address)
+        key_id = self._security.tickets.redeem(ticket)
+        valid = None if key_id is None else await self._security.keys.find(key_id)
+        if valid is None:
+            self._count_wrong(scope, address)
+            raise not_authenticated("This ticket is wrong, was used, or is older than 30 seconds. Ask for a new one.")
+        return valid
+
+    def _count_wrong(self, scope: Scope, address: str) -> None:
+        scope[WRONG_KEY] = True
+        self._wrong.take(address)
+
+    def _check_address(self, address: str) -> None:
+        wait = self._wrong.wait_for(address)
+        if wait:
+            raise too_many("Too many wrong keys came from this address.", wait)
+
+
+def _key_of(headers: Headers) -> str | None:
+    """Return the key in the headers, or None where there is none.
+
+    Raises:
+        Refused: Several are there, or a header of another scheme.
+    """
+    given = [*headers.getlist("authorization"), *headers.getlist("x-api-key")]
+    if not given:
+        return None
+    if len(given) > 1:
+        raise not_authenticated("Send one key, in one header.")
+    if "authorization" not in headers:
+        return given[0].strip()
+    scheme, _, key = given[0].strip().partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        raise not_authenticated("Send the key as `Authorization: Bearer KEY`.")
+    return key.strip()

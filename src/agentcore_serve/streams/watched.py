@@ -1,0 +1,65 @@
+"""What a stream needs to know of a conversation. `Conversation.link` has it, and so has a log that another process writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import anyio
+
+from agentcore.conversation import DeltaCursor
+from agentcore.record import ConversationState
+from agentcore.wire import Frame
+
+
+class Signal(Protocol):
+    """Wakes those who wait for the log to grow."""
+
+    @property
+    def closed(self) -> bool:
+        """True if nothing will ever be appended again."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until the head has moved, or there is nothing more to wait for."""
+        ...
+
+
+class Watched(Protocol):
+    """A log that grows."""
+
+    @property
+    def state(self) -> ConversationState:
+        """The state that is folded from the log, with its events."""
+        ...
+
+    @property
+    def head_signal(self) -> Signal:
+        """The signal that the head moved."""
+        ...
+
+    def deltas(self) -> DeltaCursor | None:
+        """Follow the deltas from now on; None where there are none, because another process works."""
+        ...
+
+
+class ClientFrames(Protocol):
+    """Frames for one client alone: what the server asks of it."""
+
+    @property
+    def news(self) -> anyio.Event:
+        """Set when there is something to take. After `take` it is another one, or not set."""
+        ...
+
+    def take(self) -> Sequence[Frame]:
+        """Return the frames that are there, without waiting."""
+        ...
+
+
+class AsksClients(Protocol):
+    """What a conversation has where clients run parts of it."""
+
+    def frames_for(self, client: str) -> AbstractContextManager[ClientFrames]:
+        """Attach a client while the context lasts."""
+        ...
