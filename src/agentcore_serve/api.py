@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentcore_serve.client_parts import ASKS
 from agentcore_serve.routes.catalog import CATALOG
 from agentcore_serve.routes.commands import command_routes
 from agentcore_serve.routes.conversations import COLLECTION
@@ -15,4 +16,4 @@ from agentcore_serve.routes.table import Route
 
 def all_routes() -> list[Route]:
     """Return the routes, in the order in which the document lists them."""
-    return [*COLLECTION, *command_routes(), *EVENTS, *STREAMS, *CATALOG, *KEYS, *DOCUMENT, *PROBES]
+    return [*COLLECTION, *command_routes(), *EVENTS, *STREAMS, *ASKS, *CATALOG, *KEYS, *DOCUMENT, *PROBES]

@@ -33,6 +33,7 @@ from agentcore.tools import allow_imports
 from agentcore.wire.requests import ClientAgent, ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
+from agentcore_serve.client_parts import make_client_parts
 from agentcore_serve.database import Database
 from agentcore_serve.followed import Followed
 from agentcore_serve.index import NOBODY, ConversationIndex, Page
@@ -612,5 +613,5 @@ async def open_hub(
         StoreInUse: Another server works on the store.
         ProfileError: The file of agents has a fault.
     """
-    async with Hub(settings, agents=agents, store=store) as hub:
+    async with Hub(settings, agents=agents, store=store, client_parts=make_client_parts) as hub:
         yield hub

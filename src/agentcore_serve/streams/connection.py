@@ -28,10 +28,11 @@ async def send_until_end(watcher: Watcher, receive: Receive, send: Send, frames:
         watcher.cut("gone")
 
     async def relay(frames: ClientFrames) -> None:
-        while True:
+        while not frames.closed:
             if taken := frames.take():
                 watcher.add(taken)
             await frames.news.wait()
+        watcher.cut("gone")  # the client has connected once more
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listen, name="listen for a disconnect")

@@ -52,6 +52,11 @@ class ClientFrames(Protocol):
         """Set when there is something to take. After `take` it is another one, or not set."""
         ...
 
+    @property
+    def closed(self) -> bool:
+        """True if there will be no more, as when the client has connected once more."""
+        ...
+
     def take(self) -> Sequence[Frame]:
         """Return the frames that are there, without waiting."""
         ...

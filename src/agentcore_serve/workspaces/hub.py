@@ -204,7 +204,7 @@ class WorkspaceHub:
             if self._records.pop(workspace_id, None) is not None:
                 await _DISK.run(self._table.remove, workspace_id)
                 if record.fresh:
-                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)  # noqa: FBT003 - ignore_errors
+                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)
 
     async def _hold(self, record: WorkspaceRecord) -> OpenWorkspace:
         while (opened := self._open.get(record.id)) is not None and (opened.closing or opened.use.cancel_called):
@@ -231,7 +231,7 @@ class WorkspaceHub:
                 with opened.use:
                     await anyio.sleep_forever()
                 opened.closing = True
-        except Exception as error:  # noqa: BLE001 - for those who wait for it; the server goes on
+        except Exception as error:
             opened.error = error
         finally:
             opened.closing = True
