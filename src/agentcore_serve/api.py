@@ -12,8 +12,20 @@ from agentcore_serve.routes.keys import KEYS
 from agentcore_serve.routes.probes import PROBES
 from agentcore_serve.routes.streams import STREAMS
 from agentcore_serve.routes.table import Route
+from agentcore_serve.workspaces.routes import WORKSPACES
 
 
 def all_routes() -> list[Route]:
     """Return the routes, in the order in which the document lists them."""
-    return [*COLLECTION, *command_routes(), *EVENTS, *STREAMS, *ASKS, *CATALOG, *KEYS, *DOCUMENT, *PROBES]
+    return [
+        *COLLECTION,
+        *command_routes(),
+        *EVENTS,
+        *STREAMS,
+        *ASKS,
+        *WORKSPACES,
+        *CATALOG,
+        *KEYS,
+        *DOCUMENT,
+        *PROBES,
+    ]

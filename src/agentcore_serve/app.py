@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
+from anyio.to_thread import run_sync
 from pydantic import SecretStr
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Send
@@ -17,9 +18,9 @@ from agentcore.agent import Agent
 from agentcore.record import Store
 from agentcore.wire.problems import Problem
 from agentcore_serve.api import all_routes
-from agentcore_serve.auth.security import Security
+from agentcore_serve.auth.security import DATABASE, Security
 from agentcore_serve.drain import Drain
-from agentcore_serve.hub import Hub, open_hub
+from agentcore_serve.hub import Hub
 from agentcore_serve.metrics import Gauges, Metrics, route_of
 from agentcore_serve.middleware.responses import send_problem
 from agentcore_serve.middleware.stack import security_middleware
@@ -27,7 +28,10 @@ from agentcore_serve.openapi import build_document
 from agentcore_serve.routes.dispatch import serve_route
 from agentcore_serve.routes.table import WEBSOCKET
 from agentcore_serve.settings import ServeSettings
+from agentcore_serve.shared_places import SharedPlaces
+from agentcore_serve.store_lock import hold_store
 from agentcore_serve.streams import StreamHub
+from agentcore_serve.workspaces.hub import WorkspaceHub, WorkspaceLimits, WorkspaceMaker
 
 _NOT_STARTED: Final = (
     "The server's lifespan was not entered, so it has no conversations. An application that mounts it enters it in its own:\n"
@@ -103,18 +107,35 @@ class ServeApp(Starlette):
         del app
         if self._hub is not None:
             raise RuntimeError("The server's lifespan is entered already.")
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._security.opened())
-            hub = await stack.enter_async_context(open_hub(self.settings, agents=self._agents, store=self._given_store))
-            streams = await stack.enter_async_context(StreamHub())
-            hub.streams = streams
-            drain = Drain(hub.close_streams, hub.drain, self.settings.limits.drain_seconds)
+        limits = self.settings.limits
+        async with (
+            _hold(self.settings),
+            self._security.opened(),
+            WorkspaceHub(
+                self.settings.root,
+                database=self.settings.store / DATABASE,
+                temporary=self.settings.store / "uploads",
+                make=self._workspace_maker(),
+                shared_user=self.settings.shared_user,
+                limits=WorkspaceLimits(file_bytes=self.settings.request_limits.file_bytes),
+                idle_seconds=limits.idle_seconds,
+            ) as workspaces,
+            Hub(
+                self.settings,
+                agents=self._agents,
+                store=self._given_store,
+                places=SharedPlaces(workspaces),
+                is_locked=True,
+            ) as self._hub,
+            StreamHub() as streams,
+            anyio.create_task_group() as tasks,
+        ):
+            self._hub.streams = streams
+            self._drain = drain = Drain(self._hub.close_streams, self._hub.drain, limits.drain_seconds)
             state = self.state
-            state.hub, state.streams, state.drain = hub, streams, drain
+            state.hub, state.streams, state.drain, state.workspaces = self._hub, streams, drain, workspaces
             state.security, state.metrics = self._security, self._metrics
-            tasks = await stack.enter_async_context(anyio.create_task_group())
             tasks.start_soon(drain.watch_uvicorn, name="watch uvicorn")
-            self._hub, self._drain = hub, drain
             drain.ready = True
             self.started.set()
             try:
@@ -125,6 +146,10 @@ class ServeApp(Starlette):
                 self._hub = self._drain = None
                 self.started = anyio.Event()
                 tasks.cancel_scope.cancel("the server ends")
+
+    def _workspace_maker(self) -> WorkspaceMaker | None:
+        factory = self.settings.workspaces
+        return None if factory is None else lambda _, folder: factory(str(folder))
 
     async def drain(self) -> None:
         """Take no more work, say `bye` to all streams, and wait until the steps under way have ended; bounded."""
@@ -147,6 +172,17 @@ class ServeApp(Starlette):
 
     def _observe(self, scope: AsgiScope, status: int, seconds: float) -> None:
         self._metrics.count_request(scope.get("method", WEBSOCKET), route_of(scope), status, seconds)
+
+
+@asynccontextmanager
+async def _hold(settings: ServeSettings) -> AsyncGenerator[None]:
+    """Hold the store before anything in it is touched: another server may work on it."""
+    lock = hold_store(settings.store)
+    await run_sync(lock.__enter__)
+    try:
+        yield
+    finally:
+        lock.__exit__(None, None, None)
 
 
 def _not_started_problem() -> Problem:

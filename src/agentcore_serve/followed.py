@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from typing import Any
 
 import anyio
 
@@ -62,6 +63,8 @@ class Followed:
         """The reason why it can't be continued here."""
         self.watchers = 0
         self.head_signal = GrowthSignal()
+        self.streams: Any = None
+        """Those who watch it, where somebody does."""
 
     @property
     def state(self) -> ConversationState:

@@ -76,6 +76,7 @@ class Hub(AsyncContextManagerMixin):
         agents: Agents of the program's own, by name; they go before those of `settings.agents`.
         store: Where logs are kept; by default files in `settings.store`. Databases of another store are in memory.
         places: Hands out workspaces; by default folders below `settings.root`.
+        is_locked: True if the caller holds the lock of the store (`hold_store`).
         client_parts: Makes the parts of conversations that clients run.
         clock: Seconds, for how long conversations rest.
         wall: The time of day, in seconds.
@@ -88,6 +89,7 @@ class Hub(AsyncContextManagerMixin):
         agents: Mapping[str, Agent] | None = None,
         store: Store | None = None,
         places: Places | None = None,
+        is_locked: bool = False,
         client_parts: MakeClientParts | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
@@ -100,6 +102,7 @@ class Hub(AsyncContextManagerMixin):
         """True once the server is about to end: nothing new is opened or run."""
         self._agents = dict(agents or {})
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
+        self._is_locked = is_locked
         self._client_parts = client_parts
         self.now, self.wall = clock, wall
         self._folder = Path(self.store.location) if isinstance(self.store, FileStore) else None
@@ -128,7 +131,7 @@ class Hub(AsyncContextManagerMixin):
     @asynccontextmanager
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         async with AsyncExitStack() as stack:
-            if self._folder is not None:
+            if self._folder is not None and not self._is_locked:
                 lock = hold_store(self._folder)
                 await run_sync(lock.__enter__)
                 stack.callback(lock.__exit__, None, None, None)
@@ -136,7 +139,8 @@ class Hub(AsyncContextManagerMixin):
                 for name, (profile, agent) in (await run_sync(load_profiles, self.settings.agents)).items():
                     if name not in self._agents:
                         self._agents[name], self.profiles[name] = agent, profile
-            allow_imports(*self.settings.allowed_modules)
+            for module in self.settings.allowed_modules:
+                allow_imports(module)
             await self._database.open()
             stack.push_async_callback(self._database.close)
             await self.index.open()
