@@ -340,7 +340,7 @@ class ClientAsks:
         self._changed = anyio.Event()
 
     def _withdraw(self, ask: _Ask) -> None:
-        """Tell the client that an ask is void: that it was answered, or that nobody waits for it."""
+        """Notify the client that an ask is void: that it was answered, or that nobody waits for it."""
         client = ask.client
         if client is None:
             return

@@ -20,7 +20,7 @@ from agentcore.wire import AskFrame, ToolFailed, ToolProgress
 from agentcore.workspace import Workspace
 from agentcore_serve.asks import ClientAsks
 from following import Network, client_of
-from talks import error_of, events_of, running, talk, until
+from talks import error_of, events_of, hang, running, scripted, talk, until
 
 TOKEN = "tok-93f1-ab-and-more"
 SOURCE = {"TOKEN": lambda: TOKEN}
@@ -206,6 +206,31 @@ async def test_a_call_that_is_withdrawn_is_cancelled_and_sends_nothing() -> None
         assert not network.posted
         assert events_of(conversation, AgentErrorEvent)[0].outcome == "interrupted"
         assert (await conversation.run()).text == "again"
+
+
+async def test_a_call_whose_action_was_answered_without_it_is_cancelled() -> None:
+    ended: list[str] = []
+    begun = anyio.Event()
+
+    @tool
+    async def work() -> str:
+        """Work."""
+        begun.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append("cancelled")
+        return "never"
+
+    async with remote([call("hang")], work) as (conversation, answering, network, _):
+        await conversation.set_agent(scripted([call("hang")], hang))
+        async with running(conversation):
+            started = await until(conversation, ActionStarted)
+            answering.feed(AskFrame(id="ask", kind="tool", name="work", action_id=started.cause))
+            await begun.wait()
+            await conversation.interrupt("as after a restart of the server")
+        await until(lambda: ended)
+        assert not network.posted
 
 
 async def test_a_secret_that_a_tool_read_is_masked_wherever_it_is_told() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -14,7 +15,7 @@ from agentcore import AgentErrorEvent, Conversation, ObservationEvent
 from agentcore.conversation import StreamDelta
 from agentcore.errors import SecretError
 from agentcore.messages import TextBlock, ToolSchema
-from agentcore.testing import call, say
+from agentcore.testing import call, cancel_everywhere, say
 from agentcore.tools import ToolAnnotations
 from agentcore.wire import AskFrame, SecretAnswer, ToolAnswer, ToolFailed, ToolProgress, Withdraw
 from agentcore_serve.asks import ClientAsks, ClientConnection
@@ -300,3 +301,21 @@ async def test_a_secret_that_no_client_gives_is_an_error_that_names_it() -> None
         tasks.start_soon(refuse)
         with pytest.raises(SecretError, match="can't be had"):
             await asks.secret("TOKEN")()
+
+
+async def test_a_caller_that_is_cancelled_anywhere_leaves_no_ask_behind() -> None:
+    async def ask_once(asks: ClientAsks) -> None:
+        connection = asks.attach("one")
+
+        async def answer() -> None:
+            asks.answer((await next_ask(connection)).id, SecretAnswer(value=SecretStr("tok-1234567")))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer)
+            assert await asks.secret("TOKEN")() == "tok-1234567"
+
+    with anyio.fail_after(60):
+        for attempt in cancel_everywhere():
+            asks = ClientAsks()
+            await attempt(partial(ask_once, asks))
+            assert not asks._open  # pyright: ignore[reportPrivateUsage] what is left is the point

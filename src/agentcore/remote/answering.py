@@ -105,7 +105,7 @@ class Answering:
             with scope:
                 result = self._results.get(frame.id)
                 if result is None:
-                    result = await self._do(frame)
+                    result = await self._do(frame, scope)
                     self._remember(frame.id, result)
                 await self._post(frame.id, result)
                 self._results.pop(frame.id, None)
@@ -121,7 +121,7 @@ class Answering:
         while len(self._results) > _REMEMBERED:
             self._results.popitem(last=False)
 
-    async def _do(self, frame: AskFrame) -> AskResult:
+    async def _do(self, frame: AskFrame, scope: anyio.CancelScope) -> AskResult:
         if frame.kind == "secret":
             return await self._read_secret(frame.name)
         read_names: dict[str, None] = {}
@@ -133,10 +133,22 @@ class Answering:
                 await self._post(frame.id, ToolProgress(text=text))
 
             tasks.start_soon(host.send_progress, send)
+            tasks.start_soon(self._watch, frame.action_id, scope)
             result = await self._call(frame, host, read_names)
             tasks.cancel_scope.cancel()
         assert result is not None
         return result.model_copy(update={"secrets": tuple(read_names), "progress": host.take_progress()})
+
+    async def _watch(self, action_id: str | None, scope: anyio.CancelScope) -> None:
+        """Stop a call whose action was answered without it: a server that was started anew withdraws nothing."""
+        seen = False
+        signal, state = self._link.head_signal, self._link.state
+        while not signal.closed:
+            is_open = action_id in state.open_actions
+            if seen and not is_open:
+                scope.cancel()
+            seen = seen or is_open
+            await signal.wait()
 
     async def _read_secret(self, name: str) -> SecretAnswer | ToolFailed:
         try:

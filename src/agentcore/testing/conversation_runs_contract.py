@@ -10,7 +10,14 @@ from anyio.lowlevel import checkpoint, current_token
 from pydantic import BaseModel
 
 from agentcore.errors import AuthenticationError, ConversationClosed, RunError
-from agentcore.events import ActionStarted, AgentErrorEvent, ConversationErrorEvent, MessageEvent, ObservationEvent
+from agentcore.events import (
+    ActionStarted,
+    AgentErrorEvent,
+    ConversationErrorEvent,
+    ConversationStatus,
+    MessageEvent,
+    ObservationEvent,
+)
 from agentcore.messages import Message
 from agentcore.testing.conversation_place import (
     ERROR,
@@ -291,6 +298,21 @@ class RunsContract:
                 assert two.cancelled
                 gate.open()
             assert one.result.text == "done"
+
+    async def test_a_run_that_is_started_goes_on_without_anybody_who_waits(self, place: ConversationPlace) -> None:
+        gate = Gate()
+        async with opened(place, [gate.hold(say("first")), say("done")]) as conversation:
+            seq = await conversation.start("go")
+            assert seq == conversation.state.run.seq
+            await gate.arrived()
+            async with running(conversation, "more") as joined:
+                await until(conversation, lambda: len(events_of(conversation, MessageEvent)) == 2)
+                joined.cancel()
+            assert joined.cancelled
+            assert conversation.state.status is ConversationStatus.RUNNING
+            gate.open()
+            await until(conversation, lambda: conversation.state.status is FINISHED)
+            assert conversation.state.answer == "done"
 
     async def test_a_time_limit_of_the_caller_interrupts(self, place: ConversationPlace) -> None:
         async with opened(place, [call("hang")], hang) as conversation:
