@@ -77,7 +77,9 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"
                 # Entered here and not by hypercorn, so that what keeps it from starting is raised as it is.
                 async with app.lifespan():
                     await _announce(app, settings, listener)
-                    await _run(app, settings, listener, shutdown_trigger)
+                    async with anyio.create_task_group() as tasks:
+                        # In a task of its own: asyncio's task group, which it uses, leaves its task marked as cancelled.
+                        tasks.start_soon(_run, app, settings, listener, shutdown_trigger, name="hypercorn")
     finally:
         listener.close()
         if settings.unix is not None:
