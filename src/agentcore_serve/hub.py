@@ -18,6 +18,7 @@ from pydantic import JsonValue, SecretStr
 from agentcore.agent import Agent
 from agentcore.commands import Fork
 from agentcore.conversation import Host
+from agentcore.conversation.exceptions import open_group
 from agentcore.errors import (
     AgentcoreError,
     ConversationError,
@@ -135,13 +136,14 @@ class Hub(AsyncContextManagerMixin):
                 for name, (profile, agent) in (await run_sync(load_profiles, self.settings.agents)).items():
                     if name not in self._agents:
                         self._agents[name], self.profiles[name] = agent, profile
-            allow_imports(*self.settings.allowed_modules)
+            for module in self.settings.allowed_modules:
+                allow_imports(module)
             await self._database.open()
             stack.push_async_callback(self._database.close)
             await self.index.open()
             stack.push_async_callback(self.index.close)
             rows = await self.records.all()
-            async with anyio.create_task_group() as self._tasks:
+            async with open_group() as self._tasks:
                 async with Host() as host:
                     self._opening = Opening(
                         host,

@@ -8,7 +8,8 @@ from typing import Any
 
 import anyio
 
-from agentcore.conversation import Conversation, DeltaCursor, HeadSignal
+from agentcore.conversation import Conversation, DeltaCursor
+from agentcore.conversation.watch import HeadSignal
 from agentcore.record import ConversationState
 from agentcore.wire.requests import ConversationInfo
 from agentcore_serve.describe import SearchText, describe

@@ -25,7 +25,6 @@ from agentcore.conversation.handle import Conversation
 from agentcore.conversation.jobs import Jobs
 from agentcore.conversation.local import LocalLink
 from agentcore.conversation.questions import OnQuestion
-from agentcore.conversation.run import interrupt_run
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
 from agentcore.errors import ConversationClosed, ConversationError, StoreError
@@ -189,15 +188,15 @@ class Host(AsyncContextManagerMixin):
         check_arguments(_DRAIN, seconds=seconds)
         if self._home is not None:
             self._home.check_loop()
-        cores = [hosted.core for hosted in self._open]
+        hosted = tuple(self._open)
         with anyio.move_on_after(seconds):
             async with open_group() as tasks:
-                for core in cores:
-                    tasks.start_soon(_pause, core)
+                for each in hosted:
+                    tasks.start_soon(_pause, each.core)
         async with open_group() as tasks:
-            for core in cores:
-                if core.turn is not None:
-                    tasks.start_soon(_interrupt, core)
+            for each in hosted:
+                if each.core.turn is not None:
+                    tasks.start_soon(_interrupt, each.handle)
 
     def holds_sessions(self, id: str, store: Store | None = None) -> bool:  # noqa: A002
         """Return whether a conversation that is open here holds a tool or toolset open: a shell, a connection."""
@@ -249,9 +248,9 @@ async def _pause(core: Core) -> None:
             await turn.done.wait()
 
 
-async def _interrupt(core: Core) -> None:
+async def _interrupt(conversation: Conversation) -> None:
     with suppress(ConversationClosed, StoreError):
-        await interrupt_run(core, "The program is ending.")
+        await conversation.interrupt("The program is ending.")
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:
