@@ -18,6 +18,7 @@ from pydantic import JsonValue, SecretStr
 from agentcore.agent import Agent
 from agentcore.commands import Fork
 from agentcore.conversation import Host
+from agentcore.conversation.exceptions import open_group
 from agentcore.errors import (
     AgentcoreError,
     ConversationError,
@@ -145,7 +146,7 @@ class Hub(AsyncContextManagerMixin):
             await self.index.open()
             stack.push_async_callback(self.index.close)
             rows = await self.records.all()
-            async with anyio.create_task_group() as self._tasks:
+            async with open_group() as self._tasks:
                 async with Host() as host:
                     self._opening = Opening(
                         host,

@@ -88,8 +88,9 @@ async def test_two_owners_on_this_machine_are_refused_unless_they_share_its_user
 
 
 async def test_a_folder_outside_of_the_root_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "link").symlink_to(tmp_path)
     async with serving(scripted([]), tmp_path) as hub:
-        (tmp_path / "root" / "link").symlink_to(tmp_path)
         for folder in ("..", "/etc", "link/x", "a\0b"):
             with pytest.raises(Refused):
                 await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder=folder)))
