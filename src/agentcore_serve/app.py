@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Final
 
 import anyio
@@ -77,7 +78,8 @@ class ServeApp(Starlette):
             routes=[serve_route(route) for route in self._routes],
             lifespan=self.lifespan,
         )
-        self.state.document = build_document(self._routes, version=agentcore.__version__)
+        # When somebody asks: it is the schema of each model, and takes a while.
+        self.state.document = cache(partial(build_document, self._routes, version=agentcore.__version__))
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve a request. Outside of the lifespan each is answered with the lines of code that enter it."""
