@@ -40,7 +40,11 @@ class _Silence:
 
 async def main(folder: Path, life: str) -> None:
     """Live the life of a server: "begin" and "call" work until they are killed, "silent" waits for its model, "end" ends."""
-    models = {"begin": ScriptedLLM([call("wait")]), "call": ScriptedLLM([call("wait")]), "end": ScriptedLLM([say("done")])}
+    models = {
+        "begin": ScriptedLLM([call("wait")]),
+        "call": ScriptedLLM([call("wait")]),
+        "end": ScriptedLLM([say("done")]),
+    }
     agent = Agent(llm=models.get(life) or SilentLLM([]), tools=(wait,))
     async with serving(agent, folder, after_crash="pause" if life == "pause" else "continue") as hub:
         await hub.crashes_handled.wait()

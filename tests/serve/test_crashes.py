@@ -110,3 +110,14 @@ async def test_a_deletion_that_was_cut_off_is_finished_at_the_next_start(tmp_pat
         assert (await hub.list(ANN)).bodies == []
         with pytest.raises(ConversationNotFound):
             await hub.delete(ANN, "c1")
+
+
+async def test_a_log_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
+    async with serving(scripted([]), tmp_path) as hub:
+        served = await hub.create(ANN, ConversationSpec(), "c1")
+        await served.conversation.close()
+        await served.ended.wait()
+        await hub.store.delete("c1")
+        with pytest.raises(ConversationNotFound):
+            await hub.open(ANN, "c1")
+        assert not (tmp_path / "store" / "c1").exists()

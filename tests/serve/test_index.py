@@ -73,7 +73,9 @@ async def test_filters_and_owners(index: ConversationIndex) -> None:
 
 
 async def test_a_search_finds_words_and_beginnings_and_takes_anything_as_words(index: ConversationIndex) -> None:
-    await index.put([listed(1, "Fix the Überlauf in parser.py"), listed(2, "Write docs"), listed(3, "half \ud800 pair")])
+    await index.put(
+        [listed(1, "Fix the Überlauf in parser.py"), listed(2, "Write docs"), listed(3, "half \ud800 pair")]
+    )
     assert await ids(index, text="pars fix") == ["c1"]
     assert await ids(index, text="uberlauf") == ["c1"]
     assert await ids(index, text="half") == ["c3"]

@@ -25,7 +25,7 @@ KEY = SecretStr("sk-of-the-client-0123456789")
 
 def recorded(**llm: Any) -> dict[str, JsonValue]:
     """Return the record of a client's agent."""
-    return record_agent(Agent(llm=LLM(**{"model": "openai/gpt-5", **llm}), tools=readonly_tools()))[0]
+    return record_agent(Agent(llm=LLM.model_validate({"model": "openai/gpt-5", **llm}), tools=readonly_tools()))[0]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,9 @@ async def test_it_has_the_clients_key_or_none() -> None:
 async def test_each_model_of_a_fallback_has_the_clients_key() -> None:
     record, _ = record_agent(Agent(llm=FallbackLLM(LLM("openai/gpt-5"), LLM("openai/gpt-5-mini"))))
     agent = await restore_own_agent(OwnAgent(record, KEY))
-    assert {cast("LLM", each).revealed_key for each in cast("FallbackLLM", agent.llm).models} == {KEY.get_secret_value()}
+    assert {cast("LLM", each).revealed_key for each in cast("FallbackLLM", agent.llm).models} == {
+        KEY.get_secret_value()
+    }
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,11 @@ async def test_private_addresses_are_refused_in_whatever_form(url: str) -> None:
 
 
 async def test_private_addresses_that_the_settings_list_are_reached() -> None:
-    for url, allowed in (("http://10.1.2.3/v1", "10.0.0.0/8"), ("http://localhost:1/v1", "LOCALHOST"), ("http://[::1]/", "::1")):
+    for url, allowed in (
+        ("http://10.1.2.3/v1", "10.0.0.0/8"),
+        ("http://localhost:1/v1", "LOCALHOST"),
+        ("http://[::1]/", "::1"),
+    ):
         agent = await restore_own_agent(OwnAgent(recorded(base_url=url), KEY), [allowed])
         assert cast("LLM", agent.llm).base_url is not None
     with pytest.raises(Refused):
@@ -137,5 +143,5 @@ async def test_a_clients_agent_that_is_set_stays_the_clients(tmp_path: Path) -> 
 
 def key_of(hub: Any, conversation_id: str) -> str | None:
     """Return the key that the agent of an open conversation has."""
-    core = hub._served[conversation_id].conversation.link.core
+    core = hub.open_ones.find(conversation_id).conversation.link.core
     return cast("str | None", (core.next_agent or core.agent).llm.revealed_key)
