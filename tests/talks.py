@@ -22,6 +22,8 @@ from agentcore import (
     RunResult,
     UserRejectObservation,
 )
+from agentcore.conversation.core import Core
+from agentcore.conversation.local import LocalLink
 from agentcore.events import EventBase
 from agentcore.record import ConversationState, EventLog, Record, StoredLog
 from agentcore.testing import Request, ScriptedLLM, ScriptLine
@@ -155,6 +157,12 @@ def events_of(source: Conversation | ConversationState, kind: type[E]) -> list[E
     """Return the events of a kind."""
     state = source.state if isinstance(source, Conversation) else source
     return [event for event in state.events if isinstance(event, kind)]
+
+
+def core_of(conversation: Conversation) -> Core:
+    """Give what a conversation of this process is made of, to hand it what no program can."""
+    assert isinstance(conversation.link, LocalLink)
+    return conversation.link.core
 
 
 def kinds_of(conversation: Conversation) -> list[str]:

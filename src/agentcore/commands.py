@@ -51,8 +51,6 @@ class Run(CommandBase):
     """True if a callback of the program is asked about actions that wait while the run goes on."""
     answers: bool = False
     """True if a callback of the program answers questions while the run goes on."""
-    waits: bool = True
-    """False for a run that nobody waits for: no caller that leaves ever interrupts it."""
 
 
 class Pause(CommandBase):

@@ -22,7 +22,7 @@ from agentcore.errors import NothingPending, QuestionDeclined, RunError
 from agentcore.events import ActionEvent, ActionStarted, ConversationStateUpdateEvent, ConversationStatus, StatusChanged
 from agentcore.testing import ScriptedLLM, call, calls, say
 from agentcore.tools import AskUserAction, tool
-from talks import RUNNING, answers_of, error_of, events_of, hang, log_of, running, scripted, talk, until
+from talks import RUNNING, answers_of, core_of, error_of, events_of, hang, log_of, running, scripted, talk, until
 
 
 @tool(resources=())
@@ -187,7 +187,7 @@ async def test_no_clock_runs_while_a_person_is_asked() -> None:
     async with talk(SCRIPT, port, attended=True, limits=limits) as conversation:
         async with running(conversation) as begun:
             asked = await until(conversation, QuestionAsked)
-            core = conversation._core  # pyright: ignore[reportPrivateUsage]
+            core = core_of(conversation)
             turn = core.turn
             assert turn is not None
             timer = turn.timer

@@ -22,6 +22,7 @@ from asking import ASK, ASK_PORT
 from talks import (
     WAITING,
     change,
+    core_of,
     events_of,
     ran,
     scripted,
@@ -137,7 +138,7 @@ async def test_a_callback_cannot_wait_for_its_own_run() -> None:
 async def test_waiting_for_a_callback_is_not_working_time() -> None:
     async def slow(question: QuestionAsked) -> str:
         del question
-        turn = conversation._core.turn  # pyright: ignore[reportPrivateUsage]
+        turn = core_of(conversation).turn
         timer = turn and turn.timer
         assert timer is not None
         assert timer.scope.deadline == float("inf")

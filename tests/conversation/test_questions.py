@@ -36,6 +36,7 @@ from talks import (
     answers_of,
     at_once,
     change,
+    core_of,
     events_of,
     ran,
     scripted,
@@ -279,7 +280,7 @@ async def test_the_same_command_again_has_the_same_receipt_and_writes_nothing() 
     async with talk([ASK, say("thanks")], ask_user) as conversation:
         (action,) = (await conversation.run("go")).pending
         # As a connection does that sends a command once more.
-        journal = conversation._core.journal  # pyright: ignore[reportPrivateUsage]
+        journal = core_of(conversation).journal
         command = Answer(question=action.id, value="80", by="Ada")
         receipts = [await journal.receipt_of(journal.hand_over(command)) for _ in range(2)]
         await conversation.run()

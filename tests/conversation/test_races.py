@@ -26,6 +26,7 @@ from talks import (
     HookedStore,
     answers_of,
     at_once,
+    core_of,
     events_of,
     ping,
     running,
@@ -186,7 +187,7 @@ async def test_of_an_agent_that_is_set_beside_anything_else_both_count_or_one_is
                 gate.open()
                 refused = await refused_of(act, lambda: conversation.set_agent(successor("new")))
             await until(lambda: not conversation.state.is_working)
-            core = conversation._core  # pyright: ignore[reportPrivateUsage]
+            core = core_of(conversation)
             assert not [
                 error for error in refused if not isinstance(error, ConversationClosed | NothingPending | RewindRefused)
             ]

@@ -37,7 +37,7 @@ from agentcore.record import ConversationState, read_log
 from agentcore.security import record_checks
 from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
 from rounds import rounds
-from talks import WAITING, answers_of, change, events_of, look, scripted
+from talks import WAITING, answers_of, change, core_of, events_of, look, scripted
 
 LOOPS = [
     pytest.param(("asyncio", {"use_uvloop": False}), id="asyncio"),
@@ -208,7 +208,7 @@ async def weather(folder: Path, seed: int, *, on_asyncio: bool) -> None:
         async with anyio.create_task_group() as tasks:
             for _ in range(3):
                 tasks.start_soon(storm.person, 6)
-        core = conversation._core  # pyright: ignore[reportPrivateUsage]
+        core = core_of(conversation)
         with anyio.fail_after(20):
             while core.turn is not None and not core.state.is_asking:
                 await core.turn.done.wait()

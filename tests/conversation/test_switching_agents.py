@@ -32,7 +32,22 @@ from agentcore.stuck import StuckThresholds
 from agentcore.testing import Gate, ScriptedLLM, call, calls, say, serve_provider
 from agentcore.tools import tool
 from live_toolset import Service, prompts_of, refusals_in
-from talks import FINISHED, STUCK, WAITING, change, events_of, hang, hosting, look, ping, ran, running, scripted, talk
+from talks import (
+    FINISHED,
+    STUCK,
+    WAITING,
+    change,
+    core_of,
+    events_of,
+    hang,
+    hosting,
+    look,
+    ping,
+    ran,
+    running,
+    scripted,
+    talk,
+)
 
 
 def named(name: str, *lines: Any) -> ScriptedLLM:
@@ -274,12 +289,12 @@ async def test_a_known_command_brings_the_live_agent_again_after_a_restart() -> 
     recorded, missing = record_agent(new)
     command = SetAgent(id="cmd_known", agent=recorded, missing=missing, by="ada")
     async with talk([say("one")], store=store, id="a") as conversation:
-        core = conversation._core  # pyright: ignore[reportPrivateUsage]
+        core = core_of(conversation)
         first = await core.journal.receipt_of(core.journal.hand_over(command, Attachment(agent=new)))
     # What stands in has the same record: that has no script.
     async with talk(Agent(llm=named("new", say("stand-in")), tools=[look]), store=store, id="a") as conversation:
         head = conversation.state.head
-        core = conversation._core  # pyright: ignore[reportPrivateUsage]
+        core = core_of(conversation)
         again = await core.journal.receipt_of(core.journal.hand_over(command, Attachment(agent=new)))
         assert (again, conversation.state.head) == (first, head)
         assert events_of(conversation, AgentConfigured)[-1].by == "ada"
@@ -291,7 +306,7 @@ async def test_an_old_command_that_comes_late_again_does_not_bring_its_agent_bac
     recorded, missing = record_agent(first)
     command = SetAgent(agent=recorded, missing=missing)
     async with talk([say("one")]) as conversation:
-        core = conversation._core  # pyright: ignore[reportPrivateUsage]
+        core = core_of(conversation)
         for _ in range(2):
             await core.journal.receipt_of(core.journal.hand_over(command, Attachment(agent=first)))
             await conversation.set_agent(second)

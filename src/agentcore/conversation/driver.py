@@ -156,7 +156,8 @@ async def _record_failure(core: Core, turn: Turn, error: BaseException) -> None:
         return
     turn.error = error
     what = error if isinstance(error, Exception) else unwrap(error)
-    failed = ConversationErrorEvent(code=type(what).__name__, detail=safe_str(what) or safe_repr(what))
+    detail = safe_str(what) or safe_repr(what)
+    failed = ConversationErrorEvent(code=type(what).__name__, detail=detail, raised=True)
     try:
         await _answer_open(core, "the run failed", failed)
         _log.info("run failed", error=masked_repr(core.secrets, error))

@@ -5,35 +5,33 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from contextvars import copy_context
+from copy import deepcopy
 from os import PathLike
 from typing import Any, Self
 
 from anyio import AsyncContextManagerMixin
-from anyio.lowlevel import checkpoint, checkpoint_if_cancelled
+from anyio.lowlevel import checkpoint_if_cancelled
 from pydantic import JsonValue
 
 from agentcore import commands
 from agentcore._arguments import check_arguments, checked
 from agentcore.agent import Agent
 from agentcore.conversation.answering import check_in_thread
-from agentcore.conversation.ask import ask_aside
-from agentcore.conversation.close import close, delete
-from agentcore.conversation.condensing import condense
-from agentcore.conversation.core import Core
 from agentcore.conversation.decide import find_question
 from agentcore.conversation.deltas import DeltaCursor
-from agentcore.conversation.fork import fork
 from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.journal import Attachment
-from agentcore.conversation.pending import approve, select_pending
+from agentcore.conversation.link import HostsConversations, Link
+from agentcore.conversation.local import LocalLink
+from agentcore.conversation.pending import select_pending
 from agentcore.conversation.questions import NO_ANSWER, OnQuestion
 from agentcore.conversation.result import RunResult
-from agentcore.conversation.run import RunStream, interrupt_run, run_to_end
+from agentcore.conversation.run import RunStream, run_to_end
 from agentcore.conversation.serve import serve_here
 from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, check_message
 from agentcore.conversation.switch import switch_command
 from agentcore.conversation.watch import EventCursor, check_seq
-from agentcore.errors import ConversationClosed, ConversationError, RunError
+from agentcore.errors import ConversationError, RunError
 from agentcore.events import Condensation
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
@@ -87,7 +85,7 @@ class Conversation(AsyncContextManagerMixin):
     ) -> None:
         self._setup = Setup(agent, workspace, id, store, confirm, limits, secrets, deps, on_question, attended)
         self._setup.validate()
-        self._opened: Core | None = None
+        self._opened: Link | None = None
 
     def __repr__(self) -> str:
         if self._opened is None:
@@ -98,15 +96,26 @@ class Conversation(AsyncContextManagerMixin):
     async def __asynccontextmanager__(self) -> AsyncGenerator[Self]:
         if self._opened is not None:
             raise ConversationError("A Conversation is entered once. Make another one with the same store and id.")
-        async with serve_here(self._setup) as self._opened:
+        workspace = self._setup.workspace
+        opening = (
+            workspace.open_link(self._setup) if isinstance(workspace, HostsConversations) else _open_here(self._setup)
+        )
+        async with opening as self._opened:
             yield self
 
     @classmethod
-    def _hosted(cls, setup: Setup, core: Core) -> Self:
+    def _hosted(cls, setup: Setup, link: Link) -> Self:
         conversation = cls.__new__(cls)
         conversation._setup = setup
-        conversation._opened = core
+        conversation._opened = link
         return conversation
+
+    @property
+    def link(self) -> Link:
+        """What carries its commands as values: for servers and other protocols; programs use the methods."""
+        if self._opened is None:
+            raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
+        return self._opened
 
     @property
     def id(self) -> str:
@@ -116,29 +125,30 @@ class Conversation(AsyncContextManagerMixin):
     @property
     def state(self) -> ConversationState:
         """The current state: status, usage, open actions, title ... It stays readable after closing."""
-        return self._core.state
+        return self.link.state
 
     @property
     def store(self) -> Store:
         """Where the log is kept."""
-        return self._core.store
+        return self.link.store
 
     @property
     def workspace(self) -> Workspace:
         """Where the agent works."""
-        return self._core.workspace
+        return self.link.workspace
 
     @property
     def repaired(self) -> str | None:
         """The unfinished end that was cut off the log on opening, in words; None if there was none."""
-        return self._core.repaired
+        return self.link.repaired
 
     async def send(self, message: str | Message) -> int:
         """Record a user's message and return its seq. While the agent works it is read at the next step.
 
         A message never approves anything and starts nothing; `run` does.
         """
-        return (await self._execute(await self._live(), commands.Send(message=check_message(message)))).seq
+        link = await self._live()
+        return (await link.execute(commands.Send(message=check_message(message)))).seq
 
     async def run(self, text: str | Message | None = None) -> RunResult:
         """Work until the conversation settles: it finished, waits, was paused, is stuck, or reached a limit.
@@ -151,13 +161,26 @@ class Conversation(AsyncContextManagerMixin):
             StoreError: the log died; the conversation is over.
             ReentrantCall: called from a tool, hook or callback of this conversation.
         """
-        core = await self._live()
-        forbid_reentry(core.state.conversation_id, "run")
+        link = await self._live()
+        forbid_reentry(link.state.conversation_id, "run")
         try:
-            return await run_to_end(core, None if text is None else check_message(text))
+            return await run_to_end(link, None if text is None else check_message(text))
         except RunError as error:
             # Of agentcore's frames only this one. A comment behind it would add a line of ^^^^ to the traceback.
             raise error.with_traceback(None) from error.__cause__
+
+    async def start(self, text: str | Message | None = None) -> int:
+        """Begin a run that nobody waits for, or join the one that works, and return the seq at which it began.
+
+        It goes on whatever becomes of the caller; `run()` joins it, and its failure is in the log.
+
+        Raises:
+            ConversationError: There is nothing to work on.
+            StoreError: The log died.
+        """
+        link = await self._live()
+        run = link.begin_run(commands.Run(message=None if text is None else check_message(text)), copy_context())
+        return (await run.recorded()).run
 
     def run_stream(self, text: str | Message | None = None) -> RunStream:
         """Run, and return the events as they come: `async for event in conversation.run_stream(...)`.
@@ -165,37 +188,31 @@ class Conversation(AsyncContextManagerMixin):
         The run begins with the first event that is asked for. Breaking off leaves it running. It ends, or raises, as
         `run` does; then `.result` is there.
         """
-        core = self._checked()
-        forbid_reentry(core.state.conversation_id, "run_stream")
-        return RunStream(core, None if text is None else check_message(text))
+        link = self._checked()
+        forbid_reentry(link.state.conversation_id, "run_stream")
+        return RunStream(link, None if text is None else check_message(text))
 
     def events(self, after: int | None = None) -> EventCursor:
         """Follow the log from behind `after` (None is the start, `state.head` is live only): no gap, none twice."""
-        return EventCursor(self._core.state, self._core.head_signal, after)
+        return EventCursor(self.link.state, self.link.head_signal, after)
 
     def deltas(self) -> DeltaCursor:
         """Follow what is being said, piece by piece, from now on. Lossy; what counts is in the log."""
-        core = self._core
-        core.check_loop()
-        return core.deltas.subscribe()
+        return self.link.deltas()
 
     async def pause(self) -> None:
         """Stop at the end of the step under way; nothing is cut off."""
-        await self._execute(await self._live(), commands.Pause())
+        await (await self._live()).execute(commands.Pause())
 
     async def interrupt(self, reason: str | None = None) -> None:
         """Stop at once. Calls that run are stopped and answered; returns when that is done and recorded."""
         check_arguments(INTERRUPT, reason=reason)
-        await interrupt_run(await self._live(), reason)
+        link = await self._live()
+        await link.interrupt(commands.Interrupt(run=link.state.run.seq, reason=reason))
 
     async def interrupt_call(self, action_id: str) -> bool:
         """Stop one call that runs and leave the others alone; return whether it ran."""
-        core = await self._live()
-        call = core.calls.running(action_id)
-        if call is not None:
-            call.stop("it was cancelled", "cancelled")
-        await checkpoint()
-        return call is not None
+        return await (await self._live()).interrupt_call(action_id)
 
     async def approve(
         self,
@@ -216,8 +233,10 @@ class Conversation(AsyncContextManagerMixin):
             ToolArgumentsError: The changed arguments do not fit the tool.
         """
         check_arguments(CALLS, ids=ids, arguments=arguments, by=by)
-        core = await self._live()
-        await self._execute(core, *await approve(core, ids, arguments, by))
+        link = await self._live()
+        selected, all_that_wait = select_pending(link.state, ids, questions=False)
+        edited = None if arguments is None else deepcopy(dict(arguments))  # the caller's, who may change them meanwhile
+        await link.execute(commands.Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by))
 
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
         """Reject actions that wait (by default all of them); a question is declined. The model reads the reason with the next `run`.
@@ -226,9 +245,9 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such action waits.
         """
         check_arguments(CALLS, reason=reason, ids=ids, by=by)
-        core = await self._live()
-        selected, all_that_wait = select_pending(core, ids, questions=True)
-        await self._execute(core, commands.Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
+        link = await self._live()
+        selected, all_that_wait = select_pending(link.state, ids, questions=True)
+        await link.execute(commands.Reject(ids=selected, all_that_wait=all_that_wait, reason=reason, by=by))
 
     async def answer(self, id: str, value: Any, *, by: str | None = None) -> None:  # noqa: A002
         """Answer a question that waits, and continue the work; `run` then joins it.
@@ -243,10 +262,10 @@ class Conversation(AsyncContextManagerMixin):
             NothingPending: No such question waits.
         """
         check_arguments(CALLS, id=id, by=by)
-        core = await self._live()
-        question = find_question(core.state, id)
-        command = commands.Answer(question=question.id, value=await check_in_thread(question, value), by=by)
-        await self._execute(core, command, Attachment(context=copy_context()))
+        link = await self._live()
+        question = find_question(link.state, id)
+        checked = await check_in_thread(question, value)  # before it has to be JSON
+        await link.execute(commands.Answer(question=question.id, value=checked, by=by))
 
     async def decline(self, id: str, reason: str | None = None, *, by: str | None = None) -> None:  # noqa: A002
         """Leave a question unanswered. The model reads the reason with the next `run`; a running call goes on without.
@@ -256,9 +275,7 @@ class Conversation(AsyncContextManagerMixin):
         """
         check_arguments(CALLS, id=id, by=by)
         check_arguments(INTERRUPT, reason=reason)
-        core = await self._live()
-        question = find_question(core.state, id)
-        await self._execute(core, commands.Decline(question=question.id, reason=reason or NO_ANSWER, by=by))
+        await (await self._live()).execute(commands.Decline(question=id, reason=reason or NO_ANSWER, by=by))
 
     async def ask(self, question: str) -> str:
         """Ask the model a side question about the conversation: the history keeps no trace, the usage counts.
@@ -268,8 +285,9 @@ class Conversation(AsyncContextManagerMixin):
             ModelError: There is no answer.
         """
         check_arguments(CALLS, question=question)
-        core = await self._live()
-        return await core.wait_for_job(ask_aside(core, question))
+        answer = await (await self._live()).job(commands.Ask(question=question))
+        assert isinstance(answer, str)
+        return answer
 
     async def condense(self) -> Condensation | None:
         """Make the history that the model is shown shorter, with the agent's condenser, and return the cut as the log has it.
@@ -284,9 +302,15 @@ class Conversation(AsyncContextManagerMixin):
             TimeoutError: It took longer than `Limits.step_seconds`.
             TypeError: A condenser of the program's own is not async, or returned something else.
         """
-        core = await self._live()
-        forbid_reentry(core.state.conversation_id, "condense")
-        return await core.wait_for_job(condense(core))
+        link = await self._live()
+        forbid_reentry(link.state.conversation_id, "condense")
+        seq = await link.job(commands.Condense())
+        if seq is None:
+            return None
+        assert isinstance(seq, int)
+        cut = link.state.events[seq - 1]
+        assert isinstance(cut, Condensation)
+        return cut
 
     async def rewind(self, to: int) -> None:
         """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
@@ -297,7 +321,7 @@ class Conversation(AsyncContextManagerMixin):
             RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
             TypeError: `to` is no int.
         """
-        await self._execute(await self._live(), commands.Rewind(to=check_seq("to", to)))
+        await (await self._live()).execute(commands.Rewind(to=check_seq("to", to)))
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and return its id.
@@ -307,19 +331,22 @@ class Conversation(AsyncContextManagerMixin):
             TypeError: `at` is neither None nor an int.
         """
         check_arguments(ARGUMENTS, id=id)
-        core = await self._live()
-        return await core.wait_for_job(fork(core, at, id))
+        link = await self._live()
+        if at is not None:
+            check_seq("at", at)
+        await link.job(job := commands.Fork(at=at) if id is None else commands.Fork(at=at, conversation=id))
+        return job.conversation
 
     async def set_limits(self, limits: Limits) -> None:
         """Hold the conversation to these limits from now on, the run under way included."""
         check_arguments(CALLS, limits=limits)
-        await self._execute(await self._live(), commands.SetLimits(limits=limits))
+        await (await self._live()).execute(commands.SetLimits(limits=limits))
 
     async def set_policy(self, policy: Checks) -> None:
         """Let this policy, or these checks, decide which actions wait, from the next reply on."""
         check_arguments(CALLS, policy=policy)
         command = commands.SetPolicy(policy=record_checks(policy))
-        await self._execute(await self._live(), command, Attachment(checks=as_checks(policy)))
+        await (await self._live()).execute(command, Attachment(checks=as_checks(policy)))
 
     async def set_agent(self, agent: Agent) -> None:
         """Let this agent work from the next step on; a step under way, and its calls, end with the one before.
@@ -330,27 +357,25 @@ class Conversation(AsyncContextManagerMixin):
             ToolNotFound: It lacks a tool that was used in this conversation, and has no toolsets.
         """
         check_arguments(CALLS, agent=agent)
-        core = await self._live()
-        await self._execute(core, *switch_command(agent, core.state, core.secrets))
+        link = await self._live()
+        await link.execute(*switch_command(agent, link.state))
 
     async def set_title(self, title: str) -> None:
         """Record a title."""
         check_arguments(CALLS, title=title)
-        await self._execute(await self._live(), commands.SetTitle(title=title))
+        await (await self._live()).execute(commands.SetTitle(title=title))
 
     async def set_tags(self, tags: Mapping[str, str]) -> None:
         """Record tags, in place of those that were there."""
         check_arguments(CALLS, tags=tags)
-        await self._execute(await self._live(), commands.SetTags(tags=dict(tags)))
+        await (await self._live()).execute(commands.SetTags(tags=dict(tags)))
 
     async def add_secrets(self, secrets: Mapping[str, SecretSource]) -> None:
         """Register more secrets. History that was written before stays as it is."""
         check_arguments(CALLS, secrets=secrets)
-        core = await self._live()
+        link = await self._live()
         SecretRegistry(secrets)  # refuses all of them where one can't be used
-        for name, source in secrets.items():
-            core.secrets.register(name, source)
-        await self._execute(core, commands.AddSecrets(names=tuple(secrets)))
+        await link.execute(commands.AddSecrets(names=tuple(secrets)), Attachment(secrets=dict(secrets)))
 
     async def close(self) -> None:
         """End the conversation: interrupt what runs, answer what is open, let go of everything. May be called twice.
@@ -358,7 +383,7 @@ class Conversation(AsyncContextManagerMixin):
         Raises:
             ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
-        await close(self._core)
+        await self.link.close()
 
     async def delete(self) -> None:
         """Close the conversation, if it is open, and remove its log and the outputs it kept in the workspace.
@@ -368,32 +393,22 @@ class Conversation(AsyncContextManagerMixin):
                 closed and opened again elsewhere (`ConversationLocked`).
             ReentrantCall: Called from a tool, hook or callback of this conversation.
         """
-        await delete(self._core)
+        await self.link.job(commands.Delete())
 
-    @property
-    def _core(self) -> Core:
-        if self._opened is None:
-            raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
-        return self._opened
-
-    async def _execute(
-        self, core: Core, command: commands.Command, attachment: Attachment | None = None
-    ) -> commands.Receipt:
-        """Hand a command over, and wait until what it came to is kept."""
-        return await core.journal.receipt_of(core.journal.hand_over(command, attachment))
-
-    async def _live(self) -> Core:
+    async def _live(self) -> Link:
         # A caller that is cancelled leaves with that, not with an error that it can do nothing about.
         await checkpoint_if_cancelled()
-        core = self._checked()
-        core.check_loop()
-        return core
+        link = self._checked()
+        link.check_loop()
+        return link
 
-    def _checked(self) -> Core:
-        core = self._core
-        if core.life.failure is not None:
-            core.journal.failure_reported = True
-            raise core.life.failure
-        if core.life.stop.is_set():
-            raise ConversationClosed(core.state.conversation_id)
-        return core
+    def _checked(self) -> Link:
+        link = self.link
+        link.check()
+        return link
+
+
+@asynccontextmanager
+async def _open_here(setup: Setup) -> AsyncGenerator[Link]:
+    async with serve_here(setup) as core:
+        yield LocalLink(core)

@@ -22,6 +22,7 @@ from agentcore.conversation.exceptions import masked_repr, open_group
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.local import LocalLink
 from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
@@ -196,7 +197,7 @@ class Host(AsyncContextManagerMixin):
                 self._open = [hosted for hosted in self._open if hosted.core is not status.core]
 
     def _remember(self, setup: Setup, core: Core) -> None:
-        handle = Conversation._hosted(setup, core)  # pyright: ignore[reportPrivateUsage]
+        handle = Conversation._hosted(setup, LocalLink(core))  # pyright: ignore[reportPrivateUsage]
         self._open.append(_Hosted(core, handle))
         if self._leaving:
             core.life.stop.set()

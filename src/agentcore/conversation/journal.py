@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -24,7 +24,7 @@ from agentcore.conversation.turn import Turn
 from agentcore.errors import ConversationClosed, StoreError
 from agentcore.events import Event
 from agentcore.record import ConversationState
-from agentcore.secrets import SecretRegistry
+from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Check
 
 Condition = Callable[[ConversationState], bool]
@@ -44,6 +44,8 @@ class Attachment:
     agent: Agent | None = None
     arguments: Mapping[str, JsonValue] | None = None
     """Edited arguments as they were given: the log has them masked."""
+    secrets: Mapping[str, SecretSource] = field(default_factory=dict[str, SecretSource])
+    """Registered from the hand-over on."""
     tail: Compose | None = None
     """Returns the events that join the group of a command that begins a run: a changed system prompt."""
     run: Decision | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from contextvars import copy_context
 from copy import deepcopy
 from functools import partial
 from typing import Final
@@ -30,7 +29,7 @@ from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
 from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus, QuestionAsked
 from agentcore.messages import ToolSchema
-from agentcore.record import ASKING, OpenAction
+from agentcore.record import ASKING, ConversationState, OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Confirm, Reject, rated, read_answer
 from agentcore.tools import ToolContext, raw_tool, read_call
@@ -87,10 +86,11 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     return Call(event, read.tool, read.action)
 
 
-def select_pending(core: Core, ids: Sequence[str] | str | None, *, questions: bool) -> tuple[tuple[str, ...], bool]:
+def select_pending(
+    state: ConversationState, ids: Sequence[str] | str | None, *, questions: bool
+) -> tuple[tuple[str, ...], bool]:
     """Return the ids of the actions that a decision is about, and whether they are all that wait; questions too, or not."""
     if ids is None:
-        state = core.state
         waiting = tuple(
             event.id for event in state.pending if questions or state.open_actions[event.id].question is None
         )
@@ -98,19 +98,6 @@ def select_pending(core: Core, ids: Sequence[str] | str | None, *, questions: bo
             raise NothingPending([], (), hint=ANSWER_INSTEAD if state.pending else "")
         return waiting, True
     return ((ids,) if isinstance(ids, str) else tuple(dict.fromkeys(ids))), False
-
-
-async def approve(
-    core: Core, ids: Sequence[str] | str | None, arguments: Mapping[str, JsonValue] | None, by: str | None
-) -> tuple[commands.Approve, Attachment]:
-    """Return the command that approves, its arguments checked, and what travels beside it."""
-    selected, all_that_wait = select_pending(core, ids, questions=False)
-    edited, plain = None, None
-    if arguments is not None:
-        edited = deepcopy(dict(arguments))  # they are the caller's, who may change them while the call waits
-        plain = await validate_arguments(core, selected, edited)
-    command = commands.Approve(ids=selected, all_that_wait=all_that_wait, arguments=edited, by=by)
-    return command, Attachment(context=copy_context(), arguments=plain)
 
 
 async def validate_arguments(

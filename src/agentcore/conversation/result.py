@@ -93,19 +93,25 @@ class RunOutput:
         self._action, self._value = action_id, value
 
     def get(self, agent: Agent, state: ConversationState) -> Any:
-        """Return the value; None where the agent has no output type, or did not finish with one.
-
-        Where the value held a secret, the log has its name instead; then what is there need not fit the type, and None it is.
-        """
+        """Return the value; None where the agent has no output type, or did not finish with one."""
         finished_by = state.finished_by
         if finished_by is not None and finished_by == self._action:
             return self._value  # whichever agent it was: another one may have been set since
-        if agent.output is None or finished_by is None:
-            return None
-        for event in reversed(state.events):
-            if isinstance(event, ActionEvent) and event.id == finished_by:
-                try:
-                    return read_output(agent.output, event.arguments.get("result"))
-                except ValueError:
-                    return None
+        return finished_value(agent.output, state)
+
+
+def finished_value(output: Any, state: ConversationState) -> Any:
+    """Return the value that the newest reply finished the run with, of an output type, as the log has it; None where it did not.
+
+    Where the value held a secret, the log has its name instead; then what is there need not fit the type, and None it is.
+    """
+    finished_by = state.finished_by
+    if output is None or finished_by is None:
         return None
+    for event in reversed(state.events):
+        if isinstance(event, ActionEvent) and event.id == finished_by:
+            try:
+                return read_output(output, event.arguments.get("result"))
+            except ValueError:
+                return None
+    return None

@@ -12,10 +12,9 @@ from agentcore.conversation.journal import Attachment
 from agentcore.errors import ToolNotFound
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
-from agentcore.secrets import SecretRegistry
 
 
-def switch_command(agent: Agent, state: ConversationState, secrets: SecretRegistry) -> tuple[SetAgent, Attachment]:
+def switch_command(agent: Agent, state: ConversationState) -> tuple[SetAgent, Attachment]:
     """Return the command that sets an agent, and the agent to travel beside it.
 
     Raises:
@@ -23,9 +22,7 @@ def switch_command(agent: Agent, state: ConversationState, secrets: SecretRegist
     """
     refuse_vanished_tools(agent, state)
     recorded, missing = record_agent(agent)
-    # Masked as it will be recorded, so that the same agent is known as such.
-    command = SetAgent(agent=recorded, missing=missing)
-    return secrets.masker.mask_model(command), Attachment(agent=agent)
+    return SetAgent(agent=recorded, missing=missing), Attachment(agent=agent)
 
 
 def refuse_vanished_tools(agent: Agent, state: ConversationState) -> None:

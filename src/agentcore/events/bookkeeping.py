@@ -203,6 +203,8 @@ class ConversationErrorEvent(EventBase):
     code: Verbatim
     """The limit's name ("steps", "cost", ...) or the exception's class name."""
     detail: str
+    raised: bool = False
+    """True if a step raised, and `run()` raised with it; a limit is a result."""
 
 
 class HookEvent(EventBase):

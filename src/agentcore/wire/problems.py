@@ -126,12 +126,13 @@ _PATH_STATUS: Final = {"missing": 404, "denied": 403, "too_large": 413, "invalid
 _CALLERS: Final = (ValueError, TypeError, TimeoutError)
 
 
-def _code_of(cls: type[BaseException]) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+def code_of(name: str) -> str:
+    """Return the code of an error by the name of its class."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
 _BY_CLASS: Final[Mapping[type[BaseException], _Row]] = {row.error: row for row in _ROWS}
-_BY_CODE: Final = {_code_of(row.error): row for row in _ROWS}
+_BY_CODE: Final = {code_of(row.error.__name__): row for row in _ROWS}
 
 
 def problem_of(error: BaseException, *, request_id: str | None = None, mask: Mask = already_masked) -> Problem:
@@ -160,7 +161,7 @@ def problem_of(error: BaseException, *, request_id: str | None = None, mask: Mas
     elif isinstance(error, RunError):
         data["result"] = _dump_result(error.result, mask)
         data["error"] = problem_of(error.error, mask=mask).model_dump(mode="json", exclude={"request_id", "type"})
-    return _problem(status, _code_of(row.error), _clean(str(error), mask), request_id=request_id, data=data)
+    return _problem(status, code_of(row.error.__name__), _clean(str(error), mask), request_id=request_id, data=data)
 
 
 def error_of(problem: Problem, *, make_result: Callable[[Any], Any] | None = None) -> Exception:
