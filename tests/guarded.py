@@ -140,7 +140,7 @@ async def call_websocket(
     """Open a WebSocket, say some messages, leave, and return what the app sent."""
     sent: list[Message] = []
     incoming = chain([{"type": "websocket.connect"}], messages, [{"type": "websocket.disconnect", "code": 1001}])
-    scope = {
+    scope: dict[str, Any] = {
         "type": "websocket",
         "asgi": {"version": "3.0"},
         "scheme": "ws",

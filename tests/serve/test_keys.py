@@ -12,13 +12,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from guarded import Clock
 from pydantic import SecretStr
 
 from agentcore_serve.auth.database import open_auth_database
 from agentcore_serve.auth.identity import SCOPES, Identity, parse_scopes, require_scope
 from agentcore_serve.auth.keys import KeyStore, check_file_key, mask_keys
 from agentcore_serve.refused import Refused
+from guarded import Clock
 
 FILE_KEY = "x" * 40
 
@@ -38,7 +38,8 @@ async def test_a_key_has_256_random_bits_and_nothing_keeps_them(tmp_path: Path) 
         _, other = await keys.add("ci")
         key = secret.get_secret_value()
         assert re.fullmatch(r"ac_[0-9a-f]{12}_[0-9a-f]{64}", key)
-        assert key.startswith(f"{record.id}_") and key != other.get_secret_value()
+        assert key.startswith(f"{record.id}_")
+        assert key != other.get_secret_value()
         assert await keys.verify(key) == (Identity(record.id, "ada", frozenset({"read", "run"})), *_digest(key))
     for path in (tmp_path / "store").iterdir():
         assert key.rpartition("_")[2].encode() not in path.read_bytes()
@@ -113,7 +114,7 @@ def test_a_key_file_may_end_with_a_line_break() -> None:
 
 async def test_an_unknown_scope_a_blank_name_and_a_past_expiry_are_refused(tmp_path: Path) -> None:
     async with open_keys(tmp_path) as keys:
-        with pytest.raises(ValueError, match="Unknown scopes: root. There are: read, run"):
+        with pytest.raises(ValueError, match=r"Unknown scopes: root\. There are: read, run"):
             await keys.add("a", scopes=["read", "root"])
         with pytest.raises(ValueError, match="Unknown scopes: none"):
             parse_scopes([])

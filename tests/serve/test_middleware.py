@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from guarded import BASE, call_websocket, guard
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -18,6 +17,7 @@ from structlog.testing import capture_logs
 
 from agentcore.errors import ConversationNotFound, RateLimited
 from agentcore_serve.refused import Refused
+from guarded import BASE, call_websocket, guard
 
 JSON = {"Content-Type": "application/json"}
 
@@ -127,7 +127,9 @@ async def test_every_answer_keeps_browsers_to_the_servers_own_page(tmp_path: Pat
         ):
             answer = await client.get(path, headers=headers)
             policy = answer.headers["content-security-policy"]
-            assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy and "unsafe" not in policy
+            assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
             assert ("sandbox" in policy) == path.startswith("/api/")
             assert answer.headers["x-content-type-options"] == "nosniff"
             assert answer.headers["x-frame-options"] == "DENY"
@@ -205,10 +207,12 @@ async def test_a_body_that_is_too_large_is_refused_announced_or_not(
             yield b"x" * min(100, size - at)
 
     async with guard(tmp_path, request_limits=limits) as guarded, guarded.client(guarded.key, **JSON) as client:
-        for body in (b"x" * 1000, pieces(1000)):
+        bodies: list[Any] = [b"x" * 1000, pieces(1000)]
+        for body in bodies:
             answer = await client.request(method, path, content=body)
             assert (answer.status_code, answer.json()) == (200, {"size": 1000})
-        for body in (b"x" * 1001, pieces(1001)):
+        bodies = [b"x" * 1001, pieces(1001)]
+        for body in bodies:
             answer = await client.request(method, path, content=body)
             assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
             assert answer.headers["connection"] == "close"
