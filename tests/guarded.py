@@ -117,7 +117,7 @@ async def guard(folder: Path, *, routes: Iterable[Any] = (), **settings: Any) ->
         ],
         middleware=security_middleware(
             security,
-            public=("/", "/livez", "/assets/*"),
+            public=("/", "/livez", "/assets/{name}"),
             observe=lambda scope, status, seconds: observed.append((scope["path"], status)),
         ),
         exception_handlers={HTTPException: raise_again},

@@ -59,7 +59,7 @@ async def test_public_paths_need_no_key_and_get_no_identity(tmp_path: Path) -> N
     async with guard(tmp_path) as guarded, guarded.client("wrong") as client:
         for path in ("/", "/livez", "/assets/app.js"):
             assert (await client.get(path)).status_code == 200
-        for path in ("/livez/", "/livez/x", "/assets", "/assetsx/app.js"):
+        for path in ("/livez/", "/livez/x", "/assets", "/assetsx/app.js", "/assets/a/b"):
             assert (await client.get(path)).status_code in (401, 429)
 
 
