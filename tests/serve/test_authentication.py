@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 
@@ -105,6 +107,20 @@ async def test_ten_wrong_keys_a_minute_from_one_address_then_429_for_keys_that_a
         guarded.clock.now += 6
         async with guarded.client(unused.get_secret_value()) as client:
             assert (await client.get("/api/v1/whoami")).status_code == 200
+
+
+async def test_wrong_keys_that_come_at_once_are_counted_and_right_ones_are_not(tmp_path: Path) -> None:
+    async with guard(tmp_path) as guarded, guarded.client() as client:
+        found: list[int] = []
+
+        async def ask(key: str) -> None:
+            found.append((await client.get("/api/v1/whoami", headers={"X-API-Key": key})).status_code)
+
+        for keys in ([guarded.key] * 50, [f"wrong{at}" for at in range(50)]):
+            async with anyio.create_task_group() as tasks:
+                for key in keys:
+                    tasks.start_soon(ask, key)
+        assert Counter(found) == {200: 50, 401: 10, 429: 40}
 
 
 async def test_a_network_of_ipv6_addresses_counts_as_one(tmp_path: Path) -> None:

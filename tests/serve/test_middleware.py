@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 import structlog
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from structlog.testing import capture_logs
@@ -37,6 +37,7 @@ JSON = {"Content-Type": "application/json"}
         ({}, "localhost:port", 400),
         ({}, "", 400),
         ({"allowed_hosts": ("agents.example.com",)}, "agents.example.com", 200),
+        ({"allowed_hosts": ("agents.example.com:8443",)}, "agents.example.com:8443", 200),
         ({"allowed_hosts": ("agents.example.com",)}, "x.agents.example.com", 400),
         ({"host": "0.0.0.0", "tls_cert": "c", "tls_key": "k"}, "192.0.2.7:8420", 200),
         ({"host": "0.0.0.0", "tls_cert": "c", "tls_key": "k"}, "evil.example", 400),
@@ -249,6 +250,7 @@ async def test_errors_are_problems_and_unexpected_ones_say_nothing(tmp_path: Pat
         KeyError("s3cr3t"),
         ValueError("a caller's"),
         UnicodeDecodeError("utf-8", b"s3cr3t", 0, 1, "s3cr3t"),
+        ExceptionGroup("tasks", [ClientDisconnect(), Refused(409, "busy", "Busy.")]),
     ]
 
     async def endpoint(request: Request) -> Response:
@@ -266,6 +268,7 @@ async def test_errors_are_problems_and_unexpected_ones_say_nothing(tmp_path: Pat
                 (500, "internal_error"),
                 (422, "value_error"),
                 (500, "internal_error"),
+                (409, "busy"),
             ]
             assert found[1].headers["retry-after"] == "2"
             assert found[2].json()["errors"] == [{"loc": ["body", "a", 0], "msg": "no"}]

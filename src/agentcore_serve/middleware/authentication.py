@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Collection
 from typing import Final, final
 
+import anyio
 from starlette.datastructures import Headers, QueryParams
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -48,6 +49,7 @@ class Authentication:
         self._wrong = Buckets(limits.wrong_keys_per_minute, clock=security.monotonic)
         # Keys that were right lately: a neighbour behind the same address who tries wrong ones does not lock them out.
         self._right: OrderedDict[bytes, None] = OrderedDict()
+        self._strangers = anyio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -89,13 +91,19 @@ class Authentication:
 
     async def _verify(self, scope: Scope, secret: str, *, is_key: bool) -> ValidKey:
         digest = digest_of(secret)
-        address = client_address(scope)
-        if digest not in self._right:
-            self._check_address(address)
+        if digest in self._right:
+            return await self._check(scope, secret, digest, is_key=is_key)
+        # One after the other, so that as many wrong keys at once are counted as well.
+        async with self._strangers:
+            if digest not in self._right:
+                self._check_address(client_address(scope))
+            return await self._check(scope, secret, digest, is_key=is_key)
+
+    async def _check(self, scope: Scope, secret: str, digest: bytes, *, is_key: bool) -> ValidKey:
         valid = await (self._security.keys if is_key else self._security.pages).verify(secret)
         if valid is None:
             self._right.pop(digest, None)
-            self._count_wrong(scope, address)
+            self._count_wrong(scope, client_address(scope))
             raise not_authenticated(
                 "This key is wrong, revoked or expired."
                 if is_key
