@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import httpx
 import pytest
 import structlog
+from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 from structlog.testing import capture_logs
 
 from agentcore.errors import ConversationNotFound, RateLimited
@@ -415,3 +417,16 @@ async def test_while_the_server_is_not_started_every_request_is_503(tmp_path: Pa
     async with guarded.client(guarded.key) as client:
         answer = await client.get("/api/v1/whoami")
         assert (answer.status_code, answer.json()["code"]) == (503, "not_started")
+
+
+async def test_mounted_below_a_path_the_same_addresses_are_public(tmp_path: Path) -> None:
+    async with guard(tmp_path, request_limits={"file_bytes": 3, "json_bytes": 1}) as guarded:
+        mounted = Starlette(routes=[Mount("/agents", guarded.app)])
+        transport = httpx.ASGITransport(mounted)
+        async with httpx.AsyncClient(transport=transport, base_url=f"{BASE}/agents") as client:
+            assert (await client.get("/livez")).status_code == 200
+            assert (await client.get("/api/v1/whoami")).status_code == 401
+            client.headers["X-API-Key"] = guarded.key
+            answer = await client.put("/api/v1/workspaces/w/files/a", content=b"abc")
+            assert (answer.status_code, answer.json()) == (200, {"size": 3})
+            assert "sandbox" in answer.headers["content-security-policy"]
