@@ -136,6 +136,7 @@ async def test_a_hundred_watchers_see_the_same(server: ServerName) -> None:
 
 async def test_deltas_come_in_few_frames_to_those_who_asked() -> None:
     log = GrowingLog()
+    text = "The quick brown fox " * 20
     with anyio.fail_after(10):
         async with open_streams(log) as (hub, served), serve(app_of(served)) as serving:
             read: dict[str, list[Frame]] = {}
@@ -148,7 +149,6 @@ async def test_deltas_come_in_few_frames_to_those_who_asked() -> None:
                     tasks.start_soon(watch, f"asked {number}", f"{serving.ws_url}/ws", 1)
                 tasks.start_soon(watch, "not asked", f"{serving.ws_url}/ws", 0)
                 await until(lambda: len(hub) == 11)
-                text = "The quick brown fox " * 20
                 for offset, letter in enumerate(text):
                     log.say(letter, offset)
                     if not offset % 20:
@@ -167,6 +167,7 @@ async def test_deltas_come_in_few_frames_to_those_who_asked() -> None:
 
 async def test_a_watcher_that_was_too_slow_for_deltas_is_told_how_many_it_missed() -> None:
     log = GrowingLog()
+    size, count = 20_000, 60
     open_now = anyio.Event()
     sent: list[Frame] = []
 
@@ -188,7 +189,6 @@ async def test_a_watcher_that_was_too_slow_for_deltas_is_told_how_many_it_missed
 
             tasks.start_soon(watch)
             await until(lambda: len(sent) == 1)
-            size, count = 20_000, 60
             for number in range(count):
                 log.say("x" * size, number * size)
                 await anyio.sleep(0.003)

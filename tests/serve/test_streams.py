@@ -107,8 +107,8 @@ async def test_a_place_that_is_not_in_the_log_is_refused(query: dict[str, str], 
             answer = await client.get(f"{serving.url}/sse", params=query)
             assert (answer.status_code, answer.json()["code"]) == (status, code)
             async with httpx_ws.aconnect_ws(f"{serving.ws_url}/ws", client, params=query) as socket:
+                (bye,) = parse_frames(await socket.receive_text())
                 with pytest.raises(httpx_ws.WebSocketDisconnect) as closed:
-                    (bye,) = parse_frames(await socket.receive_text())
                     await socket.receive_text()
                 assert closed.value.code == 4000 + status
                 assert isinstance(bye, Bye)
