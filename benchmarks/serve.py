@@ -34,8 +34,8 @@ from agentcore.wire import Cursor, encode_event, encode_sse
 from agentcore_serve.streams import ClientFrames, StreamHub, stream_sse, stream_websocket
 
 TEXT = "The total is rounded before the tax is added, so that a cent is lost on some orders. " * 4
-EVENTS = {1: 2000, 100: 200, 1000: 30}
-ROUNDS = 5
+EVENTS = {1: 1000, 100: 100, 1000: 15}
+ROUNDS = 3
 
 
 def measure(settings: Settings) -> Report:

@@ -166,6 +166,7 @@ async def dismiss_all(watchers: Iterable[Watcher], code: str, seconds: float) ->
     for watcher in dismissed:
         watcher.dismiss(code)
     with anyio.move_on_after(seconds) as bound:
+        await checkpoint()
         for watcher in dismissed:
             await watcher.ended.wait()
     if bound.cancelled_caught:
