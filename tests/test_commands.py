@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from agentcore.commands import Ask, Condense, Delete, Fork, Job, Run
+from agentcore.commands import Ask, Condense, Delete, Fork, Job
 from agentcore.ids import is_conversation_id
 
 
@@ -22,8 +22,3 @@ def test_a_job_is_the_same_after_travelling_as_json_and_never_changes() -> None:
     assert Fork.model_validate_json(fork.model_dump_json()) == fork
     with pytest.raises(ValidationError):
         fork.at = 4  # pyright: ignore[reportAttributeAccessIssue]
-
-
-def test_a_run_is_waited_for_unless_it_says_otherwise() -> None:
-    assert Run().waits
-    assert not Run(waits=False).waits

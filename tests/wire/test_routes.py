@@ -48,7 +48,6 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
         "message": st.none() | messages,
         "attended": st.booleans(),
         "answers": st.booleans(),
-        "waits": st.booleans(),
     },
     "pause": {},
     "interrupt": {"run": seqs, "reason": st.none() | words},

@@ -1,0 +1,127 @@
+"""The parts of a remote conversation that run in the client: tools, callbacks, and the values of secrets.
+
+Above: the opening of the conversation, which says what they are. Below: `Answering`, for what the server asks by a frame, and
+`Deciding`, for what waits in the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast, final
+
+from anyio.abc import TaskGroup
+from pydantic import SecretStr, TypeAdapter
+
+from agentcore.agent import Agent
+from agentcore.commands import AddSecrets, Command, Interrupt, SetAgent
+from agentcore.conversation.exceptions import safe_str
+from agentcore.conversation.journal import Attachment
+from agentcore.conversation.setup import Setup
+from agentcore.errors import ConversationError
+from agentcore.remote.agents import divide_tools, make_client_agent
+from agentcore.remote.answering import Answering
+from agentcore.remote.client import ServerClient
+from agentcore.remote.deciding import Deciding
+from agentcore.remote.follower import Follower
+from agentcore.remote.link import RemoteLink
+from agentcore.secrets import SecretRegistry
+from agentcore.security import Confirm, is_checks
+from agentcore.tools import AnyTool
+from agentcore.wire.asks import AskResult
+from agentcore.wire.frames import AskFrame, Withdraw
+from agentcore.wire.requests import Version
+from agentcore.wire.routes import Beside
+
+_RESULT: TypeAdapter[AskResult] = TypeAdapter(AskResult)
+
+
+@final
+class RemoteParts:
+    """See `ClientParts`.
+
+    Args:
+        setup: What the conversation was opened with.
+        tools: The tools of its agent that run here.
+        version: Of the server: which tools it has.
+        client: The server.
+        follower: Of the conversation.
+    """
+
+    def __init__(
+        self, setup: Setup, tools: Sequence[AnyTool], version: Version, client: ServerClient, follower: Follower
+    ) -> None:
+        self._setup = setup
+        self._tools = tuple(tools)
+        self._version = version
+        self._client = client
+        self._follower = follower
+        self._secrets = SecretRegistry(setup.secrets)
+        self._link: RemoteLink | None = None
+        self._answering: Answering | None = None
+
+    def start(self, link: RemoteLink, tasks: TaskGroup) -> None:
+        """Begin: with the link's tasks, before its first frame."""
+        setup = self._setup
+        self._link = link
+        self._answering = Answering(
+            link,
+            self._tools,
+            tasks=tasks,
+            post=self._post,
+            secrets=self._secrets,
+            deps=setup.deps,
+            model=None if setup.agent is None else setup.agent.llm,
+        )
+        confirm = setup.confirm
+        callback = None if confirm is None or is_checks(confirm) else cast("Confirm", confirm)
+        if callback is not None or setup.on_question is not None:
+            deciding = Deciding(link, confirm=callback, on_question=setup.on_question, on_error=self._callback_failed)
+            tasks.start_soon(deciding.run, name="callbacks")
+
+    async def stop(self) -> None:
+        """Stop what runs, and close what tools hold open."""
+        if self._answering is not None:
+            await self._answering.aclose()
+
+    def feed(self, frame: AskFrame | Withdraw) -> None:
+        if self._answering is not None:
+            self._answering.feed(frame)
+
+    def prepare(self, command: Command, attachment: Attachment | None) -> tuple[Command, Beside | None]:
+        match command:
+            case AddSecrets() if attachment is not None:
+                for name, source in attachment.secrets.items():
+                    self._secrets.register(name, source)
+                values = {name: SecretStr(value) for name, value in attachment.secrets.items() if isinstance(value, str)}
+                return command, Beside(secrets=values)
+            case SetAgent() if attachment is not None and attachment.agent is not None:
+                return self._prepare_agent(command, attachment.agent)
+            case _:
+                return command, None
+
+    def _prepare_agent(self, command: SetAgent, agent: Agent) -> tuple[Command, Beside]:
+        there, here = divide_tools(agent, self._version)
+        if added := [tool.name for tool in here if tool.name not in {each.name for each in self._tools}]:
+            raise ConversationError(
+                f"The tool {added[0]!r} runs in this program, and the server was not told of it when the conversation was "
+                "opened. Open it again with the agent."
+            )
+        sent = make_client_agent(agent, there)
+        return command.model_copy(update={"agent": sent.record, "missing": ()}), Beside(model_key=sent.model_key)
+
+    async def _post(self, ask_id: str, result: AskResult) -> None:
+        assert self._link is not None
+        await self._client.request(
+            "POST",
+            f"{self._link.path}/asks/{ask_id}",
+            content=_RESULT.dump_json(result),
+            headers={"Content-Type": "application/json"},
+        )
+
+    async def _callback_failed(self, error: Exception) -> None:
+        """End the run with what a callback raised: whoever waits for it gets that."""
+        link = self._link
+        assert link is not None
+        self._follower.fail_runs(error)
+        reason = f"a callback of the program raised {type(error).__name__}: {self._secrets.mask(safe_str(error))}"
+        await link.interrupt(Interrupt(run=link.state.run.seq, reason=reason))
