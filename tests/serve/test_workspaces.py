@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
@@ -234,7 +235,7 @@ async def test_the_client_that_leaves_ends_its_command(tmp_path: Path, wait: int
                 assert sorted(await still_alive(here, pids)) == sorted(pids)
                 tasks.cancel_scope.cancel()
             while await still_alive(here, pids):
-                await anyio.lowlevel.checkpoint()
+                await checkpoint()
 
 
 async def test_what_is_wrong_with_a_request_does_not_repeat_it(tmp_path: Path) -> None:
