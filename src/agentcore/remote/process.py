@@ -6,7 +6,6 @@ only hand messages to the task and wait for what it hears, so cancelling one of 
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -67,7 +66,8 @@ class RemoteProcess:
         self._error: Exception | None = None
         self._started, self._ended, self._over = anyio.Event(), anyio.Event(), anyio.Event()
         # As many as callers wait for: each hands over one message and then waits.
-        self._out_send, self._out = anyio.create_memory_object_stream[str | bytes](math.inf)
+        self._out: deque[str | bytes] = deque()
+        self._out_news = anyio.Event()
         self._streams = {1: _Stream(), 2: _Stream()}
         self._orders: dict[int, _Answer] = {}
         self._pieces: deque[_Answer] = deque()
@@ -128,7 +128,7 @@ class RemoteProcess:
             self._check_open()
             answer = _Answer()
             self._pieces.append(answer)
-            self._out_send.send_nowait(bytes(left[:PIECE]))
+            self._put(bytes(left[:PIECE]))
             left = left[PIECE:]
             await answer.wait()
 
@@ -181,13 +181,13 @@ class RemoteProcess:
     async def _order(self, order: Order) -> bool:
         if self._error is not None:
             raise self._error
-        self._last_id += 1
-        answer = self._orders[self._last_id] = _Answer()
+        self._last_id = order_id = self._last_id + 1
+        answer = self._orders[order_id] = _Answer()
         try:
-            self._hand_over(order.model_copy(update={"id": self._last_id}))
+            self._hand_over(order.model_copy(update={"id": order_id}))
             return await answer.wait()
         finally:
-            self._orders.pop(self._last_id, None)
+            self._orders.pop(order_id, None)
 
     def _check_open(self) -> None:
         if self._left:
@@ -196,11 +196,18 @@ class RemoteProcess:
             raise self._error
 
     def _hand_over(self, message: BaseModel) -> None:
-        self._out_send.send_nowait(message.model_dump_json())
+        self._put(message.model_dump_json())
+
+    def _put(self, message: str | bytes) -> None:
+        self._out.append(message)
+        self._out_news.set()
 
     async def _send_on(self, socket: Socket) -> None:
-        async for message in self._out:
-            await socket.send(message)
+        while True:
+            while self._out:
+                await socket.send(self._out.popleft())
+            self._out_news = anyio.Event()
+            await self._out_news.wait()
 
     async def _ping(self) -> None:
         while True:

@@ -329,10 +329,10 @@ class RemoteWorkspace:
         return _read(Diff.model_validate_json, await self._request("GET", "diff", where)).diff
 
     async def private_folder(self, name: str) -> str:
-        return _read(Folder.model_validate_json, await self._request("PUT", _private(name))).path
+        return _read(Folder.model_validate_json, await self._request("PUT", "private", {"name": name})).path
 
     async def remove_private_folder(self, name: str) -> None:
-        await self._request("DELETE", _private(name))
+        await self._request("DELETE", "private", {"name": name})
 
     async def _request(
         self,
@@ -391,11 +391,6 @@ def _read(parse: Callable[[bytes], T], content: bytes) -> T:
 def _query(params: Mapping[str, str | int]) -> str:
     # A name may hold bytes that are not UTF-8.
     return urlencode({key: str(value) for key, value in params.items()}, errors="surrogateescape")
-
-
-def _private(name: str) -> str:
-    # A route has no segment that is empty or dots; such a name is refused there as any other that cannot be one.
-    return f"private/{quote(name, safe='')}" if name.strip(".") else "private/%20"
 
 
 def _base64(data: bytes | None) -> str | None:

@@ -61,6 +61,14 @@ class AppendQuery(PathQuery):
     """The same id twice is appended once."""
 
 
+class NameQuery(BaseModel):
+    """The name of a private folder."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+
+
 def path_of(call: Call) -> str:
     """Return the path of the query, with bytes that are not UTF-8 as the system has them."""
     query = call.connection.scope["query_string"].decode("latin-1")

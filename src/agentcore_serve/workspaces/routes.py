@@ -93,12 +93,12 @@ async def _diff(call: Call) -> Diff:
 
 async def _make_private(call: Call) -> Folder:
     async with use(call) as opened:
-        return Folder(path=await opened.workspace.private_folder(call.params["name"]))
+        return Folder(path=await opened.workspace.private_folder(call.query.name))
 
 
 async def _remove_private(call: Call) -> None:
     async with use(call) as opened:
-        await opened.workspace.remove_private_folder(call.params["name"])
+        await opened.workspace.remove_private_folder(call.query.name)
 
 
 _ALL: Final = "/api/v1/workspaces"
@@ -172,8 +172,27 @@ WORKSPACES: Final = (
         query=files.PathQuery,
         tag=_TAG,
     ),
-    Route("PUT", f"{_ONE}/private/{{name}}", _make_private, _SCOPE, None, Folder, summary="Make a private folder.", tag=_TAG),
-    Route("DELETE", f"{_ONE}/private/{{name}}", _remove_private, _SCOPE, status=204, summary="Remove one.", tag=_TAG),
+    Route(
+        "PUT",
+        f"{_ONE}/private",
+        _make_private,
+        _SCOPE,
+        None,
+        Folder,
+        summary="Make a private folder.",
+        query=files.NameQuery,
+        tag=_TAG,
+    ),
+    Route(
+        "DELETE",
+        f"{_ONE}/private",
+        _remove_private,
+        _SCOPE,
+        status=204,
+        summary="Remove a private folder.",
+        query=files.NameQuery,
+        tag=_TAG,
+    ),
     Route(
         "POST",
         f"{_ONE}/commands",
