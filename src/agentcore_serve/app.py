@@ -146,7 +146,6 @@ class ServeApp(Starlette):
                 with anyio.CancelScope(shield=True):
                     await drain.drain()
                 self._hub = self._drain = None
-                self.started = anyio.Event()
                 tasks.cancel_scope.cancel("the server ends")
 
     def _workspace_maker(self) -> WorkspaceMaker | None:
@@ -170,7 +169,7 @@ class ServeApp(Starlette):
         hub = self._hub
         if hub is None:
             return Gauges(0, 0, 0)
-        return Gauges(len(hub.served), hub.running_count, len(self.state.streams))
+        return Gauges(len(hub.open_ones.served), hub.open_ones.running_count, len(self.state.streams))
 
     def _observe(self, scope: AsgiScope, status: int, seconds: float) -> None:
         self._metrics.count_request(scope.get("method", WEBSOCKET), route_of(scope), status, seconds)

@@ -273,7 +273,9 @@ def _request_of(route: Any) -> tuple[str, str]:
     return route.method, route.path.format(**dict.fromkeys(names, "nothing"))
 
 
-async def test_every_route_refuses_no_key_a_wrong_key_and_a_key_without_its_scope_before_all_else(tmp_path: Path) -> None:
+async def test_every_route_refuses_no_key_a_wrong_key_and_a_key_without_its_scope_before_all_else(
+    tmp_path: Path,
+) -> None:
     async with served(tmp_path, auth=True, request_limits={"wrong_keys_per_minute": 10_000}) as (app, client):
         keys = app.state.security.keys
         scopes = {"read", "run", "approve", "workspace", "agents", "admin"}
