@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from functools import cache, partial
 from typing import Final
 
 import anyio
@@ -19,6 +20,7 @@ from agentcore.record import Store
 from agentcore.wire.problems import Problem
 from agentcore_serve.api import all_routes
 from agentcore_serve.auth.security import DATABASE, Security
+from agentcore_serve.client_parts import make_client_parts
 from agentcore_serve.drain import Drain
 from agentcore_serve.hub import Hub
 from agentcore_serve.metrics import Gauges, Metrics, route_of
@@ -77,7 +79,8 @@ class ServeApp(Starlette):
             routes=[serve_route(route) for route in self._routes],
             lifespan=self.lifespan,
         )
-        self.state.document = build_document(self._routes, version=agentcore.__version__)
+        # When somebody asks: it is the schema of each model, and takes a while.
+        self.state.document = cache(partial(build_document, self._routes, version=agentcore.__version__))
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve a request. Outside of the lifespan each is answered with the lines of code that enter it."""
@@ -125,6 +128,7 @@ class ServeApp(Starlette):
                 agents=self._agents,
                 store=self._given_store,
                 places=SharedPlaces(workspaces),
+                client_parts=make_client_parts,
                 is_locked=True,
             ) as self._hub,
             StreamHub() as streams,
@@ -144,7 +148,6 @@ class ServeApp(Starlette):
                 with anyio.CancelScope(shield=True):
                     await drain.drain()
                 self._hub = self._drain = None
-                self.started = anyio.Event()
                 tasks.cancel_scope.cancel("the server ends")
 
     def _workspace_maker(self) -> WorkspaceMaker | None:
@@ -168,7 +171,7 @@ class ServeApp(Starlette):
         hub = self._hub
         if hub is None:
             return Gauges(0, 0, 0)
-        return Gauges(len(hub.served), hub.running_count, len(self.state.streams))
+        return Gauges(len(hub.open_ones.served), hub.open_ones.running_count, len(self.state.streams))
 
     def _observe(self, scope: AsgiScope, status: int, seconds: float) -> None:
         self._metrics.count_request(scope.get("method", WEBSOCKET), route_of(scope), status, seconds)

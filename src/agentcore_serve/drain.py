@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Awaitable, Callable
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import anyio
@@ -12,7 +15,7 @@ from agentcore.logs import get_logger
 
 _log = get_logger(__name__)
 
-_POLL_SECONDS = 0.1
+_POLL_SECONDS = 0.05
 
 
 class Drain:
@@ -60,13 +63,62 @@ class Drain:
             self._done.set()
 
     async def watch_uvicorn(self) -> None:
-        """Drain as soon as uvicorn has been told to end, where it is the server.
+        """Drain when uvicorn is told to end, where it is the server, and let it end only then.
 
-        Its lifespan ends after all connections have, and those of streams would never.
+        Its lifespan ends after all connections have, and those of streams never would.
         """
-        while True:
-            server: Any = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
-            if getattr(server, "should_exit", False) is True:
-                await self.drain()
+        with _hold_back_signals() as held:
+            if held is None:
                 return
-            await anyio.sleep(_POLL_SECONDS)
+            while not held.caught and not held.server.should_exit:
+                await anyio.sleep(_POLL_SECONDS)
+            await self.drain()
+            held.pass_on()
+
+
+class _HeldBack:
+    """The signals that end uvicorn, held back until there is nothing left to end in order."""
+
+    def __init__(self, server: Any) -> None:
+        self.server = server
+        self.caught: list[int] = []
+        self._before: dict[int, Any] = {}
+        self._passes = False
+
+    def hold(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            before = signal.getsignal(number)
+            if getattr(before, "__self__", None) is self.server:
+                self._before[number] = before
+                signal.signal(number, self._catch)
+
+    def release(self) -> None:
+        for number, before in self._before.items():
+            if signal.getsignal(number) == self._catch:
+                signal.signal(number, before)
+
+    def pass_on(self) -> None:
+        """Let uvicorn have what came, and what comes."""
+        self._passes = True
+        for number in self.caught:
+            self._before[number](number, None)
+
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        # The second one is somebody in a hurry.
+        if self._passes or self.caught:
+            self._before[number](number, frame)
+        self.caught.append(number)
+
+
+@contextmanager
+def _hold_back_signals() -> Generator[_HeldBack | None]:
+    server: Any = getattr(signal.getsignal(signal.SIGTERM), "__self__", None)
+    if not hasattr(server, "should_exit") or threading.current_thread() is not threading.main_thread():
+        yield None
+        return
+    held = _HeldBack(server)
+    held.hold()
+    try:
+        yield held
+    finally:
+        held.release()

@@ -7,14 +7,16 @@ from contextlib import contextmanager
 from typing import Any
 
 import anyio
+from anyio.abc import TaskGroup
 
 from agentcore.conversation import DeltaCursor
 from agentcore.errors import StoreError
 from agentcore.logs import get_logger
-from agentcore.record import ConversationState, LogReader
+from agentcore.record import ConversationState, LogReader, Store
 from agentcore.wire.requests import ConversationInfo
 from agentcore_serve.describe import describe
 from agentcore_serve.records import ConversationRow
+from agentcore_serve.settings import ServeLimits
 
 _log = get_logger(__name__)
 
@@ -93,7 +95,9 @@ class Followed:
         if await self._reader.read():
             self.head_signal.notify()
 
-    async def follow(self, sleep: Callable[[], Awaitable[object]], is_over: Callable[[], Awaitable[bool]]) -> None:
+    async def keep_reading(
+        self, sleep: Callable[[], Awaitable[object]], is_over: Callable[[], Awaitable[bool]]
+    ) -> None:
         """Read it again and again, until nobody follows it, or it can be opened here.
 
         Args:
@@ -110,3 +114,54 @@ class Followed:
             _log.info("following ended", conversation=self.id, error=str(error))
         finally:
             self.head_signal.close()
+
+
+class Followers:
+    """The logs that are followed and not held, each read once for all who follow it.
+
+    Args:
+        store: Where they are.
+        limits: How often they are read, and for how long when nobody follows them.
+        tasks: Where they are read.
+        clock: Seconds.
+    """
+
+    def __init__(self, store: Store, limits: ServeLimits, tasks: TaskGroup, clock: Callable[[], float]) -> None:
+        self._store = store
+        self._limits = limits
+        self._tasks = tasks
+        self._clock = clock
+        self._followed: dict[str, Followed] = {}
+
+    async def follow(self, conversation_id: str, row: ConversationRow | None, problem: str | None) -> Followed:
+        """Return a log as it is now, to be read on.
+
+        Raises:
+            StoreError: It can't be read.
+        """
+        followed = self._followed.get(conversation_id)
+        if followed is None or followed.head_signal.closed:
+            holder = await self._store.holder(conversation_id)
+            reader = await LogReader.open(self._store, conversation_id)
+            followed = Followed(conversation_id, row, reader, holder, problem)
+            await followed.read_on()
+            self._followed[conversation_id] = followed
+            self._tasks.start_soon(self._keep_reading, followed, name="follow a log")
+        return followed
+
+    async def _keep_reading(self, followed: Followed) -> None:
+        used = self._clock()
+
+        async def is_over() -> bool:
+            nonlocal used
+            if followed.watchers:
+                used = self._clock()
+            # One that was held elsewhere, and is not any more, is opened here when it is asked for again.
+            is_free = followed.holder is not None and await self._store.holder(followed.id) is None
+            return is_free or self._clock() - used > self._limits.idle_seconds
+
+        try:
+            await followed.keep_reading(lambda: anyio.sleep(self._limits.follow_seconds), is_over)
+        finally:
+            if self._followed.get(followed.id) is followed:
+                del self._followed[followed.id]

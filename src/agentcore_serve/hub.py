@@ -4,46 +4,43 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import anyio
 from anyio import AsyncContextManagerMixin
-from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 from pydantic import JsonValue, SecretStr
 
 from agentcore.agent import Agent
 from agentcore.commands import Fork
 from agentcore.conversation import Host
+from agentcore.conversation.exceptions import open_group
 from agentcore.errors import (
     AgentcoreError,
     ConversationError,
     ConversationLocked,
     ConversationNotFound,
-    LogReadOnly,
-    ToolNotFound,
 )
-from agentcore.ids import check_conversation_id, new_conversation_id
+from agentcore.ids import check_conversation_id
 from agentcore.logs import get_logger
-from agentcore.record import FileStore, LogReader, Store
+from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
-from agentcore.wire.requests import ClientAgent, ConversationSpec
+from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
-from agentcore_serve.client_parts import make_client_parts
+from agentcore_serve.creation import Creation
 from agentcore_serve.database import Database
-from agentcore_serve.followed import Followed
+from agentcore_serve.followed import Followed, Followers
 from agentcore_serve.index import NOBODY, ConversationIndex, Page
 from agentcore_serve.indexing import Indexing, read_listed
-from agentcore_serve.locks import NamedLocks
-from agentcore_serve.opening import MakeClientParts, Opening, digest_of
+from agentcore_serve.open_conversations import OpenConversations
+from agentcore_serve.opening import MakeClientParts, Opening
 from agentcore_serve.places import FolderPlaces, Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
 from agentcore_serve.refused import Refused
-from agentcore_serve.resting import choose_to_make_room
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.store_lock import hold_store
@@ -51,9 +48,6 @@ from agentcore_serve.too_busy import TooBusy
 from agentcore_serve.upkeep import after_start, tidy_again_and_again
 
 _log = get_logger(__name__)
-
-_ADMITTED_SECONDS: Final = 5.0
-"""How long a run that was admitted counts as one that works before its log says so."""
 
 
 class OfAnotherProgram(Refused):
@@ -98,8 +92,6 @@ class Hub(AsyncContextManagerMixin):
         self.store: Store = FileStore(settings.store) if store is None else store
         self.profiles: dict[str, AgentProfile | None] = dict.fromkeys(agents or {})
         """The server's agents by name; a profile is None where the program passed the agent."""
-        self.is_draining = False
-        """True once the server is about to end: nothing new is opened or run."""
         self._agents = dict(agents or {})
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
@@ -110,14 +102,8 @@ class Hub(AsyncContextManagerMixin):
         self.records = ConversationRecords(self._database)
         self.index = ConversationIndex(self._at("index.sqlite"))
         self.indexing = Indexing(self.index, wall=wall)
-        self._served: dict[str, Served] = {}
-        self._followed: dict[str, Followed] = {}
-        self._locks = NamedLocks()
-        self._opening: Opening | None = None
-        self._tasks: TaskGroup | None = None
-        self._being_opened = 0
-        self._admitted: dict[str, float] = {}
-        """When a run was admitted that the log does not have yet, by the conversation's id."""
+        self._open_ones: OpenConversations | None = None
+        self._followers: Followers | None = None
         self.streams: Any = None
         """The streams of the server, where it has some: `close_streams` ends them."""
         self.is_caught_up = anyio.Event()
@@ -146,9 +132,9 @@ class Hub(AsyncContextManagerMixin):
             await self.index.open()
             stack.push_async_callback(self.index.close)
             rows = await self.records.all()
-            async with anyio.create_task_group() as self._tasks:
+            async with open_group() as tasks:
                 async with Host() as host:
-                    self._opening = Opening(
+                    opening = Opening(
                         host,
                         self.store,
                         self._places,
@@ -156,20 +142,51 @@ class Hub(AsyncContextManagerMixin):
                         model_addresses=self.settings.model_addresses,
                         client_parts=self._client_parts,
                     )
-                    self._tasks.start_soon(after_start, self, rows, name="catch up")
-                    self._tasks.start_soon(tidy_again_and_again, self, name="close what rests")
-                    self._tasks.start_soon(self.indexing.keep, name="index")
+                    limits = self.settings.limits
+                    self._open_ones = OpenConversations(
+                        opening, self.records, self.indexing, limits=limits, tasks=tasks, clock=self.now
+                    )
+                    self._followers = Followers(self.store, limits, tasks, self.now)
+                    tasks.start_soon(after_start, self, rows, name="catch up")
+                    tasks.start_soon(tidy_again_and_again, self, name="close what rests")
+                    tasks.start_soon(self.indexing.keep, name="index")
                     try:
                         yield self
                     finally:
-                        self.is_draining = True
-                # Those that follow conversations end with them; the rest would go on forever.
+                        self._open_ones.is_draining = True
+                # Those that attend conversations end with them; the rest would go on forever.
                 with anyio.CancelScope(shield=True):
-                    for served in tuple(self._served.values()):
-                        await served.ended.wait()
-                    await self.indexing.flush()
-                    await self.records.mark_all_closed()
-                self._tasks.cancel_scope.cancel()
+                    await self._end(self._open_ones)
+                tasks.cancel_scope.cancel()
+
+    async def _end(self, open_ones: OpenConversations) -> None:
+        for served in open_ones.served:
+            await served.ended.wait()
+        try:
+            await self.records.mark_all_closed()
+            await self.indexing.flush()
+        except sqlite3.Error as error:
+            _log.error("end not recorded", error=str(error))
+
+    @property
+    def _creation(self) -> Creation:
+        return Creation(self.open_ones, self.records, shared_user=self.settings.shared_user, wall=self.wall)
+
+    @property
+    def open_ones(self) -> OpenConversations:
+        """The conversations that are open.
+
+        Raises:
+            ConversationError: The hub is not open.
+        """
+        if self._open_ones is None:
+            raise ConversationError("The hub is not open: use `async with Hub(settings) as hub`.")
+        return self._open_ones
+
+    @property
+    def is_draining(self) -> bool:
+        """True once the server is about to end: nothing new is opened or run."""
+        return self.open_ones.is_draining
 
     # -- opening ------------------------------------------------------------------------------------------------------
 
@@ -190,77 +207,7 @@ class Hub(AsyncContextManagerMixin):
         id: str | None = None,  # noqa: A002
     ) -> tuple[Served, bool]:
         """Do as `create`, and return whether it was created just now."""
-        self._refuse_draining()
-        conversation_id = check_conversation_id(id or new_conversation_id())
-        if isinstance(spec.agent, ClientAgent) and "agents" not in identity.scopes:
-            raise Refused(403, "not_authorized", "An agent of your own needs a key with the scope 'agents'.")
-        text, digest = digest_of(spec)
-        async with self._locks.hold(conversation_id):
-            row = await self.records.find(conversation_id)
-            has_log = await self._has_log(conversation_id)
-            if (row is not None and row.owner != identity.owner) or (row is None and has_log):
-                raise ConversationNotFound(conversation_id, "this server")
-            if row is not None and has_log and row.digest != digest:
-                raise Refused(
-                    409, "conversation_differs", "The id has a conversation that was created with another spec."
-                )
-            is_new = row is None or not has_log
-            if is_new:
-                row = await self._add_row(identity, spec, conversation_id, text, digest, replaces=row is not None)
-            assert row is not None
-            key = spec.agent.model_key if isinstance(spec.agent, ClientAgent) else None
-            await self._supply(row, key, spec.secrets)
-            return await self._open(row), is_new
-
-    async def _add_row(
-        self,
-        identity: Identity,
-        spec: ConversationSpec,
-        conversation_id: str,
-        text: str,
-        digest: str,
-        *,
-        replaces: bool,
-    ) -> ConversationRow:
-        opening = self._ready()
-        await opening.check(spec)
-        place = await self._places.choose(identity.owner, spec.workspace)
-        try:
-            row = ConversationRow(
-                id=conversation_id,
-                owner=identity.owner,
-                digest=digest,
-                spec=text,
-                profile=None if isinstance(spec.agent, ClientAgent) else opening.profile(spec.agent)[0],
-                workspace=place.id,
-                is_local=place.is_local,
-                created=self.wall(),
-            )
-            if replaces:
-                await self.records.delete(conversation_id)
-            if await self.records.insert(row, shared_user=self.settings.shared_user) is not None:
-                raise Refused(
-                    409,
-                    "shared_user",
-                    "Another owner works on this machine as the same user, so each could read the other's files. "
-                    "Whoever runs this server can allow that with --shared-user.",
-                )
-            return row
-        finally:
-            await self._places.release(place.id)
-
-    async def _supply(self, row: ConversationRow, key: SecretStr | None, secrets: Mapping[str, SecretStr]) -> None:
-        """Keep a key and secrets in memory, and pass them to the conversation where that is open."""
-        opening = self._ready()
-        opening.hold(row.id, key=key if row.profile is None else None, secrets=secrets)
-        served = self._find(row.id)
-        if served is None:
-            return
-        if secrets:
-            await served.conversation.add_secrets({name: value.get_secret_value() for name, value in secrets.items()})
-        recorded = served.state.agent
-        if key is not None and row.profile is None and recorded is not None:
-            await served.conversation.set_agent(await opening.own_agent(OwnAgent(recorded.agent, key)))
+        return await self._creation.create_or_open(identity, spec, id)
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002
         """Return an open conversation, opened now where it was not. It counts as used.
@@ -270,15 +217,14 @@ class Hub(AsyncContextManagerMixin):
             ConversationLocked: Another process holds it; `watch` follows it.
             TooBusy: There is no room (503).
         """
-        served = self._find(id)
+        served = self.open_ones.find(id)
         if served is not None:
             if served.owner != identity.owner:
                 raise ConversationNotFound(id, "this server")
             served.touch()
             return served
-        row = await self._owned_row(identity, id)
-        async with self._locks.hold(id):
-            return await self._open(row)
+        async with self.open_ones.locks.hold(id):
+            return await self.open_ones.open(await self._owned_row(identity, id))
 
     async def watch(self, identity: Identity, id: str) -> Served | Followed:  # noqa: A002
         """Return a conversation to read: open, or, where it can't be opened here, its log, read on while it is followed.
@@ -289,147 +235,23 @@ class Hub(AsyncContextManagerMixin):
         """
         try:
             return await self.open(identity, id)
-        except (ConversationLocked, LogReadOnly, ConversationError, ToolNotFound, OfAnotherProgram, TooBusy) as error:
-            problem = None if isinstance(error, ConversationLocked | TooBusy) else str(error)
-        async with self._locks.hold(id):
-            followed = self._followed.get(id)
-            if followed is None or followed.head_signal.closed:
-                row = await self.records.find(id)
-                holder = await self.store.holder(id)
-                followed = Followed(id, row, await LogReader.open(self.store, id), holder, problem)
-                await followed.read_on()
-                self._followed[id] = followed
-                assert self._tasks is not None
-                self._tasks.start_soon(self._follow, followed, name="follow a log")
-            return followed
-
-    async def _follow(self, followed: Followed) -> None:
-        seconds = self.settings.limits.follow_seconds
-        idle = self.now()
-
-        async def is_over() -> bool:
-            nonlocal idle
-            if followed.watchers:
-                idle = self.now()
-            # One that was held elsewhere, and is not any more, is opened here when it is asked for again.
-            is_free = followed.holder is not None and await self.store.holder(followed.id) is None
-            return is_free or self.now() - idle > self.settings.limits.idle_seconds
-
-        try:
-            await followed.follow(lambda: anyio.sleep(seconds), is_over)
-        finally:
-            if self._followed.get(followed.id) is followed:
-                del self._followed[followed.id]
-
-    async def _open(self, row: ConversationRow) -> Served:
-        """Open a conversation whose lock is held."""
-        self._refuse_draining()
-        if (served := self._served.get(row.id)) is not None:
-            if self._find(row.id) is not None:
-                served.touch()
-                return served
-            await served.ended.wait()
-        await self._make_room()
-        self._being_opened += 1
-        try:
-            return await self._open_now(row)
-        finally:
-            self._being_opened -= 1
-
-    async def _open_now(self, row: ConversationRow) -> Served:
-        opening = self._ready()
-        assert row.workspace is not None
-        place = await self._places.get(row.owner, row.workspace)
-        try:
-            if not row.is_open:
-                await self.records.update(row.id, is_open=True)
-            conversation, asks = await opening.open(row, place)
-            if not row.is_made:
-                await self.records.update(row.id, is_made=True)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                await self._places.release(place.id)
+        except ConversationNotFound:
             raise
-        served = Served(row._replace(is_made=True, is_open=True), conversation, self.now)
-        served.asks = asks
-        self._served[row.id] = served
-        self.indexing.note(served)
-        assert self._tasks is not None
-        self._tasks.start_soon(self._attend, served, place.id, name="attend a conversation")
-        return served
-
-    async def _attend(self, served: Served, place_id: str) -> None:
-        """Note what happens in a conversation, and its end."""
-        try:
-            async for _ in served.conversation.events(after=served.state.head):
-                served.touch()
-                self._admitted.pop(served.id, None)
-                self.indexing.note(served)
-        finally:
-            if self._served.get(served.id) is served:
-                del self._served[served.id]
-            self.indexing.note(served)
-            with anyio.CancelScope(shield=True):
-                try:
-                    await self._places.release(place_id)
-                    if not self.is_draining:  # then all are marked together, once the logs say that they rest
-                        await self.records.update(served.id, is_open=False)
-                except (sqlite3.Error, AgentcoreError) as error:
-                    _log.error("closing not recorded", conversation=served.id, error=str(error))
-                served.ended.set()
-
-    def _find(self, conversation_id: str) -> Served | None:
-        served = self._served.get(conversation_id)
-        if served is None or self._ready().host.get(conversation_id, self.store) is not served.conversation:
-            return None
-        return served
+        except (AgentcoreError, Refused) as error:
+            if self.is_draining or self._followers is None:
+                raise
+            problem = None if isinstance(error, ConversationLocked | TooBusy) else str(error)
+        async with self.open_ones.locks.hold(id):
+            return await self._followers.follow(id, await self.records.find(id), problem)
 
     async def _owned_row(self, identity: Identity, conversation_id: str) -> ConversationRow:
         check_conversation_id(conversation_id)
         row = await self.records.find(conversation_id)
-        if row is None and "admin" in identity.scopes and await self._has_log(conversation_id):
+        if row is None and "admin" in identity.scopes and await self.open_ones.has_log(conversation_id):
             raise OfAnotherProgram(conversation_id)
         if row is None or row.owner != identity.owner:
             raise ConversationNotFound(conversation_id, "this server")
         return row
-
-    async def _has_log(self, conversation_id: str) -> bool:
-        try:
-            await self.store.holder(conversation_id)
-        except ConversationNotFound:
-            return False
-        return True
-
-    def _ready(self) -> Opening:
-        if self._opening is None:
-            raise ConversationError("The hub is not open: use `async with Hub(settings) as hub`.")
-        return self._opening
-
-    def _refuse_draining(self) -> None:
-        if self.is_draining:
-            raise Refused(503, "draining", "The server is about to end. Try again in a moment.", retry_after=1)
-
-    # -- room ---------------------------------------------------------------------------------------------------------
-
-    @property
-    def served(self) -> Collection[Served]:
-        """The conversations that are open."""
-        return tuple(self._served.values())
-
-    @property
-    def running_count(self) -> int:
-        """How many work, or are about to."""
-        now = self.now()
-        about_to = {name for name, when in self._admitted.items() if now - when < _ADMITTED_SECONDS}
-        return len(about_to | {served.id for served in self._served.values() if not served.is_at_rest})
-
-    def is_open(self, conversation_id: str) -> bool:
-        """Return whether a conversation is open here."""
-        return conversation_id in self._served
-
-    def holds_sessions(self, conversation_id: str) -> bool:
-        """Return whether a tool or a toolset is open in a conversation."""
-        return self._ready().host.holds_sessions(conversation_id, self.store)
 
     def admit_run(self, served: Served) -> None:
         """Let a conversation work, to be called right before what begins it: a run, an approval, an answer.
@@ -438,25 +260,7 @@ class Hub(AsyncContextManagerMixin):
             TooBusy: As many work as may (429).
             Refused: The server is about to end (503).
         """
-        self._refuse_draining()
-        if not served.is_at_rest:
-            return
-        if served.id not in self._admitted and self.running_count >= self.settings.limits.running_conversations:
-            raise TooBusy(429, "As many conversations work as may at once. Try again in a moment.", retry_after=5)
-        self._admitted[served.id] = self.now()
-
-    async def wait_for_room_to_run(self) -> None:
-        """Wait until one more conversation may work."""
-        while self.running_count >= self.settings.limits.running_conversations:
-            await anyio.sleep(1)
-
-    async def _make_room(self) -> None:
-        while len(self._served) + self._being_opened >= self.settings.limits.open_conversations:
-            chosen = choose_to_make_room(self._served.values(), self.holds_sessions, self.now())
-            if chosen is None:
-                raise TooBusy(503, "As many conversations are open as may be. Try again in a moment.", retry_after=5)
-            await chosen.conversation.close()
-            await chosen.ended.wait()
+        self.open_ones.admit_run(served)
 
     # -- agents -------------------------------------------------------------------------------------------------------
 
@@ -471,12 +275,12 @@ class Hub(AsyncContextManagerMixin):
         Raises:
             Refused: There is none of that name (422).
         """
-        return self._ready().profile(name)[1]
+        return self.open_ones.opening.profile(name)[1]
 
     async def agent_was_set(self, served: Served, profile: str) -> None:
         """Note that an agent of the server's works in a conversation from now on: it is opened with it again."""
         await self.records.update(served.id, profile=profile)
-        self._ready().forget(served.id, key_only=True)
+        self.open_ones.opening.forget(served.id, key_only=True)
         served.row = served.row._replace(profile=profile)
 
     async def own_agent(
@@ -487,7 +291,7 @@ class Hub(AsyncContextManagerMixin):
         Raises:
             Refused: It names what is not allowed (422).
         """
-        opening = self._ready()
+        opening = self.open_ones.opening
         agent = await opening.own_agent(OwnAgent(record, model_key))
         # Before it is set: between the two, the server's own agent works without the server's key at worst.
         await self.records.update(served.id, profile=None)
@@ -497,7 +301,7 @@ class Hub(AsyncContextManagerMixin):
 
     def hold_secrets(self, served: Served, secrets: Mapping[str, SecretStr]) -> None:
         """Keep secrets that were added in memory, for when the conversation is closed and opened again."""
-        self._ready().hold(served.id, secrets=secrets)
+        self.open_ones.opening.hold(served.id, secrets=secrets)
 
     # -- the list -----------------------------------------------------------------------------------------------------
 
@@ -520,8 +324,6 @@ class Hub(AsyncContextManagerMixin):
         owners = [identity.owner, *([NOBODY] if "admin" in identity.scopes else [])]
         return await self.index.page(owners, cursor=cursor, limit=limit, status=status, tag=tag, text=text)
 
-    # -- ends ---------------------------------------------------------------------------------------------------------
-
     async def fork(self, identity: Identity, served: Served, fork: Fork) -> str:
         """Copy a branch into a new conversation of the same owner, agent and workspace, and return its id.
 
@@ -532,27 +334,14 @@ class Hub(AsyncContextManagerMixin):
         """
         if served.owner != identity.owner:
             raise ConversationNotFound(served.id, "this server")
-        new_id = check_conversation_id(fork.conversation)
-        async with self._locks.hold(new_id):
-            if await self.records.find(new_id) is not None or await self._has_log(new_id):
-                raise Refused(409, "conversation_exists", "There is a conversation of that id already.")
-            row = served.row._replace(
-                id=new_id, created=self.wall(), is_made=True, is_open=False, restarts=0, last_reply=0
-            )
-            await self.records.insert(row, shared_user=True)  # the same owner, in the same place
-            try:
-                await served.conversation.link.job(fork)
-            except BaseException:
-                with anyio.CancelScope(shield=True):
-                    if not await self._has_log(new_id):
-                        await self.records.delete(new_id)
-                raise
-            self._ready().hold_like(new_id, served.id)
+        row = await self._creation.fork(served, fork)
         for info in await self.store.list(limit=1):
-            listed = await read_listed(self.store, info, {new_id: row})
-            if info.conversation_id == new_id and listed is not None:
+            listed = await read_listed(self.store, info, {row.id: row})
+            if info.conversation_id == row.id and listed is not None:
                 await self.index.put([listed])
-        return new_id
+        return row.id
+
+    # -- ends ---------------------------------------------------------------------------------------------------------
 
     async def delete(self, identity: Identity, id: str) -> None:  # noqa: A002
         """Delete a conversation: its log, its outputs, and what the server knows of it.
@@ -565,11 +354,11 @@ class Hub(AsyncContextManagerMixin):
 
     async def delete_row(self, row: ConversationRow) -> None:
         """Delete a conversation by its row."""
-        async with self._locks.hold(row.id):
-            served = self._served.get(row.id)
+        async with self.open_ones.locks.hold(row.id):
+            served = self.open_ones.ended_or_open(row.id)
             found = True
             try:
-                await self._ready().host.delete(row.id, self.store)
+                await self.open_ones.opening.host.delete(row.id, self.store)
             except ConversationNotFound:
                 found = False  # a deletion that was cut off: what is left of it goes now
             if served is not None:
@@ -580,31 +369,26 @@ class Hub(AsyncContextManagerMixin):
 
     async def forget_if_gone(self, conversation_id: str) -> None:
         """Forget a conversation that has no log."""
-        async with self._locks.hold(conversation_id):
-            if not self.is_open(conversation_id) and not await self._has_log(conversation_id):
+        async with self.open_ones.locks.hold(conversation_id):
+            if not self.open_ones.is_open(conversation_id) and not await self.open_ones.has_log(conversation_id):
                 await self._forget(conversation_id)
 
     async def _forget(self, conversation_id: str) -> None:
-        self._ready().forget(conversation_id)
+        self.open_ones.opening.forget(conversation_id)
         self.indexing.forget(conversation_id)
         await self.records.delete(conversation_id)
         await self.index.remove(conversation_id)
 
-    async def open_row(self, row: ConversationRow) -> Served:
-        """Open a conversation by its row."""
-        async with self._locks.hold(row.id):
-            return await self._open(row)
-
     async def close_streams(self, code: str = "draining") -> None:
         """Say `bye` to all who watch, and take nothing new."""
-        self.is_draining = True
+        self.open_ones.is_draining = True
         if self.streams is not None:
             await self.streams.bye_all(code)
 
     async def drain(self, seconds: float | None = None) -> None:
         """Take nothing new, and bring all conversations to rest: see `Host.drain`."""
-        self.is_draining = True
-        await self._ready().host.drain(self.settings.limits.drain_seconds if seconds is None else seconds)
+        self.open_ones.is_draining = True
+        await self.open_ones.opening.host.drain(self.settings.limits.drain_seconds if seconds is None else seconds)
 
 
 @asynccontextmanager
@@ -617,5 +401,5 @@ async def open_hub(
         StoreInUse: Another server works on the store.
         ProfileError: The file of agents has a fault.
     """
-    async with Hub(settings, agents=agents, store=store, client_parts=make_client_parts) as hub:
+    async with Hub(settings, agents=agents, store=store) as hub:
         yield hub

@@ -104,9 +104,10 @@ class ConversationIndex:
 
         def remove(connection: sqlite3.Connection) -> None:
             found = connection.execute("SELECT number FROM listed WHERE id = ?", (conversation_id,)).fetchone()
-            for table, column in (("listed", "number"), ("tags", "number"), ("words", "rowid")):
-                if found is not None:
-                    connection.execute(f"DELETE FROM {table} WHERE {column} = ?", found)
+            if found is not None:
+                connection.execute("DELETE FROM listed WHERE number = ?", found)
+                connection.execute("DELETE FROM tags WHERE number = ?", found)
+                connection.execute("DELETE FROM words WHERE rowid = ?", found)
 
         await self._database.run(remove)
 
@@ -188,7 +189,8 @@ def _put(connection: sqlite3.Connection, listed: Listed) -> None:
         connection.executemany("INSERT INTO tags (number, tag) VALUES (?, ?)", [(number, tag) for tag in tags])
     if listed.text is not None:
         connection.execute("DELETE FROM words WHERE rowid = ?", (number,))
-        connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, listed.text))
+        text = listed.text.encode(errors="replace").decode()  # SQLite takes no half of a surrogate pair
+        connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, text))
 
 
 def _match(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, final
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
 from agentcore.usage import Usage
 
 
@@ -25,9 +27,6 @@ class Metrics:
     """
 
     def __init__(self, gauges: Callable[[], Gauges]) -> None:
-        # Here and not above: nobody who does not serve needs it.
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram  # noqa: PLC0415
-
         self._registry = CollectorRegistry()
         self._requests = Counter(
             "agentcore_requests",
@@ -68,8 +67,6 @@ class Metrics:
 
     def render(self) -> tuple[bytes, str]:
         """Return the text and its media type."""
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest  # noqa: PLC0415
-
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
 
 

@@ -97,8 +97,7 @@ class ServeSettings(BaseModel):
     @field_validator("store", "root", "agents", "api_key_file", "tls_cert", "tls_key", "unix", mode="after")
     @classmethod
     def _expand(cls, path: Path | None) -> Path | None:
-        # Now: by its first use, the program may be in another folder.
-        return None if path is None else Path(os.path.abspath(path.expanduser()))
+        return None if path is None else path.expanduser()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:

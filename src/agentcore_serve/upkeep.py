@@ -36,14 +36,16 @@ async def after_start(hub: Hub, rows: Sequence[ConversationRow]) -> None:
     for row in rows:
         if row.is_open:
             restarts = hub.settings.limits.restarts if continues else 0
-            await continue_cut_off(row, hub.records, hub.open_row, hub.wait_for_room_to_run, restarts)
+            await continue_cut_off(
+                row, hub.records, hub.open_ones.open_row, hub.open_ones.wait_for_room_to_run, restarts
+            )
     hub.crashes_handled.set()
     try:
         logs = {info.conversation_id for info in await hub.store.list()}
         for row in rows:
             if row.id not in logs:  # its creation, or its deletion, was cut off
                 await hub.forget_if_gone(row.id)
-        await catch_up(hub.index, hub.store, hub.records, hub.is_open)
+        await catch_up(hub.index, hub.store, hub.records, hub.open_ones.is_open)
     except (sqlite3.Error, AgentcoreError) as error:
         _log.error("index not caught up", error=str(error))
     hub.is_caught_up.set()
@@ -65,7 +67,7 @@ async def tidy_again_and_again(hub: Hub) -> None:
 
 async def tidy(hub: Hub) -> int:
     """Close the conversations that rested for long; return how many."""
-    resting = choose_to_close(hub.served, hub.holds_sessions, hub.now(), hub.settings.limits)
+    resting = choose_to_close(hub.open_ones.served, hub.open_ones.holds_sessions, hub.now(), hub.settings.limits)
     for served in resting:
         await served.conversation.close()
     return len(resting)
@@ -80,7 +82,7 @@ async def delete_old(hub: Hub) -> int:
     await hub.is_caught_up.wait()  # an index that is being made does not know the newest
     for conversation_id in await hub.index.older_than(hub.wall() - days * _DAY):
         row = await hub.records.find(conversation_id)
-        if row is None or hub.is_open(conversation_id):
+        if row is None or hub.open_ones.is_open(conversation_id):
             continue
         try:
             await hub.delete_row(row)

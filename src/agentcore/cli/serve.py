@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import sys
+from contextlib import asynccontextmanager
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -16,13 +17,14 @@ import anyio
 from anyio.to_thread import run_sync
 
 import agentcore
+from agentcore._groups import leaf_exceptions
 from agentcore.cli.failures import UsageError
 from agentcore.cli.process import catch_interrupts
 from agentcore.errors import MissingExtra
 from agentcore.logs import configure_logging
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from agentcore_serve import ServeSettings
     from agentcore_serve.app import ServeApp
@@ -75,14 +77,32 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"
             interrupts.last_words = "Stopped at once."
             with interrupts.handled_by(ask):
                 # Entered here and not by hypercorn, so that what keeps it from starting is raised as it is.
-                async with app.lifespan():
+                async with _started(app), anyio.create_task_group() as tasks:
                     await _announce(app, settings, listener)
-                    await _run(app, settings, listener, shutdown_trigger)
+                    # In a task of its own: asyncio's task group, which it uses, leaves its task marked as cancelled.
+                    tasks.start_soon(_run, app, settings, listener, shutdown_trigger, name="hypercorn")
     finally:
         listener.close()
         if settings.unix is not None:
             await anyio.Path(settings.unix).unlink(missing_ok=True)
     return 0
+
+
+@asynccontextmanager
+async def _started(app: ServeApp) -> AsyncGenerator[None]:
+    """Enter the lifespan.
+
+    Raises:
+        UsageError: A file that the settings name is wrong.
+    """
+    try:
+        async with app.lifespan():
+            yield
+    except Exception as error:
+        first = leaf_exceptions(error)[0]
+        if app.started.is_set() or not isinstance(first, ValueError):
+            raise
+        raise UsageError(str(first)) from None
 
 
 async def _without_lifespan(app: ServeApp, scope: Any, receive: Any, send: Any) -> None:

@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 
 from agentcore._arguments import SECONDS, check_arguments, checked
 from agentcore.agent import Agent
-from agentcore.commands import Interrupt, Pause
+from agentcore.commands import Pause
 from agentcore.conversation.close import delete_closed
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, open_group
@@ -188,15 +188,15 @@ class Host(AsyncContextManagerMixin):
         check_arguments(_DRAIN, seconds=seconds)
         if self._home is not None:
             self._home.check_loop()
-        cores = [hosted.core for hosted in self._open]
+        hosted = tuple(self._open)
         with anyio.move_on_after(seconds):
             async with open_group() as tasks:
-                for core in cores:
-                    tasks.start_soon(_pause, core)
+                for each in hosted:
+                    tasks.start_soon(_pause, each.core)
         async with open_group() as tasks:
-            for core in cores:
-                if core.turn is not None:
-                    tasks.start_soon(_interrupt, core)
+            for each in hosted:
+                if each.core.turn is not None:
+                    tasks.start_soon(_interrupt, each.handle)
 
     def holds_sessions(self, id: str, store: Store | None = None) -> bool:  # noqa: A002
         """Return whether a conversation that is open here holds a tool or toolset open: a shell, a connection."""
@@ -248,9 +248,9 @@ async def _pause(core: Core) -> None:
             await turn.done.wait()
 
 
-async def _interrupt(core: Core) -> None:
+async def _interrupt(conversation: Conversation) -> None:
     with suppress(ConversationClosed, StoreError):
-        await LocalLink(core).interrupt(Interrupt(run=core.state.run.seq, reason="The program is ending."))
+        await conversation.interrupt("The program is ending.")
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:

@@ -143,9 +143,9 @@ async def _check_address(llm: LLM, allowed: Sequence[str]) -> None:
     if host.lower() in {each.lower() for each in allowed}:
         return
     networks = [network for each in allowed if (network := _network(each)) is not None]
-    for address in await _resolve(host, parts.port or (443 if parts.scheme == "https" else 80)):
-        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        address = mapped or address
+    for found in await _resolve(host, parts.port or (443 if parts.scheme == "https" else 80)):
+        mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+        address = mapped or found
         if any(address.version == network.version and address in network for network in networks):
             continue
         if not address.is_global or address.is_multicast:

@@ -90,7 +90,7 @@ class AgentProfile(BaseModel):
             return preset(model)
         if unknown := [name for name in self.tools if name not in FACTORIES]:
             raise ValueError(f"tools: there is no tool {unknown[0]!r}, only {', '.join(FACTORIES)}")
-        return tuple(cast("AnyTool", FACTORIES[name]()) for name in self.tools)
+        return tuple(cast("Callable[[], AnyTool]", FACTORIES[name])() for name in self.tools)
 
 
 def load_profiles(path: Path) -> dict[str, tuple[AgentProfile, Agent]]:

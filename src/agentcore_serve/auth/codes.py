@@ -57,4 +57,4 @@ class OneUseCodes:
 
 def _digest(code: str) -> bytes:
     # Looked up by digest, so that the time of a comparison tells nothing about a code.
-    return hashlib.sha256(code.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).digest()

@@ -27,7 +27,7 @@ SHORTEST_FILE_KEY: Final = 32
 
 _KEY: Final = re.compile(r"(ac_[0-9a-f]{12})_[0-9a-f]{64}")
 _FILE_KEY: Final = re.compile(rf"[!-~]{{{SHORTEST_FILE_KEY},512}}")
-_ANY_SECRET: Final = re.compile(r"(\bac[pst]?_[0-9a-f]{12})_?[0-9a-f]+")
+_ANY_SECRET: Final = re.compile(r"(ac[pst]?_[0-9a-f]{12})_?[0-9a-f]+")
 _TOUCH_SECONDS: Final = 60.0
 
 
@@ -56,7 +56,7 @@ class ValidKey(NamedTuple):
 
 def digest_of(secret: str) -> bytes:
     """Return what the server keeps of a secret."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).digest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def mask_keys(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import final
 import anyio
 
 from agentcore_serve.auth.audit import AUDIT_LOG, AuditLog
-from agentcore_serve.auth.codes import TICKET_SECONDS, OneUseCodes
+from agentcore_serve.auth.codes import PAGE_CODE_SECONDS, TICKET_SECONDS, OneUseCodes
 from agentcore_serve.auth.database import DATABASE, open_auth_database
 from agentcore_serve.auth.exposure import check_exposure
 from agentcore_serve.auth.keys import KeyStore, check_file_key
@@ -80,7 +80,7 @@ class Security:
         file_key = None if path is None else check_file_key(await anyio.Path(path).read_text("utf-8"))
         async with open_auth_database(os.path.join(self.settings.store, DATABASE)) as database:
             self._keys = KeyStore(database, file_key=file_key, clock=self.clock)
-            codes = OneUseCodes("acp", 60.0, clock=self.monotonic)
+            codes = OneUseCodes("acp", PAGE_CODE_SECONDS, clock=self.monotonic)
             self._pages = PageSessions(database, self._keys, clock=self.clock, codes=codes)
             try:
                 yield self

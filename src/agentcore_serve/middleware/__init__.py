@@ -1,1 +1,1 @@
-"""What every request passes before it reaches a route, as pure ASGI: one concept per file, their order in `stack`."""
+"""The way of a request to its route, as pure ASGI middleware: one concept per file, their order in `stack`."""

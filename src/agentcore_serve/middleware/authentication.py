@@ -6,7 +6,9 @@ from collections import OrderedDict
 from collections.abc import Collection
 from typing import Final, final
 
+import anyio
 from starlette.datastructures import Headers, QueryParams
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentcore_serve.auth.identity import IDENTITY, LOCAL
@@ -35,18 +37,19 @@ class Authentication:
     Args:
         app: The app.
         security: Keys, page sessions and tickets.
-        public: Paths that need no key; one that ends with "/*" stands for all below it.
+        public: Paths that need no key, as routes have them: "/livez", "/assets/{name}".
     """
 
     def __init__(self, app: ASGIApp, *, security: Security, public: Collection[str] = ()) -> None:
         self._app = app
         self._security = security
-        self._public = frozenset(path for path in public if not path.endswith("/*"))
-        self._public_below = tuple(path.removesuffix("*") for path in public if path.endswith("/*"))
+        self._public = frozenset(path for path in public if "{" not in path)
+        self._public_patterns = [compile_path(path)[0] for path in public if "{" in path]
         limits = security.settings.request_limits
         self._wrong = Buckets(limits.wrong_keys_per_minute, clock=security.monotonic)
         # Keys that were right lately: a neighbour behind the same address who tries wrong ones does not lock them out.
         self._right: OrderedDict[bytes, None] = OrderedDict()
+        self._strangers = anyio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -60,10 +63,12 @@ class Authentication:
                     "A key in a URL ends up in logs and histories: send it as `Authorization: Bearer KEY` or `X-API-Key: KEY`. "
                     "Revoke this one and make another: agentcore keys revoke ID.",
                 )
-            path = app_path(scope)
-            if path not in self._public and not path.startswith(self._public_below or ("\0",)):
+            if not self._is_public(app_path(scope)):
                 scope[IDENTITY] = (await self._identify(scope, query)).identity
         await self._app(scope, receive, send)
+
+    def _is_public(self, path: str) -> bool:
+        return path in self._public or any(pattern.match(path) for pattern in self._public_patterns)
 
     async def _identify(self, scope: Scope, query: QueryParams) -> ValidKey:
         if not self._security.settings.auth:
@@ -86,13 +91,19 @@ class Authentication:
 
     async def _verify(self, scope: Scope, secret: str, *, is_key: bool) -> ValidKey:
         digest = digest_of(secret)
-        address = client_address(scope)
-        if digest not in self._right:
-            self._check_address(address)
+        if digest in self._right:
+            return await self._check(scope, secret, digest, is_key=is_key)
+        # One after the other, so that as many wrong keys at once are counted as well.
+        async with self._strangers:
+            if digest not in self._right:
+                self._check_address(client_address(scope))
+            return await self._check(scope, secret, digest, is_key=is_key)
+
+    async def _check(self, scope: Scope, secret: str, digest: bytes, *, is_key: bool) -> ValidKey:
         valid = await (self._security.keys if is_key else self._security.pages).verify(secret)
         if valid is None:
             self._right.pop(digest, None)
-            self._count_wrong(scope, address)
+            self._count_wrong(scope, client_address(scope))
             raise not_authenticated(
                 "This key is wrong, revoked or expired."
                 if is_key

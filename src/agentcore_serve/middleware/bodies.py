@@ -37,11 +37,17 @@ class Bodies:
     """Bounds bodies. One is read by the app, piece by piece; what is too much is refused while it comes."""
 
     def __init__(
-        self, app: ASGIApp, *, limits: RequestLimits, kind_of: Callable[[str, str], BodyKind] = body_kind
+        self,
+        app: ASGIApp,
+        *,
+        limits: RequestLimits,
+        kind_of: Callable[[str, str], BodyKind] = body_kind,
+        clock: Callable[[], float] = anyio.current_time,
     ) -> None:
         self._app = app
         self._limits = limits
         self._kind_of = kind_of
+        self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""
@@ -51,15 +57,13 @@ class Bodies:
 
     def _bound(self, scope: Scope, receive: Receive) -> Receive:
         headers = Headers(scope=scope)
-        if not _has_body(headers):
-            return receive
         kind = self._kind_of(scope["method"], app_path(scope))
-        if kind != "file" and not _JSON.fullmatch(headers.get("content-type", "")):
-            raise Refused(
-                415, "unsupported_media_type", "This address takes JSON: send it with `Content-Type: application/json`."
-            )
-        if headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "unsupported_media_type", "Send the body as it is, without a Content-Encoding.")
+        wrong_type = _check_type(headers, kind)
+        if _announces_body(headers):
+            if wrong_type is not None:
+                raise wrong_type
+        elif scope.get("http_version", "1.1").startswith("1"):
+            return receive  # there is none: HTTP/1 announces each
         most = {
             "json": self._limits.json_bytes,
             "message": self._limits.message_bytes,
@@ -68,17 +72,21 @@ class Bodies:
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > most:
             raise _too_large(most)
-        return _BoundedBody(receive, most, self._limits.body_stall_seconds).receive
+        return _BoundedBody(receive, most, self._limits.body_stall_seconds, wrong_type, self._clock).receive
 
 
 @final
 class _BoundedBody:
     """Receives one body."""
 
-    def __init__(self, receive: Receive, most: int, stall: float) -> None:
+    def __init__(
+        self, receive: Receive, most: int, stall: float, wrong_type: Refused | None, clock: Callable[[], float]
+    ) -> None:
         self._receive = receive
         self._most = most
         self._stall = stall
+        self._wrong_type = wrong_type
+        self._clock = clock
         self._read = 0
         self._ended = False
         self._since_progress = 0
@@ -89,10 +97,10 @@ class _BoundedBody:
         if self._ended:
             return await self._receive()
         # Only waiting counts: an app that writes to a slow disk between two pieces is not the sender's fault.
-        start = anyio.current_time()
+        start = self._clock()
         with anyio.move_on_after(self._patience) as waiting:
             message = await self._receive()
-            self._count(message, anyio.current_time() - start)
+            self._count(message, self._clock() - start)
             return message
         assert waiting.cancelled_caught
         raise Refused(
@@ -105,6 +113,8 @@ class _BoundedBody:
     def _count(self, message: Message, waited: float) -> None:
         self._ended = message["type"] != "http.request" or not message.get("more_body", False)
         size = len(message.get("body", b""))
+        if size and self._wrong_type is not None:
+            raise self._wrong_type
         self._read += size
         if self._read > self._most:
             raise _too_large(self._most)
@@ -114,7 +124,17 @@ class _BoundedBody:
             self._since_progress, self._patience = 0, self._stall
 
 
-def _has_body(headers: Headers) -> bool:
+def _check_type(headers: Headers, kind: BodyKind) -> Refused | None:
+    if headers.get("content-encoding", "identity") != "identity":
+        return Refused(415, "unsupported_media_type", "Send the body as it is, without a Content-Encoding.")
+    if kind == "file" or _JSON.fullmatch(headers.get("content-type", "")):
+        return None
+    return Refused(
+        415, "unsupported_media_type", "This address takes JSON: send it with `Content-Type: application/json`."
+    )
+
+
+def _announces_body(headers: Headers) -> bool:
     return "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
 
 

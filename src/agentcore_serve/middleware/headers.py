@@ -14,7 +14,7 @@ _PAGE_POLICY: Final = (
     "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 _API_POLICY: Final = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox"
-"""What the API answers is data: a file of a workspace that is HTML runs nothing, wherever it is opened."""
+"""For data. A file of a workspace that is HTML runs nothing, wherever it is opened."""
 
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",

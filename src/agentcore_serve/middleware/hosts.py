@@ -35,7 +35,9 @@ class OwnHosts:
         self._app = app
         # A page is never served from a bare address that is not its own, so any address will do where all are bound.
         self._any_address = is_wildcard(bound)
-        self._names = {name.lower().strip("[]") for name in (bound, *allowed)}
+        # A name may come with a port, which does not matter here; an IPv6 address has more colons.
+        names = (name.partition(":")[0] if name.count(":") == 1 else name for name in (bound, *allowed))
+        self._names = {name.lower().strip("[]") for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on."""

@@ -28,6 +28,8 @@ _DETAILS: Final = {
     405: "This address does not take this method.",
 }
 
+_GONE: Final = (ClientDisconnect, WebSocketDisconnect)
+
 _NO_ROUTE: Final = {"type": "websocket.close", "code": 1000, "reason": ""}
 """How Starlette's router refuses a WebSocket that no route takes."""
 
@@ -57,9 +59,10 @@ class Problems:
         try:
             await self._app(scope, receive, watch)
         except Exception as raised:
-            error = _first_of(raised)
-            if isinstance(error, (ClientDisconnect, WebSocketDisconnect)):
+            leaves = [each for each in leaf_exceptions(raised) if not isinstance(each, _GONE)]
+            if not leaves:
                 return  # who would have read the answer is gone
+            error = leaves[0]
             problem, headers = problem_for(error, request_id_of(scope))
             if problem.status == 500 and problem.code == "internal_error":
                 log_failure("request_failed", error, request_id=problem.request_id)
@@ -120,11 +123,6 @@ def log_failure(event: str, error: BaseException, **fields: str | None) -> None:
 
 def _frames(stack: Sequence[traceback.FrameSummary]) -> list[str]:
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack[-20:]]
-
-
-def _first_of(error: Exception) -> BaseException:
-    """Return what was raised in the task groups of the app, or the first of it that is not a cancellation's noise."""
-    return leaf_exceptions(error)[0]
 
 
 def _title(status: int) -> str:

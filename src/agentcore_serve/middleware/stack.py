@@ -27,13 +27,14 @@ def security_middleware(
     kind_of: Callable[[str, str], BodyKind] = body_kind,
     observe: Observe | None = None,
 ) -> list[Middleware]:
-    """Return the middleware of a server, for `Starlette(middleware=..., exception_handlers={HTTPException: raise_again})`.
+    """Return the middleware of a server.
 
-    Inside of Starlette, not around it: there its own ServerErrorMiddleware would answer in plain text first.
+    Around a router, or for `Starlette(middleware=..., exception_handlers={HTTPException: raise_again})`. Not around a
+    Starlette: its own ServerErrorMiddleware would answer in plain text first.
 
     Args:
         security: Keys, page sessions, tickets and the audit log.
-        public: Paths that need no key; one that ends with "/*" stands for all below it.
+        public: Paths that need no key, as routes have them: "/livez", "/assets/{name}".
         kind_of: Which bodies a method and a path take.
         observe: Called after each request with its scope, status and seconds.
     """

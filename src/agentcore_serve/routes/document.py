@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from anyio.to_thread import run_sync
 from starlette.responses import JSONResponse, Response
 
 from agentcore_serve.openapi import STYLE, render_page
@@ -11,11 +12,11 @@ from agentcore_serve.routes.table import Call, Route
 
 
 async def _document(call: Call) -> Response:
-    return JSONResponse(call.state.document)
+    return JSONResponse(await run_sync(call.state.document))
 
 
 async def _page(call: Call) -> Response:
-    return Response(render_page(call.state.document), media_type="text/html")
+    return Response(render_page(await run_sync(call.state.document)), media_type="text/html")
 
 
 async def _style(call: Call) -> Response:

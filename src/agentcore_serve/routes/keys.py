@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from pydantic import SecretStr
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from agentcore.wire.requests import KeyInfo, KeyRequest, NewKey, RequestBody, Ticket
 from agentcore.wire.routes import API
@@ -18,6 +18,10 @@ from agentcore_serve.routes.table import Call, Route
 _TAG: Final = "keys"
 PAGE: Final = "docs"
 """The page that a code leads to, relative to `/enter`."""
+_ENTERED: Final = (
+    f"<!doctype html><html lang='en'><meta charset='utf-8'><meta http-equiv='refresh' content='0; url={PAGE}'>"
+    f"<title>agentcore</title><p><a href='{PAGE}'>Go on.</a></p></html>"
+)
 
 
 def _security(call: Call) -> Security:
@@ -79,8 +83,8 @@ async def _enter(call: Call) -> Response:
     security = _security(call)
     code = cast("EnterQuery", call.query).code
     cookie = await security.pages.enter(code, call.request.scope, secure=security.secure_cookies)
-    # 303 and not cached: the code is good once.
-    return RedirectResponse(PAGE, status_code=303, headers={"Set-Cookie": cookie, "Cache-Control": "no-store"})
+    # A page and no redirect: behind a link from elsewhere, a browser would not send the cookie to where it is redirected.
+    return HTMLResponse(_ENTERED, headers={"Set-Cookie": cookie, "Cache-Control": "no-store"})
 
 
 async def _leave(call: Call) -> Response:
@@ -131,7 +135,6 @@ KEYS: Final = (
         _enter,
         None,
         query=EnterQuery,
-        status=303,
         media="text/html",
         summary="Trade a code for a cookie, and go to the page.",
         tag=_TAG,

@@ -1,5 +1,6 @@
 """Streams: what happens in a conversation, sent to all who watch it, as server-sent events or over a WebSocket."""
 
+from agentcore_serve.streams.connection import bound_sends as bound_sends
 from agentcore_serve.streams.conversation import ConversationStreams as ConversationStreams
 from agentcore_serve.streams.encode import EncodedEvents as EncodedEvents
 from agentcore_serve.streams.hub import StreamHub as StreamHub

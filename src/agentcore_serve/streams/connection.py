@@ -1,15 +1,27 @@
 """A watcher and its connection: beside the sending, somebody reads, because a server tells only there that a client left.
 
 Hypercorn's `send` raises nothing after a disconnect, and uvicorn's for SSE neither.
+
+A send that takes too long is cancelled. Hypercorn's is shielded on trio, and no server then drops what it has buffered:
+`bound_sends` has the kernel end such a connection.
 """
 
 from __future__ import annotations
+
+import socket
+import sys
 
 import anyio
 from starlette.types import Receive
 
 from agentcore_serve.streams.watched import ClientFrames
 from agentcore_serve.streams.watcher import Send, Watcher
+
+
+def bound_sends(listener: socket.socket, seconds: float) -> None:
+    """Have the kernel end connections of this listener whose other side takes nothing for so long. On Linux alone."""
+    if sys.platform == "linux" and listener.family in (socket.AF_INET, socket.AF_INET6):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
 
 
 async def send_until_end(watcher: Watcher, receive: Receive, send: Send, frames: ClientFrames | None = None) -> None:

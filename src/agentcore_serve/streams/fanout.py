@@ -42,12 +42,13 @@ class FanOut:
         while part := tuple(islice(rest, self._size)):
             for watcher in part:
                 watcher.wake()
+            if len(part) < self._size:
+                break  # the rest, which is less than a slice
             # The woken ones run before this task does again.
             await checkpoint()
             now = perf_counter()
-            if len(part) == self._size:
-                fitting = int(self._size * self._slice_seconds / max(now - last, 1e-6))
-                # At most twice as many as before: one quick slice says little.
-                self._size = min(max(fitting, _FEWEST), 2 * self._size, _MOST)
+            fitting = int(self._size * self._slice_seconds / max(now - last, 1e-6))
+            # At most twice as many as before: one quick slice says little.
+            self._size = min(max(fitting, _FEWEST), 2 * self._size, _MOST)
             last = now
         return last - began

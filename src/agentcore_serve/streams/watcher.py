@@ -124,16 +124,20 @@ class Watcher:
         with self._scope:
             self._send = send
             await self._put(self._wire.frame(self._source.hello()))
+            just_sent = False
             while self._bye is None:
                 payload = self._next()
                 if payload is not None:
+                    if just_sent:
+                        # A send that need not wait lets nobody else run, and there may be 10,000 events to come.
+                        await checkpoint()
                     await self._put(payload.data)
                     self._position = payload.position
-                    # A send that need not wait lets nobody else run, and there may be 10,000 events to come.
-                    await checkpoint()
+                    just_sent = True
                 elif self._source.ended:
                     self.dismiss("closed")
                 else:
+                    just_sent = False
                     self._news = anyio.Event()
                     await self._news.wait()
             await self._put(self._wire.frame(self._bye))
@@ -162,6 +166,7 @@ async def dismiss_all(watchers: Iterable[Watcher], code: str, seconds: float) ->
     for watcher in dismissed:
         watcher.dismiss(code)
     with anyio.move_on_after(seconds) as bound:
+        await checkpoint()
         for watcher in dismissed:
             await watcher.ended.wait()
     if bound.cancelled_caught:

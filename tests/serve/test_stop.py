@@ -1,0 +1,204 @@
+"""SIGTERM: every stream gets its `bye`, the steps under way come to their end, and then the process ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import httpx
+import pytest
+from anyio.abc import Process
+from anyio.streams.buffered import BufferedByteReceiveStream
+from httpx_ws import WebSocketDisconnect, aconnect_ws
+
+from agentcore.testing import Gate, say, serve_provider
+
+API = "/api/v1"
+KEY = "k" * 40
+HEADERS = {"authorization": f"Bearer {KEY}"}
+
+_UVICORN = """
+import socket, sys, uvicorn
+from agentcore_serve import ServeSettings, create_app
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen(512)
+print('{"url": "http://127.0.0.1:%d"}' % listener.getsockname()[1], flush=True)
+config = uvicorn.Config(create_app(), ws="websockets-sansio", log_level="warning", lifespan="on")
+uvicorn.Server(config).run(sockets=[listener])
+"""
+
+
+@asynccontextmanager
+async def server_process(
+    tmp_path: Path, surroundings: dict[str, str], server: Literal["hypercorn", "uvicorn"], base_url: str
+) -> AsyncGenerator[tuple[Process, str]]:
+    """Start a server in a process of its own, and give it and its address."""
+    tmp_path.joinpath("agents.toml").write_text(
+        f'[agents.coder]\nmodel = "openai/scripted"\nbase_url = "{base_url}"\nsettings = {{ api_mode = "chat" }}\n'
+    )
+    tmp_path.joinpath("key").write_text(KEY)
+    environment = {
+        **surroundings,
+        "HOME": str(tmp_path),
+        "OPENAI_API_KEY": "sk-not-a-key",
+        "AGENTCORE_SERVE_STORE": str(tmp_path / "store"),
+        "AGENTCORE_SERVE_ROOT": str(tmp_path / "root"),
+        "AGENTCORE_SERVE_AGENTS": str(tmp_path / "agents.toml"),
+        "AGENTCORE_SERVE_API_KEY_FILE": str(tmp_path / "key"),
+        "AGENTCORE_SERVE_PORT": "0",
+    }
+    command = ["-m", "agentcore", "serve", "--log", "none"] if server == "hypercorn" else ["-c", _UVICORN]
+    async with await anyio.open_process(
+        [sys.executable, *command], env=environment, stderr=sys.stderr, stdin=subprocess.DEVNULL, cwd=tmp_path
+    ) as process:
+        assert process.stdout is not None
+        line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 10_000)
+        try:
+            yield process, json.loads(line)["url"]
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def follow_sse(client: httpx.AsyncClient, path: str, ends: list[str], opened: anyio.Event) -> None:
+    """Read a stream to its end, and note what it ended with."""
+    last = ""
+    async with client.stream("GET", f"{path}/stream", timeout=60) as answer:
+        async for line in answer.aiter_lines():
+            if line.startswith("event: "):
+                last = line.removeprefix("event: ")
+                opened.set()
+    ends.append(last)
+
+
+async def follow_websocket(client: httpx.AsyncClient, path: str, ends: list[str], opened: anyio.Event) -> None:
+    """Read a socket to its end, and note what it ended with."""
+    last = ""
+    try:
+        async with aconnect_ws(f"{path}/stream", client, keepalive_ping_interval_seconds=None) as socket:
+            while True:
+                for frame in (await socket.receive_text()).splitlines():
+                    last = json.loads(frame)["type"]
+                    opened.set()
+    except* WebSocketDisconnect:
+        pass
+    ends.append(last)
+
+
+async def _stop_in_the_middle(
+    tmp_path: Path, surroundings: dict[str, str], server: Literal["hypercorn", "uvicorn"], count: int
+) -> None:
+    gate = Gate()
+
+    def reply(request: Any) -> Any:
+        return gate.hold(say("Done."))
+
+    ends: list[str] = []
+    async with (
+        serve_provider(reply) as provider,
+        server_process(tmp_path, surroundings, server, provider.base_url) as (process, url),
+        httpx.AsyncClient(
+            base_url=url, headers=HEADERS, timeout=60, limits=httpx.Limits(max_connections=None)
+        ) as client,
+    ):
+        paths: list[str] = []
+        for _ in range(count):
+            made = await client.post(f"{API}/conversations", json={})
+            assert made.status_code == 201, made.text
+            paths.append(f"{API}/conversations/{made.json()['id']}")
+        async with anyio.create_task_group() as tasks:
+            opened = [anyio.Event() for _ in range(2 * count)]
+            for number, path in enumerate(paths):
+                tasks.start_soon(follow_sse, client, path, ends, opened[2 * number])
+                tasks.start_soon(follow_websocket, client, path, ends, opened[2 * number + 1])
+            for event in opened:
+                await event.wait()
+            for path in paths:
+                assert (await client.post(f"{path}/run", json={"text": "Go"})).status_code == 202
+            await gate.arrived(count)
+            process.send_signal(signal.SIGTERM)
+        assert ends == ["bye"] * 2 * count
+        assert process.returncode is None  # the steps still work
+        gate.open()
+        code = await process.wait()
+        assert code == (0 if server == "hypercorn" else -signal.SIGTERM)
+    # What was under way was ended in order: the reply is in each log, and nothing was interrupted.
+    logs = [path.read_text() for path in (tmp_path / "store").glob("*/events.jsonl")]
+    assert len(logs) == count
+    assert all("Done." in log and '"interrupt"' not in log for log in logs)
+
+
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+async def test_streams_get_bye_and_runs_end_their_step(
+    server: Literal["hypercorn", "uvicorn"], tmp_path: Path, surroundings: dict[str, str]
+) -> None:
+    with anyio.fail_after(60):
+        await _stop_in_the_middle(tmp_path, surroundings, server, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+async def test_a_hundred_streams_of_each_kind_get_bye(
+    server: Literal["hypercorn", "uvicorn"], tmp_path: Path, surroundings: dict[str, str]
+) -> None:
+    with anyio.fail_after(240):
+        await _stop_in_the_middle(tmp_path, surroundings, server, 100)
+
+
+async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, surroundings: dict[str, str]) -> None:
+    gate = Gate()
+
+    def reply(request: Any) -> Any:
+        return gate.hold(say("Done."))
+
+    with anyio.fail_after(60):
+        async with (
+            serve_provider(reply) as provider,
+            server_process(tmp_path, surroundings, "hypercorn", provider.base_url) as (process, url),
+            httpx.AsyncClient(base_url=url, headers=HEADERS, timeout=60) as client,
+        ):
+            path = f"{API}/conversations/{(await client.post(f'{API}/conversations', json={})).json()['id']}"
+            await client.post(f"{path}/run", json={"text": "Go"})
+            await gate.arrived()
+            process.send_signal(signal.SIGTERM)
+            while (await client.get("/readyz")).status_code == 200:
+                pass
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 128 + signal.SIGTERM
+            gate.open()
+
+
+async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence(
+    tmp_path: Path, surroundings: dict[str, str]
+) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        cases = [
+            (["--port", str(port)], f"error: 127.0.0.1:{port} is in use."),
+            (["--host", "0.0.0.0"], "error: Keys would travel to 0.0.0.0 in plain text."),
+            (["--agents", "/nowhere.toml"], "error: /nowhere.toml: it cannot be read"),
+        ]
+        for options, sentence in cases:
+            done = await anyio.run_process(
+                [sys.executable, "-m", "agentcore", "serve", "--store", str(tmp_path / "store"), *options],
+                env={**surroundings, "HOME": str(tmp_path)},
+                check=False,
+            )
+            assert done.returncode != 0
+            assert done.stdout == b""
+            assert done.stderr.decode().startswith(sentence), done.stderr
+            assert len(done.stderr.splitlines()) == 1
+    assert os.path.isdir(tmp_path)
