@@ -213,7 +213,7 @@ def _problem(
 
 
 def _problem_of_fields(error: ValidationError, request_id: str | None) -> Problem:
-    """Return what does not fit, and nothing of what was sent: neither values, nor names that are no field's."""
+    """Return what does not fit: names, and no values, which could be secret."""
     details: list[Any] = error.errors(include_url=False, include_context=False, include_input=False)
     found = tuple(FieldProblem(loc=_clean_loc(each["loc"]), msg=_message(each)) for each in details[:100])
     lines = "; ".join(f"{'.'.join(map(str, each.loc)) or 'body'}: {each.msg}" for each in found[:10])
@@ -221,12 +221,8 @@ def _problem_of_fields(error: ValidationError, request_id: str | None) -> Proble
 
 
 def _message(detail: Any) -> str:
-    if detail["type"] in {"union_tag_invalid", "enum", "literal_error"}:
-        # The tag that was sent is in pydantic's own words.
-        return (
-            "It is none of the values that are known here." if detail["type"] == "union_tag_invalid" else detail["msg"]
-        )
-    return str(detail["msg"])
+    # Its own words repeat what was sent.
+    return "It is none of the kinds that are known here." if detail["type"] == "union_tag_invalid" else detail["msg"]
 
 
 def _clean_loc(loc: tuple[str | int, ...]) -> tuple[str | int, ...]:
