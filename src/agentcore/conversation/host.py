@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self, cast
+from typing import Any, Final, Self, cast
 
 import anyio
 from anyio import AsyncContextManagerMixin
 from anyio.abc import TaskGroup, TaskStatus
 from anyio.to_thread import run_sync
 
-from agentcore._arguments import checked
+from agentcore._arguments import SECONDS, check_arguments, checked
 from agentcore.agent import Agent
+from agentcore.commands import Pause
 from agentcore.conversation.close import delete_closed
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, open_group
@@ -26,7 +27,7 @@ from agentcore.conversation.local import LocalLink
 from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
-from agentcore.errors import ConversationClosed, ConversationError
+from agentcore.errors import ConversationClosed, ConversationError, StoreError
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.secrets import SecretSource
@@ -35,6 +36,8 @@ from agentcore.usage import Limits
 from agentcore.workspace import Workspace, record_workspace
 
 _log = get_logger(__name__)
+
+_DRAIN: Final = {"seconds": SECONDS}
 
 
 class Host(AsyncContextManagerMixin):
@@ -174,6 +177,32 @@ class Host(AsyncContextManagerMixin):
         """The handles of the conversations that are open here, the oldest first."""
         return tuple(hosted.handle for hosted in self._open if not hosted.core.life.stop.is_set())
 
+    async def drain(self, seconds: float) -> None:
+        """Bring all conversations to rest: pause those that work, and interrupt what still runs after `seconds`.
+
+        Returns when the log of each says that it rests. They stay open, and nothing keeps a later `run` from working on.
+
+        Raises:
+            ConversationError: The host belongs to another event loop.
+        """
+        check_arguments(_DRAIN, seconds=seconds)
+        if self._home is not None:
+            self._home.check_loop()
+        hosted = tuple(self._open)
+        with anyio.move_on_after(seconds):
+            async with open_group() as tasks:
+                for each in hosted:
+                    tasks.start_soon(_pause, each.core)
+        async with open_group() as tasks:
+            for each in hosted:
+                if each.core.turn is not None:
+                    tasks.start_soon(_interrupt, each.handle)
+
+    def holds_sessions(self, id: str, store: Store | None = None) -> bool:  # noqa: A002
+        """Return whether a conversation that is open here holds a tool or toolset open: a shell, a connection."""
+        hosted = self._find(id, store)
+        return hosted is not None and hosted.core.tool_sessions.holds_any
+
     async def _start(self, setup: Setup) -> _Hosted:
         assert self._tasks is not None
         core: Core = await self._tasks.start(self._serve, setup, name="conversation")
@@ -209,6 +238,19 @@ class _Hosted:
     handle: Conversation
     taken: bool = False
     """True once a caller has the handle."""
+
+
+async def _pause(core: Core) -> None:
+    """Pause a conversation, and wait until it rests."""
+    with suppress(ConversationClosed, StoreError):  # it ended meanwhile: there is nothing left to wait for
+        while (turn := core.turn) is not None:
+            await core.journal.receipt_of(core.journal.hand_over(Pause()))
+            await turn.done.wait()
+
+
+async def _interrupt(conversation: Conversation) -> None:
+    with suppress(ConversationClosed, StoreError):
+        await conversation.interrupt("The program is ending.")
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:

@@ -91,6 +91,11 @@ class ToolSessions:
         self._notices: deque[ToolsetNotice] = deque(maxlen=_MOST_NOTICES)
         self._can_check = False
 
+    @property
+    def holds_any(self) -> bool:
+        """True while a tool or a toolset is open, or about to be."""
+        return any(not each.ended for each in self._to_close)
+
     async def compose(self) -> ToolSnapshot:
         """Read the tools as of now, once toolsets are open or have had their time; the same object where nothing changed.
 
