@@ -1,0 +1,47 @@
+"""`Refused`: a request that the server does not do, with the problem that its sender reads."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+
+class Refused(Exception):
+    """A request is refused. Raise it anywhere below the problems middleware, which answers with it.
+
+    For errors that a local program can meet too, raise the class of `agentcore.errors`: it reaches the client as itself.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        retry_after: float | None = None,
+        errors: Sequence[tuple[tuple[str | int, ...], str]] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        """The problem's code, in snake case."""
+        self.detail = detail
+        """A sentence for the sender. It never repeats what was sent."""
+        self.errors = tuple(errors)
+        """Where and what is wrong, part by part. Never what was sent."""
+        self.retry_after = retry_after
+        """Seconds after which the same request may go through."""
+        self.headers = dict(headers or {})
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(max(1, math.ceil(retry_after)))
+
+
+def too_many(detail: str, retry_after: float) -> Refused:
+    """Return the refusal of a sender that asks too often."""
+    return Refused(429, "too_many_requests", detail, retry_after=retry_after)
+
+
+def not_authenticated(detail: str) -> Refused:
+    """Return the refusal of a request without a valid key."""
+    return Refused(401, "not_authorized", detail, headers={"WWW-Authenticate": 'Bearer realm="agentcore"'})
