@@ -1,0 +1,149 @@
+"""How conversations of the server come to be: created by an id and a spec, or copied from another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import anyio
+from pydantic import SecretStr
+
+from agentcore.commands import Fork
+from agentcore.errors import ConversationNotFound
+from agentcore.ids import check_conversation_id, new_conversation_id
+from agentcore.wire.requests import ClientAgent, ConversationSpec
+from agentcore_serve.agents import OwnAgent
+from agentcore_serve.auth.identity import Identity
+from agentcore_serve.open_conversations import OpenConversations
+from agentcore_serve.opening import digest_of
+from agentcore_serve.records import ConversationRecords, ConversationRow
+from agentcore_serve.refused import Refused
+from agentcore_serve.served import Served
+
+
+class Creation:
+    """Creates conversations, their rows before their logs.
+
+    Args:
+        open_ones: Opens what was created.
+        records: The rows.
+        shared_user: True if several owners may work on this machine.
+        wall: The time of day, in seconds.
+    """
+
+    def __init__(
+        self,
+        open_ones: OpenConversations,
+        records: ConversationRecords,
+        *,
+        shared_user: bool,
+        wall: Callable[[], float],
+    ) -> None:
+        self._open = open_ones
+        self._records = records
+        self._shared_user = shared_user
+        self._wall = wall
+
+    async def create_or_open(
+        self,
+        identity: Identity,
+        spec: ConversationSpec,
+        id: str | None = None,  # noqa: A002
+    ) -> tuple[Served, bool]:
+        """Create a conversation, or open the one of the same id and spec; return whether it was created just now."""
+        self._open.refuse_draining()
+        conversation_id = check_conversation_id(id or new_conversation_id())
+        if isinstance(spec.agent, ClientAgent) and "agents" not in identity.scopes:
+            raise Refused(403, "not_authorized", "An agent of your own needs a key with the scope 'agents'.")
+        text, digest = digest_of(spec)
+        async with self._open.locks.hold(conversation_id):
+            row = await self._records.find(conversation_id)
+            has_log = await self._open.has_log(conversation_id)
+            if (row is not None and row.owner != identity.owner) or (row is None and has_log):
+                raise ConversationNotFound(conversation_id, "this server")
+            if row is not None and has_log and row.digest != digest:
+                raise Refused(
+                    409, "conversation_differs", "The id has a conversation that was created with another spec."
+                )
+            is_new = row is None or not has_log
+            if is_new:
+                row = await self._add_row(identity, spec, conversation_id, text, digest, replaces=row is not None)
+            assert row is not None
+            key = spec.agent.model_key if isinstance(spec.agent, ClientAgent) else None
+            await self._supply(row, key, spec.secrets)
+            return await self._open.open(row), is_new
+
+    async def _add_row(
+        self,
+        identity: Identity,
+        spec: ConversationSpec,
+        conversation_id: str,
+        text: str,
+        digest: str,
+        *,
+        replaces: bool,
+    ) -> ConversationRow:
+        opening = self._open.opening
+        await opening.check(spec)
+        place = await self._open.opening.places.choose(identity.owner, spec.workspace)
+        try:
+            row = ConversationRow(
+                id=conversation_id,
+                owner=identity.owner,
+                digest=digest,
+                spec=text,
+                profile=None if isinstance(spec.agent, ClientAgent) else opening.profile(spec.agent)[0],
+                workspace=place.id,
+                is_local=place.is_local,
+                created=self._wall(),
+            )
+            if replaces:
+                await self._records.delete(conversation_id)
+            if await self._records.insert(row, shared_user=self._shared_user) is not None:
+                raise Refused(
+                    409,
+                    "shared_user",
+                    "Another owner works on this machine as the same user, so each could read the other's files. "
+                    "Whoever runs this server can allow that with --shared-user.",
+                )
+            return row
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._open.opening.places.release(place.id)
+
+    async def _supply(self, row: ConversationRow, key: SecretStr | None, secrets: Mapping[str, SecretStr]) -> None:
+        """Keep a key and secrets in memory, and pass them to the conversation where that is open."""
+        opening = self._open.opening
+        opening.hold(row.id, key=key if row.profile is None else None, secrets=secrets)
+        served = self._open.find(row.id)
+        if served is None:
+            return
+        if secrets:
+            await served.conversation.add_secrets({name: value.get_secret_value() for name, value in secrets.items()})
+        recorded = served.state.agent
+        if key is not None and row.profile is None and recorded is not None:
+            await served.conversation.set_agent(await opening.own_agent(OwnAgent(recorded.agent, key)))
+
+    async def fork(self, served: Served, fork: Fork) -> ConversationRow:
+        """Copy a branch into a new conversation of the same owner, agent and workspace, and return its row.
+
+        Raises:
+            Refused: The new id has a conversation (409).
+            RewindRefused: `at` is not a settled point.
+        """
+        new_id = check_conversation_id(fork.conversation)
+        async with self._open.locks.hold(new_id):
+            if await self._records.find(new_id) is not None or await self._open.has_log(new_id):
+                raise Refused(409, "conversation_exists", "There is a conversation of that id already.")
+            row = served.row._replace(
+                id=new_id, created=self._wall(), is_made=True, is_open=False, restarts=0, last_reply=0
+            )
+            await self._records.insert(row, shared_user=True)  # the same owner, in the same place
+            try:
+                await served.conversation.link.job(fork)
+            except BaseException:
+                with anyio.CancelScope(shield=True):
+                    if not await self._open.has_log(new_id):
+                        await self._records.delete(new_id)
+                raise
+            self._open.opening.hold_like(new_id, served.id)
+        return row

@@ -1,0 +1,196 @@
+"""How a conversation of the server's is opened: with which agent, where, and with which secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pydantic import SecretStr
+
+from agentcore.agent import Agent
+from agentcore.conversation import Conversation, Host, OnQuestion
+from agentcore.errors import ConversationNotFound
+from agentcore.record import Store, read_log
+from agentcore.secrets import SecretSource
+from agentcore.security import Confirm, NeverConfirm, read_checks
+from agentcore.tools import AnyTool
+from agentcore.wire.requests import ClientAgent, ConversationSpec
+from agentcore_serve.agents import OwnAgent, restore_own_agent
+from agentcore_serve.places import Place, Places
+from agentcore_serve.records import ConversationRow
+from agentcore_serve.refused import Refused
+
+
+class ClientParts(NamedTuple):
+    """The parts of a conversation that its clients run, as the conversation takes them."""
+
+    tools: Sequence[AnyTool] = ()
+    secrets: Mapping[str, SecretSource] = {}
+    confirm: Confirm | None = None
+    on_question: OnQuestion | None = None
+    asks: Any = None
+    """The object that clients attach to: `Served.asks`."""
+
+
+MakeClientParts = Callable[[str, ConversationSpec], ClientParts]
+"""Makes the parts of the conversation of this id."""
+
+
+class Opening:
+    """Opens conversations, and holds what is in memory only: keys of clients' models, and secrets.
+
+    Args:
+        host: Holds the conversations.
+        store: Where their logs are.
+        places: Where they work.
+        profiles: The server's agents by name, the default first.
+        model_addresses: Private addresses that clients' models may be at.
+        client_parts: Makes the parts that clients run.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        store: Store,
+        places: Places,
+        profiles: Mapping[str, Agent],
+        *,
+        model_addresses: Sequence[str] = (),
+        client_parts: MakeClientParts | None = None,
+    ) -> None:
+        self.host = host
+        self.store = store
+        self.places = places
+        self.profiles = profiles
+        self._model_addresses = model_addresses
+        self._client_parts = client_parts
+        self._keys: dict[str, SecretStr] = {}
+        self._secrets: dict[str, dict[str, SecretStr]] = {}
+
+    def profile(self, name: str | None) -> tuple[str, Agent]:
+        """Return an agent of the server's by name, and the default one for None.
+
+        Raises:
+            Refused: There is none of that name (422).
+        """
+        if name is None:
+            name = next(iter(self.profiles), None)
+            if name is None:
+                raise Refused(422, "agent_not_found", "This server has no agents: bring your own, or add agents.toml.")
+        if name not in self.profiles:
+            raise Refused(422, "agent_not_found", "The server has no agent of that name.")
+        return name, self.profiles[name]
+
+    async def own_agent(self, own: OwnAgent) -> Agent:
+        """Make a client's agent.
+
+        Raises:
+            Refused: It names what is not allowed (422).
+        """
+        return await restore_own_agent(own, self._model_addresses)
+
+    def hold(
+        self, conversation_id: str, *, key: SecretStr | None = None, secrets: Mapping[str, SecretStr] = {}
+    ) -> None:
+        """Keep a model key and secrets of a conversation in memory, for when it is opened again."""
+        if key is not None:
+            self._keys[conversation_id] = key
+        if secrets:
+            self._secrets.setdefault(conversation_id, {}).update(secrets)
+
+    def hold_like(self, conversation_id: str, other: str) -> None:
+        """Keep for a conversation what is kept for another one, which it is a copy of."""
+        self.hold(conversation_id, key=self._keys.get(other), secrets=self._secrets.get(other, {}))
+
+    def forget(self, conversation_id: str, *, key_only: bool = False) -> None:
+        """Drop the key of a conversation, and its secrets."""
+        self._keys.pop(conversation_id, None)
+        if not key_only:
+            self._secrets.pop(conversation_id, None)
+
+    async def check(self, spec: ConversationSpec) -> None:
+        """Refuse a spec that could not be opened, before anything is written.
+
+        Raises:
+            Refused: It names an agent or a policy that is not possible here (422).
+        """
+        if isinstance(spec.agent, ClientAgent):
+            await self.own_agent(OwnAgent(spec.agent.record, spec.agent.model_key))
+        else:
+            self.profile(spec.agent)
+        if spec.policy is not None and read_checks(spec.policy) is None:
+            raise Refused(422, "policy_refused", "There is no such policy here.")
+        if self._client_parts is None and (spec.tools or spec.client_secrets or spec.confirm or spec.on_question):
+            raise Refused(422, "client_parts_refused", "This server has no parts that run in clients.")
+
+    async def open(self, row: ConversationRow, place: Place) -> tuple[Conversation, Any]:
+        """Open a conversation, making its log where there is none; return its handle and what clients attach to.
+
+        Raises:
+            Refused: Its agent is not possible here.
+            StoreError: Its log can't be opened.
+            AgentcoreError: It can't be resumed.
+        """
+        spec = ConversationSpec.model_validate_json(row.spec)
+        parts = ClientParts() if self._client_parts is None else self._client_parts(row.id, spec)
+        agent = await self._agent(row, spec)
+        if parts.tools and agent is not None:
+            agent = _with_tools(agent, parts.tools)
+        values = {name: value.get_secret_value() for name, value in self._secrets.get(row.id, {}).items()}
+        secrets: dict[str, SecretSource] = {**parts.secrets, **values}
+        # What it began with is in force again only where the log does not have it: it may have been changed since.
+        begins = not row.is_made
+        confirm: Any = parts.confirm
+        if confirm is None and begins:
+            confirm = NeverConfirm() if spec.policy is None else read_checks(spec.policy)
+        conversation = await self.host.open(
+            agent,
+            place.workspace,
+            id=row.id,
+            store=self.store,
+            confirm=confirm,
+            limits=spec.limits if begins else None,
+            secrets=secrets or None,
+            on_question=parts.on_question,
+            attended=True,
+        )
+        if begins:
+            if spec.title is not None and conversation.state.title != spec.title:
+                await conversation.set_title(spec.title)
+            if spec.tags and dict(conversation.state.tags) != spec.tags:
+                await conversation.set_tags(spec.tags)
+        return conversation, parts.asks
+
+    async def _agent(self, row: ConversationRow, spec: ConversationSpec) -> Agent | None:
+        if row.profile is not None:
+            return self.profiles.get(row.profile)  # None: gone from the file; the log has its record
+        record = spec.agent.record if isinstance(spec.agent, ClientAgent) else None
+        try:
+            state = await read_log(self.store, row.id)
+        except ConversationNotFound:
+            state = None
+        if state is not None and state.agent is not None:
+            record = state.agent.agent
+        if record is None:
+            raise Refused(409, "agent_not_found", "The conversation has no agent. Set one: PUT /agent.")
+        # Never `agent=None`: the log would be read with the keys of the environment.
+        return await self.own_agent(OwnAgent(record, self._keys.get(row.id)))
+
+
+def _with_tools(agent: Agent, tools: Sequence[AnyTool]) -> Agent:
+    names = {tool.name for tool in tools}
+    own = [each for each in agent.tools if getattr(each, "name", None) not in names]
+    return replace(agent, tools=(*own, *tools))
+
+
+def digest_of(spec: ConversationSpec) -> tuple[str, str]:
+    """Return a spec as JSON without the values of secrets and keys, and the digest of that: what PUT compares."""
+    shown = spec.model_dump(mode="json")
+    shown["secrets"] = dict.fromkeys(sorted(spec.secrets), "")
+    if isinstance(spec.agent, ClientAgent):
+        shown["agent"]["model_key"] = None
+    text = json.dumps(shown, sort_keys=True, separators=(",", ":"))
+    return text, hashlib.sha256(text.encode()).hexdigest()
