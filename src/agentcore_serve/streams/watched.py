@@ -49,7 +49,12 @@ class ClientFrames(Protocol):
 
     @property
     def news(self) -> anyio.Event:
-        """Set when there is something to take. After `take` it is another one, or not set."""
+        """Set when there is something to take, or when it is closed. After `take` it is another one."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """True once the client has another connection."""
         ...
 
     def take(self) -> Sequence[Frame]:
