@@ -38,7 +38,7 @@ _numbers = count(1)
 
 
 class Home(Protocol):
-    """What the streams of a conversation have from the hub of all streams."""
+    """The services that the streams of a conversation have from the hub of all streams."""
 
     @property
     def timing(self) -> Timing: ...
