@@ -44,7 +44,8 @@ async def send_until_end(watcher: Watcher, receive: Receive, send: Send, frames:
             if taken := frames.take():
                 watcher.add(taken)
             await frames.news.wait()
-        watcher.cut("gone")  # the client has connected once more
+        # A client that lost this connection, and has not closed it, has come back on another one.
+        watcher.dismiss("replaced")
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listen, name="listen for a disconnect")
