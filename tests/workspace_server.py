@@ -27,6 +27,7 @@ class ServedWorkspaces:
     """The server that runs, and its hub."""
 
     def __init__(self, serving: Serving, hub: WorkspaceHub, root: Path) -> None:
+        self.serving = serving
         self.url = serving.url
         self.hub = hub
         self.root = root

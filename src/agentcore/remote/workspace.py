@@ -100,6 +100,7 @@ class RemoteWorkspace:
             raise ValueError("Pass path (a folder) or id (a workspace that is there already), not both.")
         self._client = ServerClient(url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure)
         self._insecure = insecure
+        self._reconnect = reconnect_seconds
         self._path = path
         self._id = id
         # So that asking twice for a fresh folder, after a cut, makes one.
@@ -152,13 +153,13 @@ class RemoteWorkspace:
         return self
 
     async def _find(self) -> WorkspaceInfo:
+        seconds = min(_OPEN_SECONDS, self._reconnect)
         if self._id is not None:
-            answer = await self._client.request(
-                "GET", f"workspaces/{quote(self._id, safe='')}", reconnect_seconds=_OPEN_SECONDS
-            )
+            where = f"workspaces/{quote(self._id, safe='')}"
+            answer = await self._client.request("GET", where, reconnect_seconds=seconds)
         else:
             wanted = {"id": self._fresh_id} if self._path is None else {"folder": self._path}
-            answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=_OPEN_SECONDS)
+            answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=seconds)
         return _read(WorkspaceInfo.model_validate_json, answer.content)
 
     async def __aexit__(
@@ -289,9 +290,7 @@ class RemoteWorkspace:
         async with _temporary() as folder:
             archive = str(folder / "archive")
             await FILES.run(_pack, source, archive)
-            await self._request(
-                "PUT", "folders", {"path": target}, content=lambda: _pieces(archive), headers=_TAR
-            )
+            await self._request("PUT", "folders", {"path": target}, content=lambda: _pieces(archive), headers=_TAR)
 
     async def download(self, remote: str, local: str | PathLike[str]) -> None:
         source, target = self._resolve(remote), os.fspath(local)
@@ -379,13 +378,14 @@ class RemoteWorkspace:
         return f"workspaces/{quote(self._id, safe='')}/{route}"
 
 
-
 def _read(parse: Callable[[bytes], T], content: bytes) -> T:
     try:
         return parse(content)
     except ValidationError:
         # Not the error itself, whose text repeats what came.
-        raise ServerError("The server answered with what this version cannot read.", status=200, code="unreadable") from None
+        raise ServerError(
+            "The server answered with what this version cannot read.", status=200, code="unreadable"
+        ) from None
 
 
 def _query(params: Mapping[str, str | int]) -> str:

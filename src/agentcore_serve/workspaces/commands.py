@@ -62,7 +62,13 @@ class CommandBook:
         self._bytes = 0
 
     async def do(
-        self, key: Key, function: Callable[[], Awaitable[Any]], receive: Receive, *, wait: float | None, ends: bool = True
+        self,
+        key: Key,
+        function: Callable[[], Awaitable[Any]],
+        receive: Receive,
+        *,
+        wait: float | None,
+        ends: bool = True,
     ) -> Any:
         """Do something once, and return its result; None if it still runs after `wait` seconds.
 

@@ -137,9 +137,7 @@ def _unpack(archive: Path, unpacked: Path, max_bytes: int, max_members: int) -> 
 
 def _written(unpacked: Path, path: str, names: list[str]) -> list[str]:
     """Return the paths that will be written: a link is replaced, whereas a file that is one already is written through."""
-    return [
-        os.path.dirname(f"{path}/{name}") if (unpacked / name).is_symlink() else f"{path}/{name}" for name in names
-    ]
+    return [os.path.dirname(f"{path}/{name}") if (unpacked / name).is_symlink() else f"{path}/{name}" for name in names]
 
 
 async def read(call: Call) -> Response:
@@ -243,7 +241,9 @@ async def _send_content(file: IO[bytes], start: int, end: int, send: Send) -> No
     while start < end:
         piece = await FILES.run(file.read, min(_PIECE, end - start))
         if not piece:
-            raise RuntimeError("a file became shorter while it was sent")  # the connection is cut, so nobody takes it for whole
+            raise RuntimeError(
+                "a file became shorter while it was sent"
+            )  # the connection is cut, so nobody takes it for whole
         start += len(piece)
         with anyio.fail_after(_SEND_SECONDS):
             await send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -303,5 +303,3 @@ async def _temporary(call: Call) -> AsyncGenerator[Path]:
 
 def _new_folder(parent: Path) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(dir=parent)
-
-

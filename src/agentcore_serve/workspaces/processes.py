@@ -110,7 +110,7 @@ class _Session:
 
     async def run(self) -> bool:
         """Return when the client has left: True if it said so, and waits for the end."""
-        async with anyio.create_task_group() as tasks, self._input_send, self._input:
+        async with self._input_send, self._input, anyio.create_task_group() as tasks:
             await self._say(Opened(pid=self._process.pid))
             tasks.start_soon(self._write)
             tasks.start_soon(self._pump, 1)

@@ -22,9 +22,7 @@ _TAR: Final = "application/x-tar"
 
 def _answer(call: Call, body: Any, status: int = 200) -> Response:
     """Return an answer that says which start of the server gave it."""
-    return Response(
-        body.model_dump_json(), status, {BOOT_HEADER: hub_of(call).boot}, media_type="application/json"
-    )
+    return Response(body.model_dump_json(), status, {BOOT_HEADER: hub_of(call).boot}, media_type="application/json")
 
 
 async def _create(call: Call) -> Response:
@@ -48,7 +46,8 @@ async def _info(call: Call, workspace_id: str) -> WorkspaceInfo:
 async def _list(call: Call) -> list[Any]:
     # Without roots: they are known of open workspaces only, and a list opens none.
     return [
-        {"id": record.id, "folder": record.folder, "created": record.created} for record in hub_of(call).list(call.identity)
+        {"id": record.id, "folder": record.folder, "created": record.created}
+        for record in hub_of(call).list(call.identity)
     ]
 
 
@@ -110,9 +109,18 @@ WORKSPACES: Final = (
     Route("POST", _ALL, _create, _SCOPE, CreateWorkspace, WorkspaceInfo, 201, "Make a workspace.", tag=_TAG),
     Route("GET", _ALL, _list, _SCOPE, None, list[Any], summary="List the workspaces of this owner.", tag=_TAG),
     Route("GET", _ONE, _get, _SCOPE, None, WorkspaceInfo, summary="Open a workspace, and describe it.", tag=_TAG),
-    Route("DELETE", _ONE, _delete, _SCOPE, status=204, summary="Forget a workspace; a fresh folder goes too.", tag=_TAG),
     Route(
-        "GET", f"{_ONE}/files", files.read, _SCOPE, summary="Read a file (Range).", query=files.ReadQuery, media=_BYTES, tag=_TAG
+        "DELETE", _ONE, _delete, _SCOPE, status=204, summary="Forget a workspace; a fresh folder goes too.", tag=_TAG
+    ),
+    Route(
+        "GET",
+        f"{_ONE}/files",
+        files.read,
+        _SCOPE,
+        summary="Read a file (Range).",
+        query=files.ReadQuery,
+        media=_BYTES,
+        tag=_TAG,
     ),
     Route(
         "PUT",
@@ -137,7 +145,14 @@ WORKSPACES: Final = (
         tag=_TAG,
     ),
     Route(
-        "GET", f"{_ONE}/folders", files.read_folder, _SCOPE, summary="Read a folder.", query=files.PathQuery, media=_TAR, tag=_TAG
+        "GET",
+        f"{_ONE}/folders",
+        files.read_folder,
+        _SCOPE,
+        summary="Read a folder.",
+        query=files.PathQuery,
+        media=_TAR,
+        tag=_TAG,
     ),
     Route(
         "PUT",
