@@ -14,7 +14,6 @@ import pytest
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
 from httpx_ws import aconnect_ws
-from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
 from agentcore.errors import ConnectionLost, WorkspaceNotOpen
 from agentcore.remote.workspace import RemoteWorkspace
@@ -22,6 +21,7 @@ from agentcore.testing.workspace_process_contract import still_alive, wait_for_l
 from agentcore.wire.workspaces import WINDOW, OpenProcess
 from agentcore.workspace import LocalWorkspace
 from agentcore_serve.workspaces import WorkspaceLimits
+from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
 
 @asynccontextmanager

@@ -97,7 +97,7 @@ class WorkspaceHub:
         self.temporary = temporary
         self._root = root
         self._table = WorkspaceRecords(database)
-        self._make = make or (lambda _, folder: LocalWorkspace(folder))
+        self._make: WorkspaceMaker = make or _make_local
         # Who shares a user with whom is known of this machine only.
         self._shared_user = shared_user or make is not None
         self._idle = idle_seconds
@@ -211,7 +211,7 @@ class WorkspaceHub:
             if self._records.pop(workspace_id, None) is not None:
                 await _DISK.run(self._table.remove, workspace_id)
                 if record.fresh:
-                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)  # noqa: FBT003 - ignore_errors
+                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)
 
     async def _hold(self, record: WorkspaceRecord) -> OpenWorkspace:
         while (opened := self._open.get(record.id)) is not None and (opened.closing or opened.use.cancel_called):
@@ -240,7 +240,7 @@ class WorkspaceHub:
                 with opened.use:
                     await anyio.sleep_forever()
                 opened.closing = True
-        except Exception as error:  # noqa: BLE001 - for those who wait for it; the server goes on
+        except Exception as error:
             opened.error = error
         finally:
             opened.closing = True
@@ -257,6 +257,11 @@ class WorkspaceHub:
         # Links may have come since it was made.
         await _DISK.run(_place, self._root, record.folder)
         return self._make(record, self._root / record.folder)
+
+
+def _make_local(record: WorkspaceRecord, folder: Path) -> Workspace:
+    del record
+    return LocalWorkspace(folder)
 
 
 def _prepare(root: Path, temporary: Path) -> str:
