@@ -108,6 +108,7 @@ class RemoteWorkspace:
         self._client = ServerClient(url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure)
         self._insecure = insecure
         self._agent = agent
+        self._reconnect = reconnect_seconds
         self._path = path
         self._id = id
         # So that asking twice for a fresh folder, after a cut, makes one.
@@ -180,13 +181,13 @@ class RemoteWorkspace:
         return self
 
     async def _find(self) -> WorkspaceInfo:
+        seconds = min(_OPEN_SECONDS, self._reconnect)
         if self._id is not None:
-            answer = await self._client.request(
-                "GET", f"workspaces/{quote(self._id, safe='')}", reconnect_seconds=_OPEN_SECONDS
-            )
+            where = f"workspaces/{quote(self._id, safe='')}"
+            answer = await self._client.request("GET", where, reconnect_seconds=seconds)
         else:
             wanted = {"id": self._fresh_id} if self._path is None else {"folder": self._path}
-            answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=_OPEN_SECONDS)
+            answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=seconds)
         return _read(WorkspaceInfo.model_validate_json, answer.content)
 
     async def __aexit__(
