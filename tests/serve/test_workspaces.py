@@ -13,11 +13,11 @@ import httpx
 import pytest
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
-from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
 from agentcore.testing.workspace_process_contract import still_alive, wait_for_lines
 from agentcore.workspace import LocalWorkspace
 from agentcore_serve.workspaces import WorkspaceLimits
+from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
 
 @asynccontextmanager
