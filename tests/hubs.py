@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -34,8 +35,10 @@ async def serving(
 ) -> AsyncGenerator[Hub]:
     """Open a hub whose store and root are in a folder, and let no test hang in it."""
     named = {"coder": agents} if isinstance(agents, Agent) else agents
-    chosen = ServeSettings(store=folder / "store", root=folder / "root", **{"shared_user": True, **settings})
+    chosen = ServeSettings.model_validate(
+        {"store": folder / "store", "root": folder / "root", "shared_user": True, **settings}
+    )
     store = FileStore(folder / "store", durability="flush")
     with anyio.fail_after(60):
-        async with Hub(chosen, agents=named, store=store, **({} if clock is None else {"clock": clock})) as hub:
+        async with Hub(chosen, agents=named, store=store, clock=clock or monotonic) as hub:
             yield hub

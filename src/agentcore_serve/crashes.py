@@ -9,8 +9,8 @@ from agentcore.events import ConversationStatus
 from agentcore.logs import get_logger
 from agentcore.record import ConversationState
 from agentcore_serve.records import ConversationRecords, ConversationRow
+from agentcore_serve.refused import Refused
 from agentcore_serve.served import Served
-from agentcore_serve.too_busy import TooBusy
 
 _log = get_logger(__name__)
 
@@ -45,7 +45,7 @@ async def continue_cut_off(
         await records.update(row.id, restarts=count, last_reply=last_reply)
         await room_to_run()
         await served.conversation.start()
-    except (AgentcoreError, TooBusy) as error:
+    except (AgentcoreError, Refused, OSError) as error:
         _log.warning("not continued", conversation=row.id, error=str(error))
         return False
     _log.info("continued", conversation=row.id, restarts=count)

@@ -107,7 +107,8 @@ class Creation:
                 )
             return row
         finally:
-            await self._open.opening.places.release(place.id)
+            with anyio.CancelScope(shield=True):
+                await self._open.opening.places.release(place.id)
 
     async def _supply(self, row: ConversationRow, key: SecretStr | None, secrets: Mapping[str, SecretStr]) -> None:
         """Keep a key and secrets in memory, and pass them to the conversation where that is open."""

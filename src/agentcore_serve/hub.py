@@ -188,8 +188,6 @@ class Hub(AsyncContextManagerMixin):
         """True once the server is about to end: nothing new is opened or run."""
         return self.open_ones.is_draining
 
-    # -- opening ------------------------------------------------------------------------------------------------------
-
     async def create(self, identity: Identity, spec: ConversationSpec, id: str | None = None) -> Served:  # noqa: A002
         """Create a conversation, or open the one that was created with the same id and spec.
 
@@ -262,8 +260,6 @@ class Hub(AsyncContextManagerMixin):
         """
         self.open_ones.admit_run(served)
 
-    # -- agents -------------------------------------------------------------------------------------------------------
-
     @property
     def agents(self) -> Mapping[str, Agent]:
         """The server's agents by name, the default first."""
@@ -303,8 +299,6 @@ class Hub(AsyncContextManagerMixin):
         """Keep secrets that were added in memory, for when the conversation is closed and opened again."""
         self.open_ones.opening.hold(served.id, secrets=secrets)
 
-    # -- the list -----------------------------------------------------------------------------------------------------
-
     async def list(
         self,
         identity: Identity,
@@ -340,8 +334,6 @@ class Hub(AsyncContextManagerMixin):
             if info.conversation_id == row.id and listed is not None:
                 await self.index.put([listed])
         return row.id
-
-    # -- ends ---------------------------------------------------------------------------------------------------------
 
     async def delete(self, identity: Identity, id: str) -> None:  # noqa: A002
         """Delete a conversation: its log, its outputs, and what the server knows of it.
@@ -380,7 +372,7 @@ class Hub(AsyncContextManagerMixin):
         await self.index.remove(conversation_id)
 
     async def close_streams(self, code: str = "draining") -> None:
-        """Say `bye` to all who watch, and take nothing new."""
+        """Send `bye` to all who watch, and take nothing new."""
         self.open_ones.is_draining = True
         if self.streams is not None:
             await self.streams.bye_all(code)

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS listed (
     modified REAL NOT NULL, seen REAL NOT NULL, info TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS newest ON listed (owner, created DESC, id DESC);
+CREATE INDEX IF NOT EXISTS newest_of_status ON listed (owner, status, created DESC, id DESC);
 CREATE INDEX IF NOT EXISTS oldest ON listed (modified);
 CREATE TABLE IF NOT EXISTS tags (number INTEGER NOT NULL, tag TEXT NOT NULL, PRIMARY KEY (tag, number)) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS tags_of ON tags (number);
@@ -45,7 +46,7 @@ class Listed(NamedTuple):
     seen: float
     """When its log was looked at. One that changed since is read again."""
     text: str | None = None
-    """What can be searched; None leaves that as it is."""
+    """The words that can be searched; None leaves them as they are."""
 
 
 class Page(NamedTuple):
@@ -113,11 +114,11 @@ class ConversationIndex:
 
     async def seen(self) -> dict[str, float]:
         """Return when the log of each conversation was looked at."""
-        return await self._database.run(lambda connection: dict(connection.execute("SELECT id, seen FROM listed")))
+        return await self._database.read(lambda connection: dict(connection.execute("SELECT id, seen FROM listed")))
 
     async def older_than(self, modified: float) -> list[str]:
         """Return the conversations in which nothing happened since."""
-        return await self._database.run(
+        return await self._database.read(
             lambda connection: [
                 row[0] for row in connection.execute("SELECT id FROM listed WHERE modified < ?", (modified,))
             ]
@@ -164,7 +165,7 @@ class ConversationIndex:
             f"SELECT info, created, id FROM listed WHERE {' AND '.join(conditions)} "  # noqa: S608 values are bound
             f"ORDER BY created DESC, id DESC LIMIT {int(limit) + 1}"
         )
-        rows = await self._database.run(lambda connection: connection.execute(statement, values).fetchall())
+        rows = await self._database.read(lambda connection: connection.execute(statement, values).fetchall())
         following = None
         if len(rows) > limit:
             rows = rows[:limit]

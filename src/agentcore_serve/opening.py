@@ -32,7 +32,7 @@ class ClientParts(NamedTuple):
     confirm: Confirm | None = None
     on_question: OnQuestion | None = None
     asks: Any = None
-    """What clients attach to: `Served.asks`."""
+    """The object that clients attach to: `Served.asks`."""
 
 
 MakeClientParts = Callable[[str, ConversationSpec], ClientParts]

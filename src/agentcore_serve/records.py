@@ -29,7 +29,7 @@ class ConversationRow(NamedTuple):
     digest: str
     """Of what it was created with: the same id again has to come with the same."""
     spec: str
-    """What it was created with, as JSON, without secrets and keys."""
+    """The spec that it was created with, as JSON, without secrets and keys."""
     profile: str | None
     """The server's agent that works in it; None where a client brought it."""
     workspace: str | None
@@ -101,7 +101,7 @@ class ConversationRecords:
         def select(connection: sqlite3.Connection) -> list[ConversationRow]:
             return [_read(row) for row in connection.execute(statement, values)]
 
-        return await self._database.run(select)
+        return await self._database.read(select)
 
 
 def _read(row: tuple[object, ...]) -> ConversationRow:

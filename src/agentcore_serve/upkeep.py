@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
 
 import anyio
 
 from agentcore.errors import AgentcoreError
 from agentcore.logs import get_logger
+from agentcore.record import Store
 from agentcore_serve.crashes import continue_cut_off
+from agentcore_serve.index import ConversationIndex
 from agentcore_serve.indexing import catch_up
-from agentcore_serve.records import ConversationRow
+from agentcore_serve.open_conversations import OpenConversations
+from agentcore_serve.records import ConversationRecords, ConversationRow
+from agentcore_serve.refused import Refused
 from agentcore_serve.resting import choose_to_close
-
-if TYPE_CHECKING:
-    from agentcore_serve.hub import Hub
+from agentcore_serve.settings import ServeSettings
 
 _log = get_logger(__name__)
 
@@ -25,7 +27,33 @@ _RETAIN_SECONDS: Final = 3_600.0
 _DAY: Final = 86_400.0
 
 
-async def after_start(hub: Hub, rows: Sequence[ConversationRow]) -> None:
+class Keeps(Protocol):
+    """The parts of the hub that are looked after."""
+
+    settings: ServeSettings
+    store: Store
+    records: ConversationRecords
+    index: ConversationIndex
+    now: Callable[[], float]
+    wall: Callable[[], float]
+    crashes_handled: anyio.Event
+    is_caught_up: anyio.Event
+
+    @property
+    def open_ones(self) -> OpenConversations:
+        """The conversations that are open."""
+        ...
+
+    async def forget_if_gone(self, conversation_id: str) -> None:
+        """Forget a conversation that has no log."""
+        ...
+
+    async def delete_row(self, row: ConversationRow) -> None:
+        """Delete a conversation."""
+        ...
+
+
+async def after_start(hub: Keeps, rows: Sequence[ConversationRow]) -> None:
     """Go on with what a crash cut off, and bring the index up to date.
 
     Args:
@@ -51,7 +79,7 @@ async def after_start(hub: Hub, rows: Sequence[ConversationRow]) -> None:
     hub.is_caught_up.set()
 
 
-async def tidy_again_and_again(hub: Hub) -> None:
+async def tidy_again_and_again(hub: Keeps) -> None:
     """Close what rests for long, and delete what is too old, for as long as the server runs."""
     retained = -_RETAIN_SECONDS
     while True:
@@ -65,7 +93,7 @@ async def tidy_again_and_again(hub: Hub) -> None:
         await anyio.sleep(_TIDY_SECONDS)
 
 
-async def tidy(hub: Hub) -> int:
+async def tidy(hub: Keeps) -> int:
     """Close the conversations that rested for long; return how many."""
     resting = choose_to_close(hub.open_ones.served, hub.open_ones.holds_sessions, hub.now(), hub.settings.limits)
     for served in resting:
@@ -73,7 +101,7 @@ async def tidy(hub: Hub) -> int:
     return len(resting)
 
 
-async def delete_old(hub: Hub) -> int:
+async def delete_old(hub: Keeps) -> int:
     """Delete the server's conversations in which nothing happened for `retain_days`; return how many."""
     days = hub.settings.retain_days
     if days is None:
@@ -86,7 +114,7 @@ async def delete_old(hub: Hub) -> int:
             continue
         try:
             await hub.delete_row(row)
-        except AgentcoreError as error:
+        except (AgentcoreError, Refused) as error:
             _log.warning("not deleted", conversation=conversation_id, error=str(error))
         else:
             deleted += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -25,7 +26,7 @@ async def wait() -> str:
 class SilentLLM(ScriptedLLM):
     """Is asked, and never answers."""
 
-    def stream(self, *args: object, **kwargs: object) -> object:
+    def stream(self, *args: Any, **kwargs: Any) -> Any:
         print("asked", flush=True)
         return _Silence()
 

@@ -14,6 +14,7 @@ from agentcore import FileStore
 from agentcore.errors import ConversationNotFound
 from agentcore.record import read_log
 from agentcore.wire.requests import ConversationSpec
+from agentcore_serve.upkeep import after_start
 from hubs import ANN, BEN, serving
 from talks import answers_of, scripted
 
@@ -121,3 +122,16 @@ async def test_a_log_that_is_gone_is_not_begun_anew(tmp_path: Path) -> None:
         with pytest.raises(ConversationNotFound):
             await hub.open(ANN, "c1")
         assert not (tmp_path / "store" / "c1").exists()
+
+
+async def test_a_server_starts_though_the_folder_of_a_conversation_that_was_cut_off_is_gone(tmp_path: Path) -> None:
+    async with serving(scripted([]), tmp_path) as hub:
+        served = await hub.create(ANN, ConversationSpec(), "c1")
+    assert served.row.workspace is not None
+    (tmp_path / "root" / served.row.workspace).rename(tmp_path / "moved")
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.records.update("c1", is_open=True)
+        row = await hub.records.find("c1")
+        assert row is not None
+        await after_start(hub, [row])
+        assert (await hub.watch(ANN, "c1")).info().problem is not None

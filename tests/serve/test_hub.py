@@ -21,6 +21,7 @@ from agentcore_serve.served import Served
 from agentcore_serve.store_lock import StoreInUse
 from agentcore_serve.too_busy import TooBusy
 from agentcore_serve.upkeep import delete_old, tidy
+from agentcore_tools import terminal_tool
 from hubs import ANN, BEN, Clock, serving
 from talks import FINISHED, PAUSED, at_once, hang, ping, scripted, until
 
@@ -99,7 +100,7 @@ async def test_a_folder_outside_of_the_root_is_refused(tmp_path: Path) -> None:
         assert (await hub.list(ANN)).bodies == []
 
 
-async def test_one_that_rests_is_closed_and_one_that_works_or_holds_a_shell_is_not(tmp_path: Path) -> None:
+async def test_one_that_rests_is_closed_and_one_that_works_or_is_watched_is_not(tmp_path: Path) -> None:
     @tool(resources=())
     async def quick() -> str:
         return "x"
@@ -123,6 +124,21 @@ async def test_one_that_rests_is_closed_and_one_that_works_or_holds_a_shell_is_n
         assert await tidy(hub) == 1
         assert hub.open_ones.is_open(working.id)
         await working.conversation.interrupt()
+
+
+async def test_one_that_holds_a_shell_is_closed_a_day_later(tmp_path: Path) -> None:
+    clock = Clock()
+    shell = call("terminal", command="true", session="main")
+    async with serving(scripted([shell, say("x")], terminal_tool()), tmp_path, clock) as hub:
+        served = await hub.create(ANN, ConversationSpec())
+        assert not hub.open_ones.holds_sessions(served.id)
+        await served.conversation.run("go")
+        assert hub.open_ones.holds_sessions(served.id)
+        await until(lambda: served.used == clock.time)
+        clock.time += 3_600
+        assert await tidy(hub) == 0
+        clock.time += 86_400
+        assert await tidy(hub) == 1
 
 
 async def test_room_is_made_by_what_rests_and_where_nothing_does_it_is_refused(tmp_path: Path) -> None:
