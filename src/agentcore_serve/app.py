@@ -130,16 +130,17 @@ class ServeApp(Starlette):
                 places=SharedPlaces(workspaces),
                 client_parts=make_client_parts,
                 is_locked=True,
-            ) as self._hub,
+            ) as hub,
             StreamHub() as streams,
             anyio.create_task_group() as tasks,
         ):
-            self._hub.streams = streams
-            self._drain = drain = Drain(self._hub.close_streams, self._hub.drain, limits.drain_seconds)
+            hub.streams = streams
+            drain = Drain(hub.close_streams, hub.drain, limits.drain_seconds)
             state = self.state
-            state.hub, state.streams, state.drain, state.workspaces = self._hub, streams, drain, workspaces
+            state.hub, state.streams, state.drain, state.workspaces = hub, streams, drain, workspaces
             state.security, state.metrics = self._security, self._metrics
             tasks.start_soon(drain.watch_uvicorn, name="watch uvicorn")
+            self._hub, self._drain = hub, drain
             drain.ready = True
             self.started.set()
             try:

@@ -203,9 +203,11 @@ class Hub(AsyncContextManagerMixin):
         identity: Identity,
         spec: ConversationSpec,
         id: str | None = None,  # noqa: A002
+        *,
+        replace: bool = False,
     ) -> tuple[Served, bool]:
         """Do as `create`, and return whether it was created just now."""
-        return await self._creation.create_or_open(identity, spec, id)
+        return await self._creation.create_or_open(identity, spec, id, replace=replace)
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002
         """Return an open conversation, opened now where it was not. It counts as used.
@@ -293,7 +295,7 @@ class Hub(AsyncContextManagerMixin):
         await self.records.update(served.id, profile=None)
         opening.hold(served.id, key=model_key)
         served.row = served.row._replace(profile=None)
-        return agent
+        return served.parts.added_to(agent)
 
     def hold_secrets(self, served: Served, secrets: Mapping[str, SecretStr]) -> None:
         """Keep secrets that were added in memory, for when the conversation is closed and opened again."""

@@ -102,7 +102,7 @@ class OpenConversations:
         try:
             if not row.is_open:
                 await self._records.update(row.id, is_open=True)
-            conversation, asks = await self.opening.open(row, place)
+            conversation, parts = await self.opening.open(row, place)
             if not row.is_made:
                 await self._records.update(row.id, is_made=True)
         except BaseException:
@@ -110,7 +110,7 @@ class OpenConversations:
                 await self.opening.places.release(place.id)
             raise
         served = Served(row._replace(is_made=True, is_open=True), conversation, self._clock)
-        served.asks = asks
+        served.parts = parts
         self._served[row.id] = served
         self._indexing.note(served)
         self._tasks.start_soon(self._attend, served, place.id, name="attend a conversation")

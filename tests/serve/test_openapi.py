@@ -9,7 +9,7 @@ import pytest
 
 from agentcore_serve.api import all_routes
 from agentcore_serve.openapi import build_document, render_page
-from agentcore_serve.routes import WEBSOCKET, Route
+from agentcore_serve.routes.table import WEBSOCKET, Route
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from agentcore.testing import Gate, ScriptedLLM, call, say
 from agentcore.wire.routes import COMMAND_ROUTES
 from agentcore_serve import ServeApp, ServeSettings, create_app
 from agentcore_serve.api import all_routes
-from agentcore_serve.routes import WEBSOCKET
+from agentcore_serve.routes.table import WEBSOCKET
 
 API = "/api/v1"
 
@@ -51,7 +51,7 @@ async def make(client: httpx.AsyncClient, **spec: Any) -> str:
 
 
 async def test_a_run_is_begun_with_202_and_its_result_waited_for(tmp_path: Path) -> None:
-    async with served(tmp_path, say("One."), say("Two.")) as (app, client):
+    async with served(tmp_path, say("One."), say("Two.")) as (_, client):
         path = await make(client)
         begun = await client.post(f"{path}/run", json={"text": "Go"})
         assert begun.status_code == 202
@@ -65,7 +65,7 @@ async def test_a_run_is_begun_with_202_and_its_result_waited_for(tmp_path: Path)
 
 async def test_a_client_that_leaves_a_run_does_not_stop_it(tmp_path: Path) -> None:
     gate = Gate()
-    async with served(tmp_path, gate.hold(say("Late."))) as (app, client):
+    async with served(tmp_path, gate.hold(say("Late."))) as (_, client):
         path = await make(client)
         with anyio.move_on_after(5) as leaving:
             async with anyio.create_task_group() as tasks:
@@ -180,7 +180,7 @@ async def test_events_are_paged_in_both_directions_and_by_kind(tmp_path: Path) -
 
 
 async def test_a_large_piece_of_a_log_is_read_as_it_was_written(tmp_path: Path) -> None:
-    async with served(tmp_path) as (app, client):
+    async with served(tmp_path) as (_, client):
         path = await make(client)
         await client.post(f"{path}/messages", json={"text": "x" * 100_000})
         (blob,) = (tmp_path / "store").glob("*/blobs/*")
@@ -287,11 +287,9 @@ async def test_every_route_refuses_no_key_a_wrong_key_and_a_key_without_its_scop
                 continue
             method, path = _request_of(route)
             # Nothing of it is there, and the body is wrong: a stranger learns neither.
-            sent = {"content": b"{", "headers": {"content-type": "application/json"}}
             for key, status in ((None, 401), ("ac_000000000000_" + "0" * 64, 401), (without[route.scope], 403)):
-                if key is not None:
-                    sent["headers"] = {"content-type": "application/json", "x-api-key": key}
-                answer = await client.request(method, path, **sent)
+                headers = {"content-type": "application/json", **({} if key is None else {"x-api-key": key})}
+                answer = await client.request(method, path, content=b"{", headers=headers)
                 assert (answer.status_code, method, path) == (status, method, path)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agentcore_serve.app import ServeApp
 
 _GRACE_SECONDS: Final = 3.0
-"""What connections get that are still open when everything has come to its end."""
+"""Seconds for connections that are still open when everything has come to its end."""
 _BACKLOG: Final = 2_048
 
 

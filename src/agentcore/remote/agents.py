@@ -57,9 +57,12 @@ def make_client_agent(agent: Agent, tools: Collection[AnyTool]) -> ClientAgent:
 def describe_tool(tool: AnyTool) -> ClientTool:
     """Return a tool that runs here, as the server tells the model of it."""
     schema = tool.schema
+    # A function that says what a call uses would have to run here, before the call.
+    resources = None if tool.resources is None or callable(tool.resources) else tool.resources
     return ClientTool(
         name=tool.name,
         description=schema.description,
         parameters=cast("dict[str, Any]", schema.parameters),
-        read_only=tool.annotations.read_only,
+        annotations=tool.annotations.model_dump(mode="json"),
+        resources=None if resources is None else tuple(each.model_dump(mode="json") for each in resources),
     )

@@ -209,6 +209,8 @@ class RemoteLink:
             return
         self._closed = True
         waited = [run for run in self._follower.runs.values() if run.waiting]
+        for run in waited:
+            run.closing = True
         with anyio.move_on_after(_LEAVE_SECONDS, shield=True):
             for run in waited:
                 await self._leave(run)
@@ -242,7 +244,7 @@ class RemoteLink:
         Raises:
             AgentcoreError: It could not be opened, or followed the first time.
         """
-        info = await self._open_there()
+        info = await self._open_there(replace=True)
         started = False
         # Ended by `close`, and then not by a cancellation: a caller that is cancelled still leaves its run.
         with anyio.CancelScope() as scope:
@@ -259,9 +261,11 @@ class RemoteLink:
         if not started:
             raise self._follower.failure or ConversationClosed(self.state.conversation_id)
 
-    async def _open_there(self) -> ConversationInfo:
-        headers = {"Content-Type": "application/json", "Agentcore-Client": self._client_id}
-        response = await self._client.request("PUT", self.path, content=self._spec, headers=headers)
+    async def _open_there(self, *, replace: bool = False) -> ConversationInfo:
+        # Of two programs that open it differently the later one has it: the other one is told so, and does not take it back.
+        params = {"replace": "1"} if replace else None
+        headers = {"Content-Type": "application/json"}
+        response = await self._client.request("PUT", self.path, content=self._spec, params=params, headers=headers)
         return ConversationInfo.model_validate_json(response.content)
 
     async def _follow(self, info: ConversationInfo) -> None:

@@ -119,8 +119,10 @@ class ClientTool(RequestBody):
     description: str
     parameters: dict[str, JsonValue]
     """A JSON Schema of type "object"."""
-    read_only: bool = False
-    """True if it changes nothing, so that a call may be repeated after a crash."""
+    annotations: dict[str, JsonValue] = {}
+    """Its hints of what it does: `title`, `read_only`, `destructive`, `idempotent`, `open_world`."""
+    resources: tuple[dict[str, JsonValue], ...] | None = None
+    """What each call of it uses, as `path` and `mode`; None is the whole workspace."""
 
 
 class WorkspaceSpecification(RequestBody):
