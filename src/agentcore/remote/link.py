@@ -288,7 +288,8 @@ class RemoteLink:
                 while going:
                     with anyio.fail_after(_SILENCE_SECONDS):
                         message = await socket.receive()
-                    going = all([self._take(frame) for frame in parse_frames(message)])
+                    for frame in parse_frames(message):
+                        going = self._take(frame) and going
                     if self.state.head >= info.head:
                         # Nothing that was there on opening is still to come: what is at rest now stays so.
                         self._follower.settle_runs(recovered=True)
