@@ -32,6 +32,7 @@ from agentcore.messages import Message
 from agentcore.record import ConversationState
 from agentcore.wire import Cursor, encode_event, encode_sse
 from agentcore_serve.streams import ClientFrames, StreamHub, stream_sse, stream_websocket
+from agentcore_serve.streams.watcher import Watcher
 
 TEXT = "The total is rounded before the tax is added, so that a cent is lost on some orders. " * 4
 EVENTS = {1: 1000, 100: 100, 1000: 15}
@@ -131,6 +132,7 @@ class Ours:
     def __init__(self, hub: StreamHub) -> None:
         self.log = Log()
         self.streams = hub.of(self.log)
+        self.left: list[Watcher] = []
 
     def frames_for(self, client: str) -> ClientFrames:
         raise NotImplementedError(client)
@@ -147,6 +149,7 @@ class Ours:
         return [self.log.event(number) for number in range(events)]
 
     def send(self, item: MessageEvent) -> None:
+        self.left = list(self.streams.watchers)
         self.log.append(item)
 
     @property
@@ -155,7 +158,9 @@ class Ours:
 
     @property
     def delivered(self) -> bool:
-        return all(watcher.position.seq == self.log.state.head for watcher in self.streams.watchers)
+        while self.left and self.left[-1].position.seq == self.log.state.head:
+            self.left.pop()
+        return not self.left
 
 
 class Bare:

@@ -76,11 +76,17 @@ class Asked:
 
     def __init__(self) -> None:
         self.news = anyio.Event()
+        self.closed = False
         self._frames: list[Frame] = []
 
     def ask(self, frame: Frame) -> None:
         """Send a frame to the client."""
         self._frames.append(frame)
+        self.news.set()
+
+    def end(self) -> None:
+        """The client has another connection."""
+        self.closed = True
         self.news.set()
 
     def take(self) -> list[Frame]:
@@ -98,11 +104,14 @@ class Served:
 
     @contextmanager
     def frames_for(self, client: str) -> Generator[ClientFrames]:
-        self.clients[client] = Asked()
+        if client in self.clients:
+            self.clients[client].end()
+        asked = self.clients[client] = Asked()
         try:
-            yield self.clients[client]
+            yield asked
         finally:
-            del self.clients[client]
+            if self.clients[client] is asked:
+                del self.clients[client]
 
 
 def app_of(served: Served) -> Starlette:

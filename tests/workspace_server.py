@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from serving import ServerName, Serving, serve
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +16,7 @@ from agentcore_serve.auth.identity import SCOPES, Identity
 from agentcore_serve.refused import Refused
 from agentcore_serve.routes.dispatch import serve_route
 from agentcore_serve.workspaces import WORKSPACES, WorkspaceHub
+from serving import ServerName, Serving, serve
 
 __all__ = ["KEY", "ServedWorkspaces", "serve_workspaces"]
 
@@ -27,6 +27,7 @@ class ServedWorkspaces:
     """The server that runs, and its hub."""
 
     def __init__(self, serving: Serving, hub: WorkspaceHub, root: Path) -> None:
+        self.serving = serving
         self.url = serving.url
         self.hub = hub
         self.root = root

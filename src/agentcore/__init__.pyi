@@ -71,6 +71,7 @@ from agentcore.tools import tool as tool
 from agentcore.usage import Limits as Limits
 from agentcore.usage import Usage as Usage
 from agentcore.workspace import CommandResult as CommandResult
+from agentcore.remote import RemoteWorkspace as RemoteWorkspace
 from agentcore.workspace import LocalWorkspace as LocalWorkspace
 from agentcore.workspace import Workspace as Workspace
 

@@ -328,6 +328,9 @@ class SchemaError(AgentcoreError, TypeError):
 class ToolError(AgentcoreError):
     """Raise it in a tool to give the model an answer that says what went wrong and what to do."""
 
+    outcome_unknown = False
+    """True if the tool may have done its work, wholly or in part: the call's outcome is then recorded as unknown."""
+
 
 class ToolArgumentsError(ToolError):
     def __init__(self, tool_name: str, problems: Sequence[str], given: str, wanted: str) -> None:

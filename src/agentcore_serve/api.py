@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agentcore_serve.client_parts import ASKS
 from agentcore_serve.routes.catalog import CATALOG
 from agentcore_serve.routes.commands import command_routes
 from agentcore_serve.routes.conversations import COLLECTION
@@ -16,4 +17,15 @@ from agentcore_serve.workspaces.routes import WORKSPACES
 
 def all_routes() -> list[Route]:
     """Return the routes, in the order in which the document lists them."""
-    return [*COLLECTION, *command_routes(), *EVENTS, *STREAMS, *WORKSPACES, *CATALOG, *KEYS, *DOCUMENT, *PROBES]
+    return [
+        *COLLECTION,
+        *command_routes(),
+        *EVENTS,
+        *STREAMS,
+        *ASKS,
+        *WORKSPACES,
+        *CATALOG,
+        *KEYS,
+        *DOCUMENT,
+        *PROBES,
+    ]

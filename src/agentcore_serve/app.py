@@ -20,6 +20,7 @@ from agentcore.record import Store
 from agentcore.wire.problems import Problem
 from agentcore_serve.api import all_routes
 from agentcore_serve.auth.security import DATABASE, Security
+from agentcore_serve.client_parts import make_client_parts
 from agentcore_serve.drain import Drain
 from agentcore_serve.hub import Hub
 from agentcore_serve.metrics import Gauges, Metrics, route_of
@@ -127,6 +128,7 @@ class ServeApp(Starlette):
                 agents=self._agents,
                 store=self._given_store,
                 places=SharedPlaces(workspaces),
+                client_parts=make_client_parts,
                 is_locked=True,
             ) as hub,
             StreamHub() as streams,

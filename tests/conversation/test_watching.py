@@ -92,11 +92,15 @@ async def test_a_subscriber_that_is_too_slow_is_told_of_the_gap() -> None:
         return "ok"
 
     async with talk([call("chatty"), say("done")], chatty) as conversation:
-        deltas = conversation.deltas()
+        deltas, others = conversation.deltas(), conversation.deltas()
         await conversation.run("go")
         first = await anext(deltas)
+        taken = others.take()
+        assert others.take() == []
     assert first.type == "gap"
     assert first.lost > 1000
+    assert taken[0] == first
+    assert len(taken) == 1025
 
 
 async def test_the_progress_of_a_tool_reaches_those_who_watch() -> None:

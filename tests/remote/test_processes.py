@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from anyio.to_thread import run_sync
 from httpx_ws import aconnect_ws
-from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
 from agentcore.errors import ConnectionLost, WorkspaceNotOpen
 from agentcore.remote.workspace import RemoteWorkspace
@@ -19,10 +21,13 @@ from agentcore.testing.workspace_process_contract import still_alive, wait_for_l
 from agentcore.wire.workspaces import WINDOW, OpenProcess
 from agentcore.workspace import LocalWorkspace
 from agentcore_serve.workspaces import WorkspaceLimits
+from workspace_server import KEY, ServedWorkspaces, serve_workspaces
 
 
 @asynccontextmanager
-async def _remote(folder: Path, **options: Any) -> AsyncGenerator[tuple[ServedWorkspaces, RemoteWorkspace, LocalWorkspace]]:
+async def _remote(
+    folder: Path, **options: Any
+) -> AsyncGenerator[tuple[ServedWorkspaces, RemoteWorkspace, LocalWorkspace]]:
     """Yield a server, a workspace there, and the same folder seen from here."""
     async with (
         serve_workspaces(folder, **options) as server,
@@ -100,7 +105,7 @@ from agentcore.remote.workspace import RemoteWorkspace
 async def main(url, key):
     async with RemoteWorkspace(url, api_key=key, path="project") as workspace, anyio.create_task_group() as tasks:
         tasks.start_soon(workspace.run, "echo $$ >>pids; sleep 1000 & echo $! >>pids; wait")
-        async with workspace.open_process("echo $$ >>pids; setsid bash -c 'echo $$ >>pids; exec sleep 1000'"):
+        async with workspace.open_process("echo $$ >>pids; setsid bash -c 'echo $$ >>pids; exec sleep 1000' & wait"):
             await anyio.sleep_forever()
 
 anyio.run(main, *sys.argv[1:])
@@ -112,11 +117,15 @@ async def test_a_client_that_is_killed_leaves_no_process_on_the_server(
 ) -> None:
     async with _remote(tmp_path, limits=WorkspaceLimits(grace_seconds=0.1)) as (server, _, here):
         with anyio.fail_after(60):
-            client = await anyio.open_process([sys.executable, "-c", _CLIENT, server.url, KEY], env=surroundings)
-            async with client:
+            client = await run_sync(
+                partial(subprocess.Popen, [sys.executable, "-c", _CLIENT, server.url, KEY], env=surroundings)
+            )
+            try:
                 pids = await wait_for_lines(here, "pids", 4)
                 assert sorted(await still_alive(here, pids)) == sorted(pids)
+            finally:
                 client.kill()
+                await run_sync(client.wait)
             await _until_dead(here, pids)
 
 
@@ -131,7 +140,9 @@ async def test_a_client_that_says_nothing_ends_its_process(tmp_path: Path) -> No
                 await _until_dead(here, pids)
 
 
-@pytest.mark.parametrize("message", ["no json", '{"type":"eof"}', '{"type":"ping"}', '{"type":"open","command":"x","size":[0,0]}'])
+@pytest.mark.parametrize(
+    "message", ["no json", '{"type":"eof"}', '{"type":"ping"}', '{"type":"open","command":"x","size":[0,0]}']
+)
 async def test_a_first_message_that_opens_nothing_is_refused(tmp_path: Path, message: str) -> None:
     async with _remote(tmp_path) as (server, workspace, _):
         address = f"{server.url}/api/v1/workspaces/{workspace.id}/processes"

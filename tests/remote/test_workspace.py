@@ -4,11 +4,11 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
-from workspace_server import KEY, serve_workspaces
 
 from agentcore.remote.workspace import RemoteWorkspace
 from agentcore.testing.workspace_contract import WorkspaceContract
 from agentcore.workspace import Workspace
+from workspace_server import KEY, serve_workspaces
 
 
 class TestRemoteWorkspace(WorkspaceContract):

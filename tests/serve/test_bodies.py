@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +56,11 @@ async def send(stream: SocketStream, guarded: Guarded, method: str, path: str, p
 
 async def read_to_end(stream: SocketStream) -> bytes:
     received = b""
-    with anyio.fail_after(10):
+    with anyio.fail_after(10), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+        received += await stream.receive()
         while True:
-            try:
-                received += await stream.receive()
-            except (anyio.EndOfStream, anyio.BrokenResourceError):
-                return received
+            received += await stream.receive()
+    return received
 
 
 @pytest.mark.parametrize("server", SERVERS)
@@ -163,8 +162,8 @@ async def test_a_websocket_without_a_key_is_refused_by_the_server_with_the_probl
                 "",
             ]
             await stream.send("\r\n".join(lines).encode())
-            received = b""
             with anyio.fail_after(10):
+                received = await stream.receive()
                 while b'"not_authorized"' not in received:
                     received += await stream.receive()
             assert received.startswith(b"HTTP/1.1 401 ")

@@ -219,3 +219,20 @@ async def test_what_a_client_is_asked_goes_to_its_socket_alone() -> None:
             assert [frame.type for frame in others] == ["hello", "event", "bye"]
             while served.clients:
                 await anyio.sleep(0.01)
+
+
+async def test_a_client_that_comes_back_ends_the_connection_it_had() -> None:
+    log = GrowingLog()
+    with anyio.fail_after(10):
+        async with open_streams(log) as (hub, served), serve(app_of(served)) as serving, httpx.AsyncClient() as client:
+            url = f"{serving.ws_url}/ws"
+            async with httpx_ws.aconnect_ws(url, client, params={"client": "mine"}) as before:
+                assert parse_frames(await before.receive_text())[0].type == "hello"
+                async with httpx_ws.aconnect_ws(url, client, params={"client": "mine"}) as after:
+                    assert parse_frames(await before.receive_text()) == [Bye(code="replaced")]
+                    with pytest.raises(httpx_ws.WebSocketDisconnect) as closed:
+                        await before.receive_text()
+                    assert closed.value.code == 4409
+                    assert parse_frames(await after.receive_text())[0].type == "hello"
+                    assert len(hub) == 1
+                    assert "mine" in served.clients

@@ -198,11 +198,10 @@ async def test_a_command_of_one_id_runs_once(tmp_path: Path) -> None:
         waiting = await client.post(f"{at}/commands", json={**command, "wait": 0})
         assert waiting.json() == {"result": None}
         (server.root / "project" / "go").touch()
-        for _ in range(2):
-            answer = await client.post(f"{at}/commands", json={**command, "wait": 20})
-            assert answer.json()["result"]["exit_code"] == 0
+        answers = [await client.post(f"{at}/commands", json={**command, "wait": 20}) for _ in range(2)]
+        assert [answer.json()["result"]["exit_code"] for answer in answers] == [0, 0]
         assert (server.root / "project" / "ran").read_text() == "x\n"
-        boot = answer.headers["Agentcore-Boot"]
+        boot = answers[0].headers["Agentcore-Boot"]
         repeated = {**command, "id": "two", "command": "echo y >>ran"}
         lost = await client.post(f"{at}/commands", json=repeated, headers={"Agentcore-Boot": "an earlier one"})
         assert (lost.status_code, lost.json()["code"]) == (409, "command_lost")
@@ -228,6 +227,7 @@ async def test_the_client_that_leaves_ends_its_command(tmp_path: Path, wait: int
         LocalWorkspace(server.root / "project") as here,
     ):
         body = {"command": "sleep 1000 & echo $! >>pids; echo $$ >>pids; wait", "wait": wait}
+        pids: list[str] = []
         with anyio.fail_after(20):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(lambda: client.post(f"{at}/commands", json=body))

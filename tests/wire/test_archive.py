@@ -11,7 +11,9 @@ from agentcore.errors import PathError
 from agentcore.wire.archive import pack_folder, unpack_folder
 
 
-def _member(name: str, kind: bytes = tarfile.REGTYPE, *, data: bytes = b"", link: str = "") -> tuple[tarfile.TarInfo, bytes]:
+def _member(
+    name: str, kind: bytes = tarfile.REGTYPE, *, data: bytes = b"", link: str = ""
+) -> tuple[tarfile.TarInfo, bytes]:
     info = tarfile.TarInfo(name)
     info.type, info.linkname, info.size = kind, link, len(data)
     return info, data
@@ -84,7 +86,10 @@ def test_what_is_no_file_folder_or_link_is_refused(tmp_path: Path, kind: bytes) 
 def test_an_archive_is_bounded_by_size_and_by_count(tmp_path: Path) -> None:
     for each in ("a", "b", "c"):
         (tmp_path / each).mkdir()
-    assert _refusal(_archive(_member("x", data=b"x" * 600), _member("y", data=b"x" * 600)), tmp_path / "a").reason == "too_large"
+    assert (
+        _refusal(_archive(_member("x", data=b"x" * 600), _member("y", data=b"x" * 600)), tmp_path / "a").reason
+        == "too_large"
+    )
     many = _archive(*(_member(f"{number}") for number in range(11)))
     assert _refusal(many, tmp_path / "b").reason == "too_large"
     huge = tarfile.TarInfo("h")

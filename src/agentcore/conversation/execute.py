@@ -28,7 +28,7 @@ from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.questions import withdraw
 from agentcore.conversation.tool_host import CallHost, make_context, spool_if_room
 from agentcore.conversation.tools import NotRun
-from agentcore.errors import AgentcoreError
+from agentcore.errors import AgentcoreError, ToolError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
@@ -258,6 +258,7 @@ def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorE
         tool_name=event.tool_name,
         call_id=event.call_id,
         error=clip(text, mask=core.secrets.masker.mask_text),
+        outcome="unknown" if isinstance(error, ToolError) and error.outcome_unknown else "failed",
         code=type(error).__name__,
     )
 

@@ -50,7 +50,7 @@ def make_client_agent(agent: Agent, tools: Collection[AnyTool]) -> ClientAgent:
             f"This agent cannot work on a server: {', '.join(missing)} cannot be recorded. Use parts that can, or an agent "
             "that the server has: RemoteWorkspace(url, agent=...)."
         )
-    key = find_key(agent.llm.settings) if isinstance(agent.llm, LLM) else None
+    key = find_key(agent.llm) if isinstance(agent.llm, LLM) else None
     return ClientAgent(record=record, model_key=None if key is None else SecretStr(key))
 
 

@@ -183,7 +183,7 @@ class RemoteLink:
     async def interrupt_call(self, action_id: str) -> bool:
         path = f"/actions/{quote(action_id, safe='')}/interrupt"
         answer = await self._send(CommandCall("POST", path, {}))
-        return bool(answer["interrupted"])
+        return bool(answer)
 
     async def leave(self, waiter: str) -> None:
         await self.execute(Leave(waiter=waiter))

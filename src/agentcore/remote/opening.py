@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import cast
+from urllib.parse import quote
 
 from pydantic import SecretStr
 
 from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.link import Link
 from agentcore.conversation.setup import Setup
-from agentcore.errors import ConversationError
+from agentcore.errors import ConversationError, ConversationNotFound
 from agentcore.ids import new_conversation_id, new_id
 from agentcore.remote.agents import describe_tool, divide_tools, make_client_agent
 from agentcore.remote.client import ServerClient
@@ -24,7 +25,7 @@ from agentcore.remote.link import RemoteLink
 from agentcore.remote.parts import RemoteParts
 from agentcore.security import Checks, is_checks, record_checks
 from agentcore.tools import AnyTool
-from agentcore.wire.requests import ClientAgent, ConversationSpec, Version
+from agentcore.wire.requests import ClientAgent, ConversationInfo, ConversationSpec, Version
 from agentcore.workspace import Workspace
 
 
@@ -63,6 +64,15 @@ async def open_remote(
             yield link
         finally:
             await link.close()
+
+
+async def find_workspace(client: ServerClient, conversation_id: str) -> str | None:
+    """Return the id of the workspace that a conversation has; None where there is no such conversation."""
+    try:
+        response = await client.request("GET", f"conversations/{quote(conversation_id, safe='')}")
+    except ConversationNotFound:
+        return None
+    return ConversationInfo.model_validate_json(response.content).workspace
 
 
 def _make_spec(

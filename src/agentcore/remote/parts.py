@@ -92,7 +92,9 @@ class RemoteParts:
             case AddSecrets() if attachment is not None:
                 for name, source in attachment.secrets.items():
                     self._secrets.register(name, source)
-                values = {name: SecretStr(value) for name, value in attachment.secrets.items() if isinstance(value, str)}
+                values = {
+                    name: SecretStr(value) for name, value in attachment.secrets.items() if isinstance(value, str)
+                }
                 return command, Beside(secrets=values)
             case SetAgent() if attachment is not None and attachment.agent is not None:
                 return self._prepare_agent(command, attachment.agent)

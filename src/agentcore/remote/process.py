@@ -283,7 +283,7 @@ class _Answer:
 
     def set(
         self,
-        result: bool = True,  # noqa: FBT001, FBT002 - it is the value
+        result: bool = True,
         *,
         error: Exception | None = None,
         stream_error: Literal["broken", "closed"] | None = None,

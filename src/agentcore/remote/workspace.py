@@ -12,11 +12,11 @@ import stat as modes
 import tempfile
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Final, Self, TypeVar, final
+from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeVar, final
 from urllib.parse import quote, urlencode
 
 import anyio
@@ -33,6 +33,10 @@ from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.files import FILES, copy, open_at_once, path_errors
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
+
+if TYPE_CHECKING:
+    from agentcore.conversation.link import Link
+    from agentcore.conversation.setup import Setup
 
 T = TypeVar("T")
 
@@ -70,6 +74,7 @@ class RemoteWorkspace:
         api_key: The key; by default `AGENTCORE_API_KEY` of the environment. It is in no record, repr or error.
         path: The folder, below the server's root; it is made if need be. By default a fresh one.
         id: A workspace that is there already, in place of a path.
+        agent: The server's agent that conversations here have, by its name, where the program passes none.
         reconnect_seconds: How long to try again before a call raises `ConnectionLost`.
         insecure: Allow http:// to another machine than this one, where anybody on the way can read the key.
 
@@ -83,6 +88,7 @@ class RemoteWorkspace:
         api_key=optional(_KEY),
         path=optional(TEXT),
         id=optional(TEXT),
+        agent=optional(TEXT),
         reconnect_seconds=SECONDS,
         insecure=FLAG,
     )
@@ -93,6 +99,7 @@ class RemoteWorkspace:
         api_key: str | SecretStr | None = None,
         path: str | None = None,
         id: str | None = None,  # noqa: A002 - the name everybody expects
+        agent: str | None = None,
         reconnect_seconds: float = 300,
         insecure: bool = False,
     ) -> None:
@@ -100,6 +107,8 @@ class RemoteWorkspace:
             raise ValueError("Pass path (a folder) or id (a workspace that is there already), not both.")
         self._client = ServerClient(url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure)
         self._insecure = insecure
+        self._agent = agent
+        self._reconnect = reconnect_seconds
         self._path = path
         self._id = id
         # So that asking twice for a fresh folder, after a cut, makes one.
@@ -135,6 +144,26 @@ class RemoteWorkspace:
             params["insecure"] = True
         return WorkspaceSpec(kind="remote", params=params)
 
+    @asynccontextmanager
+    async def open_link(self, setup: Setup) -> AsyncGenerator[Link]:
+        """Open a conversation on the server: `Conversation(agent, workspace=RemoteWorkspace(...))` does this.
+
+        Raises:
+            ConversationError: A part of what it is opened with cannot be used with a server.
+            AgentcoreError: What the server refuses, with the error of its kind.
+        """
+        from agentcore.remote.opening import find_workspace, open_remote  # noqa: PLC0415 - all of a conversation
+
+        async with AsyncExitStack() as stack:
+            if not self._open:
+                if setup.id is not None and self._id is None and self._path is None:
+                    async with ServerClient(
+                        self._client.url, api_key=self._client.key, insecure=self._insecure
+                    ) as client:
+                        self._id = await find_workspace(client, setup.id)
+                await stack.enter_async_context(self)
+            yield await stack.enter_async_context(open_remote(self._client, self, self._id, setup, profile=self._agent))
+
     async def __aenter__(self) -> Self:
         if self._open:
             raise WorkspaceError(f"{self!r} is entered already. Enter it once, and hand it on.")
@@ -152,13 +181,13 @@ class RemoteWorkspace:
         return self
 
     async def _find(self) -> WorkspaceInfo:
+        seconds = min(_OPEN_SECONDS, self._reconnect)
         if self._id is not None:
-            answer = await self._client.request(
-                "GET", f"workspaces/{quote(self._id, safe='')}", reconnect_seconds=_OPEN_SECONDS
-            )
+            where = f"workspaces/{quote(self._id, safe='')}"
+            answer = await self._client.request("GET", where, reconnect_seconds=seconds)
         else:
             wanted = {"id": self._fresh_id} if self._path is None else {"folder": self._path}
-            answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=_OPEN_SECONDS)
+            answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=seconds)
         return _read(WorkspaceInfo.model_validate_json, answer.content)
 
     async def __aexit__(
@@ -289,9 +318,7 @@ class RemoteWorkspace:
         async with _temporary() as folder:
             archive = str(folder / "archive")
             await FILES.run(_pack, source, archive)
-            await self._request(
-                "PUT", "folders", {"path": target}, content=lambda: _pieces(archive), headers=_TAR
-            )
+            await self._request("PUT", "folders", {"path": target}, content=lambda: _pieces(archive), headers=_TAR)
 
     async def download(self, remote: str, local: str | PathLike[str]) -> None:
         source, target = self._resolve(remote), os.fspath(local)
@@ -379,13 +406,14 @@ class RemoteWorkspace:
         return f"workspaces/{quote(self._id, safe='')}/{route}"
 
 
-
 def _read(parse: Callable[[bytes], T], content: bytes) -> T:
     try:
         return parse(content)
     except ValidationError:
         # Not the error itself, whose text repeats what came.
-        raise ServerError("The server answered with what this version cannot read.", status=200, code="unreadable") from None
+        raise ServerError(
+            "The server answered with what this version cannot read.", status=200, code="unreadable"
+        ) from None
 
 
 def _query(params: Mapping[str, str | int]) -> str:

@@ -3,6 +3,8 @@
 from agentcore.testing.cancelling import CancelAttempt as CancelAttempt
 from agentcore.testing.cancelling import cancel_at as cancel_at
 from agentcore.testing.cancelling import cancel_everywhere as cancel_everywhere
+from agentcore.testing.conversation_contract import ConversationContract as ConversationContract
+from agentcore.testing.conversation_place import ConversationPlace as ConversationPlace
 from agentcore.testing.crashing import Crash as Crash
 from agentcore.testing.crashing import CrashAttempt as CrashAttempt
 from agentcore.testing.crashing import crash_at as crash_at

@@ -200,12 +200,14 @@ _AS_SENT: dict[type[ModelError], tuple[int, str]] = {
 class ChatProvider:
     """A provider that is listening. Made by `serve_provider`."""
 
-    def __init__(self, server: HTTPServer) -> None:
+    def __init__(self, server: HTTPServer, script: Script) -> None:
         self.base_url = f"{server.url}/v1"
         """The address for a client."""
         self.requests: list[HTTPRequest] = []
         """The chat requests that came in, in order."""
         self._server = server
+        self._script = script
+        self._scripts: dict[str, Script] = {}
 
     @property
     def connections(self) -> int:
@@ -215,6 +217,23 @@ class ChatProvider:
     async def idle(self) -> None:
         """Wait until no connection is open."""
         await self._server.idle()
+
+    def add_script(
+        self, replies: Iterable[ScriptLine] | Callable[[Request], ScriptLine], *, repeat: bool = False
+    ) -> str:
+        """Play another script besides, and return the name of the model that plays it.
+
+        Args:
+            replies: See `agentcore.testing.script`.
+            repeat: Whether the script starts over after its last line.
+        """
+        name = f"scripted-{len(self._scripts) + 2}"
+        self._scripts[name] = Script(replies, name=name, repeat=repeat)
+        return name
+
+    def script_of(self, model: object) -> Script:
+        """Return the script of a model: one that was added, or the first one for any other name."""
+        return self._scripts.get(model, self._script) if isinstance(model, str) else self._script
 
 
 @asynccontextmanager
@@ -248,12 +267,12 @@ async def serve_provider(
             await responder.send_json(200, {"object": "list", "data": listed})
         elif (request.method, request.path) == ("POST", "/v1/chat/completions"):
             provider.requests.append(request)
-            await _answer(script, request, responder)
+            await _answer(provider.script_of(request.json().get("model")), request, responder)
         else:
             await _send_error(responder, BadRequest(f"There is no {request.method} {request.path}.", status=404))
 
     async with _serve_http()(answer) as server:
-        provider = ChatProvider(server)
+        provider = ChatProvider(server, script)
         yield provider
 
 

@@ -56,6 +56,7 @@ from agentcore.tools.registry import register_tool as register_tool
 from agentcore.tools.registry import register_toolset as register_toolset
 from agentcore.tools.registry import resolve_tool as resolve_tool
 from agentcore.tools.registry import resolve_toolset as resolve_toolset
+from agentcore.tools.registry import tool_names as tool_names
 from agentcore.tools.repair import ReadCall as ReadCall
 from agentcore.tools.repair import read_call as read_call
 from agentcore.tools.resources import Access as Access

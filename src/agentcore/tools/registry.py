@@ -111,6 +111,11 @@ class ToolRegistry:
         if self._factories.setdefault(name, factory) is not factory:
             raise ValueError(f"There is another tool factory under the name {name!r}. Choose another name.")
 
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all factories: of this program, and of installed distributions."""
+        declared = (point.name for point in entry_points_in(ENTRY_POINTS) if point.attr)
+        return tuple(sorted({*self._factories, *declared} - {FUNCTION_SPEC}))
+
     def allow_imports(self, module: str) -> None:
         """Let logs name the tools in this module, and in those inside it, before they are imported."""
         self._allowed.add(module)
@@ -187,3 +192,4 @@ _REGISTRY: Final = ToolRegistry()
 register_tool = _REGISTRY.register
 allow_imports = _REGISTRY.allow_imports
 resolve_tool = _REGISTRY.resolve
+tool_names = _REGISTRY.names

@@ -1,5 +1,11 @@
 """The wire: what a server and its clients send each other, as frames, request models and problems."""
 
+from agentcore.wire.asks import AskResult as AskResult
+from agentcore.wire.asks import SecretAnswer as SecretAnswer
+from agentcore.wire.asks import ToolAnswer as ToolAnswer
+from agentcore.wire.asks import ToolFailed as ToolFailed
+from agentcore.wire.asks import ToolProgress as ToolProgress
+from agentcore.wire.asks import parse_ask_result as parse_ask_result
 from agentcore.wire.frames import AskFrame as AskFrame
 from agentcore.wire.frames import Bye as Bye
 from agentcore.wire.frames import Cursor as Cursor

@@ -89,7 +89,7 @@ def unpack_folder(archive: IO[bytes], folder: str, *, max_bytes: int, max_member
                     raise PathError(name, "too_large", f"The files of the archive have more than {max_bytes} bytes.")
                 left -= _unpack(tar, info, folder, name)
                 names.append(name)
-                tar.members = []  # or it keeps all of them
+                setattr(tar, "members", [])  # noqa: B010 - or it keeps all of them; unknown to its stubs
     except tarfile.TarError as error:
         raise PathError("archive", "invalid", f"That is not a tar without compression: {error}.") from error
     return names

@@ -343,4 +343,7 @@ class Version(ResponseBody):
     version: str
     """Of agentcore."""
     api: Literal["v1"] = "v1"
-    features: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    """The names of the tool factories that an agent of a client's may use; other tools run in the client."""
+    modules: tuple[str, ...] = ()
+    """The modules whose functions with `@tool` it may use."""

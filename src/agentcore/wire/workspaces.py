@@ -189,8 +189,8 @@ class Refusal(_Message):
 
 
 _FromClient = Annotated[OpenProcess | Order | Credit | KeepAlive | CloseProcess, Field(discriminator="type")]
-_FromServer = Annotated[
-    Opened | Taken | Done | End | Exit | Closed | Refusal | KeepAlive, Field(discriminator="type")
-]
+_FromServer = Annotated[Opened | Taken | Done | End | Exit | Closed | Refusal | KeepAlive, Field(discriminator="type")]
 FROM_CLIENT: Final[TypeAdapter[OpenProcess | Order | Credit | KeepAlive | CloseProcess]] = TypeAdapter(_FromClient)
-FROM_SERVER: Final[TypeAdapter[Opened | Taken | Done | End | Exit | Closed | Refusal | KeepAlive]] = TypeAdapter(_FromServer)
+FROM_SERVER: Final[TypeAdapter[Opened | Taken | Done | End | Exit | Closed | Refusal | KeepAlive]] = TypeAdapter(
+    _FromServer
+)

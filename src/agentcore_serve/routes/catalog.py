@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from anyio.to_thread import run_sync
+
 import agentcore
 from agentcore.agent import Agent
 from agentcore.errors import MissingExtra
 from agentcore.llm import LLM
 from agentcore.llm.catalog import model_info
-from agentcore.tools import AnyTool, Tool
+from agentcore.tools import AnyTool, Tool, tool_names
 from agentcore.wire.requests import AgentInfo, ServedModel, ToolInfo, Version
 from agentcore.wire.routes import API
 from agentcore_serve.routes.table import Call, Route
@@ -18,8 +20,8 @@ _TAG: Final = "catalog"
 
 
 async def _version(call: Call) -> Version:
-    del call
-    return Version(version=agentcore.__version__)
+    names = await run_sync(tool_names)  # it reads what is installed
+    return Version(version=agentcore.__version__, tools=names, modules=call.hub.settings.allowed_modules)
 
 
 async def _agents(call: Call) -> list[AgentInfo]:

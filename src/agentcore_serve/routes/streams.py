@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal, NamedTuple, NoReturn
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import Field
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentcore.wire.requests import RequestBody
 from agentcore.wire.routes import CONVERSATIONS
+from agentcore_serve.asks import ClientAsks, ClientConnection
+from agentcore_serve.auth.identity import require_scope
 from agentcore_serve.followed import Followed
 from agentcore_serve.refused import Refused
 from agentcore_serve.routes.table import WEBSOCKET, Call, Route
@@ -52,16 +56,28 @@ async def _stream_sse(call: Call) -> ASGIApp:
 async def _stream_websocket(call: Call) -> None:
     found = await _find(call)
     with found.watching():
-        await stream_websocket(_Watched(found.streams), call.websocket)
+        asks = found.asks if isinstance(found, Served) else None
+        if call.websocket.query_params.get("client"):
+            require_scope(call.identity, "run")
+        await stream_websocket(_Watched(found.streams, asks), call.websocket)
 
 
 class _Watched(NamedTuple):
-    """A conversation no part of which is run by clients."""
+    """A conversation, and the parts of it that clients run."""
 
     streams: ConversationStreams
+    asks: ClientAsks | None
 
-    def frames_for(self, client: str) -> NoReturn:  # noqa: ARG002 the protocol's
-        raise Refused(422, "client_parts_refused", "This conversation has no parts that run in clients.")
+    @contextmanager
+    def frames_for(self, client: str) -> Generator[ClientConnection]:
+        """Attach a client while the context lasts."""
+        if self.asks is None:
+            raise Refused(409, "client_parts_refused", "This conversation can only be watched here.")
+        connection = self.asks.attach(client)
+        try:
+            yield connection
+        finally:
+            connection.close()
 
 
 STREAMS: Final = (

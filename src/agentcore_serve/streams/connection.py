@@ -40,10 +40,12 @@ async def send_until_end(watcher: Watcher, receive: Receive, send: Send, frames:
         watcher.cut("gone")
 
     async def relay(frames: ClientFrames) -> None:
-        while True:
+        while not frames.closed:
             if taken := frames.take():
                 watcher.add(taken)
             await frames.news.wait()
+        # A client that lost this connection, and has not closed it, has come back on another one.
+        watcher.dismiss("replaced")
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(listen, name="listen for a disconnect")

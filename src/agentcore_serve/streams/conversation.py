@@ -37,8 +37,8 @@ _MEMO = 4
 _numbers = count(1)
 
 
-class Home(Protocol):
-    """What the streams of a conversation have from the hub of all streams."""
+class StreamServices(Protocol):
+    """The services that the streams of a conversation have from the hub of all streams."""
 
     @property
     def timing(self) -> Timing: ...
@@ -64,9 +64,9 @@ class Home(Protocol):
 class ConversationStreams:
     """The watchers of a conversation. Made by `StreamHub.of`."""
 
-    def __init__(self, watched: Watched, home: Home) -> None:
+    def __init__(self, watched: Watched, services: StreamServices) -> None:
         self._watched = watched
-        self._home = home
+        self._services = services
         self._number = next(_numbers)
         self._watchers: dict[Watcher, None] = {}
         self._fan_out = FanOut()
@@ -108,7 +108,7 @@ class ConversationStreams:
         Raises:
             Refused: The server ends (503).
         """
-        self._home.join(self)
+        self._services.join(self)
         watcher = Watcher(self, wire, Position(seq, self._deltas.end if deltas else None))
         self._watchers[watcher] = None
         self._delta_watchers += deltas
@@ -123,7 +123,7 @@ class ConversationStreams:
 
     async def bye(self, code: str) -> None:
         """Send `bye` to all who watch, and wait for them to end; those that do not within a bound are cut."""
-        await dismiss_all(self._watchers, code, self._home.timing.goodbye)
+        await dismiss_all(self._watchers, code, self._services.timing.goodbye)
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
@@ -150,7 +150,7 @@ class ConversationStreams:
         if deltas is not None and deltas < self._deltas.end:
             parts.extend(map(wire.frame, self._deltas.since(deltas)))
             deltas = self._deltas.end
-        state, encoded = self._watched.state, self._home.encoded
+        state, encoded = self._watched.state, self._services.encoded
         size, head = 0, state.head
         birth = birth_of(state)
         while seq < head and size < _WRITE_BYTES:
@@ -165,12 +165,12 @@ class ConversationStreams:
         if self._scope is None:
             self._scope = anyio.CancelScope()
             scope = self._scope
-            self._home.start(lambda: self._guard(scope, self._follow_head), "follow the head of a watched log")
+            self._services.start(lambda: self._guard(scope, self._follow_head), "follow the head of a watched log")
         if self._delta_watchers and self._delta_scope is None and (cursor := self._watched.deltas()) is not None:
             self._cursor = cursor
             self._delta_scope = anyio.CancelScope()
             delta_scope = self._delta_scope
-            self._home.start(lambda: self._guard(delta_scope, lambda: self._follow_deltas(cursor)), "follow deltas")
+            self._services.start(lambda: self._guard(delta_scope, lambda: self._follow_deltas(cursor)), "follow deltas")
 
     def _stop_tasks(self) -> None:
         if not self._delta_watchers and self._delta_scope is not None:
@@ -182,7 +182,7 @@ class ConversationStreams:
             self._scope.cancel("nobody watches")
             self._scope = None
             self._memo.clear()
-            self._home.leave(self)
+            self._services.leave(self)
 
     async def _guard(self, scope: anyio.CancelScope, task: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run a task that must not end the server: what fails is this conversation's."""
@@ -210,7 +210,7 @@ class ConversationStreams:
                 await signal.wait()
 
     async def _follow_deltas(self, cursor: DeltaCursor) -> None:
-        timing = self._home.timing
+        timing = self._services.timing
         due = 0.0
         async for piece in cursor:
             self._held.append(piece)

@@ -10,7 +10,7 @@ from typing import Protocol
 from anyio.lowlevel import checkpoint
 
 SLICE_SECONDS = 0.005
-"""What the watchers of one slice may take of the event loop."""
+"""The time that the watchers of one slice may take of the event loop."""
 
 _FEWEST, _MOST = 8, 512
 

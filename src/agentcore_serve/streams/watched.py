@@ -1,4 +1,4 @@
-"""What a stream needs to know of a conversation. `Conversation.link` has it, and so has a log that another process writes."""
+"""The view that a stream has of a conversation. `Conversation.link` has it, and so has a log that another process writes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,17 @@ class ClientFrames(Protocol):
 
     @property
     def news(self) -> anyio.Event:
-        """Set when there is something to take. After `take` it is another one, or not set."""
+        """Set when there is something to take, or when it is closed. After `take` it is another one."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """True once the client has another connection."""
+        ...
+
+    @property
+    def closed(self) -> bool:
+        """True if there will be no more, as when the client has connected once more."""
         ...
 
     def take(self) -> Sequence[Frame]:
@@ -58,7 +68,7 @@ class ClientFrames(Protocol):
 
 
 class AsksClients(Protocol):
-    """What a conversation has where clients run parts of it."""
+    """A conversation where clients run parts of it."""
 
     def frames_for(self, client: str) -> AbstractContextManager[ClientFrames]:
         """Attach a client while the context lasts."""

@@ -18,14 +18,14 @@ from agentcore.wire import Bye, Frame, Hello, Ping, Problem
 from agentcore_serve.streams.encode import WireFormat
 
 _LOST: Final = (OSError, RuntimeError, WebSocketDisconnect)
-"""What servers raise from a send after the other side has gone. Some raise nothing."""
+"""The errors that servers raise from a send after the other side has gone. Some raise nothing."""
 
 Send = Callable[[bytes], Awaitable[None]]
 """Sends encoded frames. It may wait for as long as the other side does not read."""
 
 
 class Position(NamedTuple):
-    """What a watcher has been sent."""
+    """The place up to which a watcher has been sent everything."""
 
     seq: int
     deltas: int | None
@@ -33,14 +33,14 @@ class Position(NamedTuple):
 
 
 class Payload(NamedTuple):
-    """What is sent in one write, and where the watcher is then."""
+    """The bytes of one write, and where the watcher is then."""
 
     data: bytes
     position: Position
 
 
 class Source(Protocol):
-    """What a watcher follows."""
+    """The log that a watcher follows."""
 
     def hello(self) -> Hello:
         """Return the first frame."""
@@ -82,7 +82,7 @@ class Watcher:
 
     @property
     def position(self) -> Position:
-        """What it has been sent."""
+        """The place up to which it has been sent everything."""
         return self._position
 
     @property

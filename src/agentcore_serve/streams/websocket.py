@@ -19,7 +19,7 @@ from agentcore_serve.streams.encode import SOCKET
 from agentcore_serve.streams.sse import Streamed
 from agentcore_serve.streams.watched import AsksClients
 
-CLOSE_CODES: Final = {"closed": 1000, "draining": 1001, "failed": 1011, "deleted": 4404}
+CLOSE_CODES: Final = {"closed": 1000, "draining": 1001, "failed": 1011, "deleted": 4404, "replaced": 4409}
 """By the code of `bye`. A refusal closes with 4000 and its HTTP status."""
 
 

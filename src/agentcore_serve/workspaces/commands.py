@@ -121,7 +121,7 @@ class CommandBook:
             with entry.scope:
                 try:
                     result, error = await function(), None
-                except Exception as raised:  # noqa: BLE001 - for those who wait
+                except Exception as raised:
                     error = raised
         finally:
             self._finish(entry, result=result, error=error)

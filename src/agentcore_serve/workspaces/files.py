@@ -214,6 +214,7 @@ class _Answer(Response):
         self._open_content = open_content
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
         async with use(self._call) as opened, _temporary(self._call) as folder:
             file = await self._open_content(self._call, opened, folder)
             try:

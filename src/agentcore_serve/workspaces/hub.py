@@ -29,6 +29,7 @@ from agentcore_serve.workspaces.records import WorkspaceRecord, WorkspaceRecords
 
 IDLE_SECONDS: Final = 600.0
 """After how long without use a workspace is left."""
+_LET_GO_SECONDS: Final = 1.0
 _DISK: Final = Threads("serve_workspaces", 4)
 
 WorkspaceMaker = Callable[[WorkspaceRecord, Path], Workspace]
@@ -56,6 +57,8 @@ class OpenWorkspace:
         self.record = record
         self.workspace: Workspace
         self.users = 0
+        self.unused = anyio.Event()
+        """Set while nobody uses it."""
         self.ready = anyio.Event()
         self.closed = anyio.Event()
         self.closing = False
@@ -94,7 +97,7 @@ class WorkspaceHub:
         self.temporary = temporary
         self._root = root
         self._table = WorkspaceRecords(database)
-        self._make = make or (lambda _, folder: LocalWorkspace(folder))
+        self._make: WorkspaceMaker = make or _make_local
         # Who shares a user with whom is known of this machine only.
         self._shared_user = shared_user or make is not None
         self._idle = idle_seconds
@@ -184,6 +187,7 @@ class WorkspaceHub:
         finally:
             opened.users -= 1
             if not opened.users:
+                opened.unused.set()
                 opened.use.deadline = anyio.current_time() + self._idle
 
     async def remove(self, identity: Identity, workspace_id: str) -> None:
@@ -195,6 +199,9 @@ class WorkspaceHub:
         record = self.find(identity, workspace_id)
         opened = self._open.get(workspace_id)
         if opened is not None:
+            # A request whose answer has just arrived may not have let go of it yet.
+            with anyio.move_on_after(_LET_GO_SECONDS):
+                await opened.unused.wait()
             if opened.users:
                 raise Refused(409, "workspace_in_use", "That workspace is in use. End what runs there first.")
             opened.closing = True
@@ -204,7 +211,7 @@ class WorkspaceHub:
             if self._records.pop(workspace_id, None) is not None:
                 await _DISK.run(self._table.remove, workspace_id)
                 if record.fresh:
-                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)  # noqa: FBT003 - ignore_errors
+                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)
 
     async def _hold(self, record: WorkspaceRecord) -> OpenWorkspace:
         while (opened := self._open.get(record.id)) is not None and (opened.closing or opened.use.cancel_called):
@@ -214,6 +221,8 @@ class WorkspaceHub:
                 raise Refused(404, "workspace_not_found", "There is no such workspace.")
             opened = self._open[record.id] = OpenWorkspace(record)
             self._tasks.start_soon(self._own, opened)
+        if not opened.users:
+            opened.unused = anyio.Event()
         opened.users += 1
         opened.use.deadline = math.inf
         return opened
@@ -231,7 +240,7 @@ class WorkspaceHub:
                 with opened.use:
                     await anyio.sleep_forever()
                 opened.closing = True
-        except Exception as error:  # noqa: BLE001 - for those who wait for it; the server goes on
+        except Exception as error:
             opened.error = error
         finally:
             opened.closing = True
@@ -248,6 +257,11 @@ class WorkspaceHub:
         # Links may have come since it was made.
         await _DISK.run(_place, self._root, record.folder)
         return self._make(record, self._root / record.folder)
+
+
+def _make_local(record: WorkspaceRecord, folder: Path) -> Workspace:
+    del record
+    return LocalWorkspace(folder)
 
 
 def _prepare(root: Path, temporary: Path) -> str:

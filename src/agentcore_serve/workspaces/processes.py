@@ -66,7 +66,7 @@ async def _serve(call: Call, websocket: WebSocket, silence: float) -> None:
     with anyio.fail_after(silence):
         asked = _parse(await websocket.receive_text())
     if not isinstance(asked, OpenProcess):
-        raise ValueError("The first message has to open the process.")
+        raise ValueError("The first message has to open the process.")  # noqa: TRY004 - a value that was sent
     async with use(call) as opened:
         opening = opened.workspace.open_process(
             asked.command, pty=asked.pty, cwd=asked.cwd, env=asked.env, size=asked.size
@@ -110,7 +110,8 @@ class _Session:
 
     async def run(self) -> bool:
         """Return when the client has left: True if it said so, and waits for the end."""
-        async with anyio.create_task_group() as tasks, self._input_send, self._input:
+        is_there = False
+        async with self._input_send, self._input, anyio.create_task_group() as tasks:
             await self._say(Opened(pid=self._process.pid))
             tasks.start_soon(self._write)
             tasks.start_soon(self._pump, 1)

@@ -13,7 +13,6 @@ from agentcore.workspace import CommandResult, Entry, GitChange
 from agentcore_serve.routes.table import WEBSOCKET, Call, Route
 from agentcore_serve.workspaces import files
 from agentcore_serve.workspaces.calls import BOOT_HEADER, check_boot, hub_of, use
-from agentcore_serve.workspaces.confine import check_path
 from agentcore_serve.workspaces.processes import serve_process
 
 _BYTES: Final = "application/octet-stream"

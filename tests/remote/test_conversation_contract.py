@@ -1,0 +1,60 @@
+"""The contract of conversations holds for those on a server, also over connections that are cut, delayed and half open."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentcore import Agent, Conversation, FileStore
+from agentcore.llm import LLM, Model
+from agentcore.record import ConversationState, read_log
+from agentcore.remote.workspace import RemoteWorkspace
+from agentcore.testing import ChatProvider, ConversationContract, ConversationPlace, serve_provider
+from agentcore.testing.conversation_place import ScriptLines
+from agentcore_serve import ServeSettings, create_app
+from agentcore_serve.app import ServeApp
+from serving import serve
+
+
+class There:
+    """Conversations of a server."""
+
+    def __init__(self, store: FileStore, url: str, provider: ChatProvider) -> None:
+        self.store = store
+        self.url = url
+        self.provider = provider
+
+    def model(self, replies: ScriptLines) -> Model:
+        name = self.provider.add_script(replies)
+        return LLM(f"openai/{name}", base_url=self.provider.base_url, api_key="none-at-all", num_retries=0)
+
+    def open(self, agent: Agent | None, **options: Any) -> AbstractAsyncContextManager[Conversation]:
+        return Conversation(agent, RemoteWorkspace(self.url, path="work", reconnect_seconds=20), **options)
+
+    async def read_state(self, conversation_id: str) -> ConversationState:
+        return await read_log(self.store, conversation_id)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    return FileStore(tmp_path / "store", durability="flush")
+
+
+@pytest.fixture
+def app(tmp_path: Path, store: FileStore) -> ServeApp:
+    """Make a server whose clients' models may be on this machine."""
+    settings = ServeSettings(
+        store=tmp_path / "store", root=tmp_path / "root", auth=False, model_addresses=("127.0.0.0/8", "localhost")
+    )
+    return create_app(settings, store=store)
+
+
+class TestOnAServer(ConversationContract):
+    @pytest.fixture
+    async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
+        async with serve_provider([]) as provider, serve(app) as server:
+            yield There(store, server.url, provider)
