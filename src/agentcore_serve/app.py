@@ -26,8 +26,8 @@ from agentcore_serve.hub import Hub
 from agentcore_serve.metrics import Gauges, Metrics, route_of
 from agentcore_serve.middleware.responses import send_problem
 from agentcore_serve.middleware.stack import security_middleware
-from agentcore_serve.openapi import build_document
 from agentcore_serve.routes.dispatch import serve_route
+from agentcore_serve.routes.openapi import build_document
 from agentcore_serve.routes.table import WEBSOCKET
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.shared_places import SharedPlaces
