@@ -19,7 +19,6 @@ from agentcore.errors import AgentcoreError, ConnectionLost, WorkspaceError
 from agentcore.remote.socket import Socket
 from agentcore.wire.problems import error_of
 from agentcore.wire.workspaces import (
-    FROM_SERVER,
     PIECE,
     PING_SECONDS,
     SILENCE_SECONDS,
@@ -31,11 +30,12 @@ from agentcore.wire.workspaces import (
     End,
     Exit,
     KeepAlive,
+    NotOpened,
     Opened,
     OpenProcess,
     Order,
-    Refusal,
     Taken,
+    from_server,
 )
 
 CLOSE_SECONDS: Final = 7.0
@@ -231,7 +231,7 @@ class RemoteProcess:
     def _note(self, text: str) -> bool:
         """Take in a message; True if it is the last one."""
         try:
-            message = FROM_SERVER.validate_json(text)
+            message = from_server().validate_json(text)
         except ValidationError:
             raise ConnectionLost(self._url, "the server sent what is no message of a process") from None
         match message:
@@ -251,7 +251,7 @@ class RemoteProcess:
                 self._code = message.code
                 self._ended.set()
                 return isinstance(message, Closed)
-            case Refusal():
+            case NotOpened():
                 self._fail(error_of(message.problem))
                 return True
             case KeepAlive():

@@ -13,6 +13,7 @@ import tempfile
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -49,9 +50,13 @@ _MAX_FOLDER: Final = 1 << 40
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _TAR: Final = {"Content-Type": "application/x-tar"}
 
-_ENTRIES: Final = TypeAdapter[tuple[Entry, ...]](tuple[Entry, ...])
-_ENTRY: Final = TypeAdapter[Entry | None](Entry | None)
-_CHANGES: Final = TypeAdapter[tuple[GitChange, ...]](tuple[GitChange, ...])
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what reads an answer. Made at the first use, so that an import builds nothing."""
+    return TypeAdapter(kind)
+
+
 _KEY: Final = instance_of(str, SecretStr, description="text or a SecretStr")
 
 
@@ -272,10 +277,14 @@ class RemoteWorkspace:
         await self._request_once("POST", "files/append", where, content=content, headers=_BYTES)
 
     async def list(self, path: str = ".") -> tuple[Entry, ...]:
-        return _read(_ENTRIES.validate_json, await self._request("GET", "list", {"path": self._resolve(path)}))
+        return _read(
+            _adapter(tuple[Entry, ...]).validate_json, await self._request("GET", "list", {"path": self._resolve(path)})
+        )
 
     async def stat(self, path: str) -> Entry | None:
-        return _read(_ENTRY.validate_json, await self._request("GET", "stat", {"path": self._resolve(path)}))
+        return _read(
+            _adapter(Entry | None).validate_json, await self._request("GET", "stat", {"path": self._resolve(path)})
+        )
 
     async def upload(self, local: str | PathLike[str], remote: str) -> None:
         source, target = await FILES.run(os.path.abspath, os.fspath(local)), self._resolve(remote)
@@ -321,7 +330,7 @@ class RemoteWorkspace:
             return int(response.headers.get("agentcore-mode", "666"), 8)
 
     async def git_changes(self) -> tuple[GitChange, ...]:
-        return _read(_CHANGES.validate_json, await self._request("GET", "changes"))
+        return _read(_adapter(tuple[GitChange, ...]).validate_json, await self._request("GET", "changes"))
 
     async def git_diff(self, path: str | None = None) -> str:
         where = {} if path is None else {"path": self._resolve(path)}
