@@ -72,11 +72,6 @@ class ServerClient:
         """The server's address, without the key."""
         return str(self._address).rstrip("/")
 
-    @property
-    def key(self) -> SecretStr | None:
-        """The key, for another client of the same server."""
-        return self._key
-
     async def __aenter__(self) -> Self:
         headers = {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
         self._http = httpx.AsyncClient(

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import cast, final
 
 from anyio.abc import TaskGroup
-from pydantic import SecretStr, TypeAdapter
+from pydantic import SecretStr
 
 from agentcore.agent import Agent
 from agentcore.commands import AddSecrets, Command, Interrupt, SetAgent
@@ -27,12 +27,10 @@ from agentcore.remote.link import RemoteLink
 from agentcore.secrets import SecretRegistry
 from agentcore.security import Confirm, is_checks
 from agentcore.tools import AnyTool
-from agentcore.wire.asks import AskResult
+from agentcore.wire.asks import AskResult, dump_ask_result
 from agentcore.wire.frames import AskFrame, Withdraw
 from agentcore.wire.requests import Version
 from agentcore.wire.routes import Beside
-
-_RESULT: TypeAdapter[AskResult] = TypeAdapter(AskResult)
 
 
 @final
@@ -116,7 +114,7 @@ class RemoteParts:
         await self._client.request(
             "POST",
             f"{self._link.path}/asks/{ask_id}",
-            content=_RESULT.dump_json(result),
+            content=dump_ask_result(result),
             headers={"Content-Type": "application/json"},
         )
 

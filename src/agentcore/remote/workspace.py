@@ -9,14 +9,14 @@ import os
 import posixpath
 import secrets
 import stat as modes
-import tempfile
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, final
 from urllib.parse import quote, urlencode
 
 import anyio
@@ -25,18 +25,18 @@ from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
 
 from agentcore._arguments import FLAG, SECONDS, TEXT, checked, instance_of, optional
 from agentcore.errors import AgentcoreError, ConnectionLost, PathError, ServerError, WorkspaceError, WorkspaceNotOpen
-from agentcore.remote.client import ServerClient
 from agentcore.remote.process import RemoteProcess
-from agentcore.wire.archive import pack_folder, unpack_folder
+from agentcore.remote.transfer import pack, send_pieces, stat_file, temporary_folder, unpack
 from agentcore.wire.workspaces import CommandAnswer, Diff, Folder, OpenProcess, WorkspaceInfo
 from agentcore.workspace.capture import run_to_end
-from agentcore.workspace.files import FILES, copy, open_at_once, path_errors
+from agentcore.workspace.files import FILES, copy
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
 
 if TYPE_CHECKING:
     from agentcore.conversation.link import Link
     from agentcore.conversation.setup import Setup
+    from agentcore.remote.client import ServerClient
 
 T = TypeVar("T")
 
@@ -53,9 +53,13 @@ _MAX_FOLDER: Final = 1 << 40
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _TAR: Final = {"Content-Type": "application/x-tar"}
 
-_ENTRIES: Final = TypeAdapter[tuple[Entry, ...]](tuple[Entry, ...])
-_ENTRY: Final = TypeAdapter[Entry | None](Entry | None)
-_CHANGES: Final = TypeAdapter[tuple[GitChange, ...]](tuple[GitChange, ...])
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what reads an answer. Made at the first use, so that an import builds nothing."""
+    return TypeAdapter(kind)
+
+
 _KEY: Final = instance_of(str, SecretStr, description="text or a SecretStr")
 
 
@@ -105,7 +109,11 @@ class RemoteWorkspace:
     ) -> None:
         if path is not None and id is not None:
             raise ValueError("Pass path (a folder) or id (a workspace that is there already), not both.")
-        self._client = ServerClient(url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure)
+        from agentcore.remote.client import ServerClient  # noqa: PLC0415 - httpx, when the first one is made
+
+        self._client: ServerClient = ServerClient(
+            url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure
+        )
         self._insecure = insecure
         self._agent = agent
         self._reconnect = reconnect_seconds
@@ -157,9 +165,7 @@ class RemoteWorkspace:
         async with AsyncExitStack() as stack:
             if not self._open:
                 if setup.id is not None and self._id is None and self._path is None:
-                    async with ServerClient(
-                        self._client.url, api_key=self._client.key, insecure=self._insecure
-                    ) as client:
+                    async with self._client as client:
                         self._id = await find_workspace(client, setup.id)
                 await stack.enter_async_context(self)
             yield await stack.enter_async_context(open_remote(self._client, self, self._id, setup, profile=self._agent))
@@ -300,29 +306,33 @@ class RemoteWorkspace:
         await self._request_once("POST", "files/append", where, content=content, headers=_BYTES)
 
     async def list(self, path: str = ".") -> tuple[Entry, ...]:
-        return _read(_ENTRIES.validate_json, await self._request("GET", "list", {"path": self._resolve(path)}))
+        return _read(
+            _adapter(tuple[Entry, ...]).validate_json, await self._request("GET", "list", {"path": self._resolve(path)})
+        )
 
     async def stat(self, path: str) -> Entry | None:
-        return _read(_ENTRY.validate_json, await self._request("GET", "stat", {"path": self._resolve(path)}))
+        return _read(
+            _adapter(Entry | None).validate_json, await self._request("GET", "stat", {"path": self._resolve(path)})
+        )
 
     async def upload(self, local: str | PathLike[str], remote: str) -> None:
         source, target = await FILES.run(os.path.abspath, os.fspath(local)), self._resolve(remote)
-        mode = (await FILES.run(_stat, source)).st_mode
+        mode = (await FILES.run(stat_file, source)).st_mode
         if modes.S_ISDIR(mode):
             await self._upload_folder(source, target)
             return
         where = {"path": target, "mode": f"{mode & 0o777:03o}"}
-        await self._request("PUT", "files", where, content=lambda: _pieces(source), headers=_BYTES)
+        await self._request("PUT", "files", where, content=lambda: send_pieces(source), headers=_BYTES)
 
     async def _upload_folder(self, source: str, target: str) -> None:
-        async with _temporary() as folder:
+        async with temporary_folder() as folder:
             archive = str(folder / "archive")
-            await FILES.run(_pack, source, archive)
-            await self._request("PUT", "folders", {"path": target}, content=lambda: _pieces(archive), headers=_TAR)
+            await FILES.run(pack, source, archive)
+            await self._request("PUT", "folders", {"path": target}, content=lambda: send_pieces(archive), headers=_TAR)
 
     async def download(self, remote: str, local: str | PathLike[str]) -> None:
         source, target = self._resolve(remote), os.fspath(local)
-        async with _temporary() as folder:
+        async with temporary_folder() as folder:
             content = folder / "content"
             try:
                 mode = await self._save("files", source, content)
@@ -333,7 +343,7 @@ class RemoteWorkspace:
                     raise
                 await self._save("folders", source, content)
                 unpacked = str(folder / "unpacked")
-                await FILES.run(_unpack, str(content), unpacked)
+                await FILES.run(unpack, str(content), unpacked)
                 await copy(unpacked, target)
 
     async def _save(self, route: str, path: str, target: Path) -> int:
@@ -349,7 +359,7 @@ class RemoteWorkspace:
             return int(response.headers.get("agentcore-mode", "666"), 8)
 
     async def git_changes(self) -> tuple[GitChange, ...]:
-        return _read(_CHANGES.validate_json, await self._request("GET", "changes"))
+        return _read(_adapter(tuple[GitChange, ...]).validate_json, await self._request("GET", "changes"))
 
     async def git_diff(self, path: str | None = None) -> str:
         where = {} if path is None else {"path": self._resolve(path)}
@@ -423,47 +433,3 @@ def _query(params: Mapping[str, str | int]) -> str:
 
 def _base64(data: bytes | None) -> str | None:
     return None if data is None else b64encode(data).decode()
-
-
-async def _pieces(path: str) -> AsyncIterator[bytes]:
-    file = await FILES.run(_open_file, path)
-    try:
-        while piece := await FILES.run(file.read, _PIECE):
-            yield piece
-    finally:
-        file.close()
-
-
-def _open_file(path: str) -> IO[bytes]:
-    with path_errors(path):
-        file = open(path, "rb", opener=open_at_once)  # noqa: SIM115 - the caller closes it
-    if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise PathError(path, "not_a_file", f"{path!r} is not a file but a device, a pipe or a socket.")
-    return file
-
-
-def _stat(path: str) -> os.stat_result:
-    with path_errors(path):
-        return os.stat(path)
-
-
-def _pack(folder: str, archive: str) -> None:
-    with open(archive, "wb") as file:
-        pack_folder(folder, file)
-
-
-def _unpack(archive: str, folder: str) -> None:
-    Path(folder).mkdir()
-    with open(archive, "rb") as file:
-        unpack_folder(file, folder, max_bytes=_MAX_FOLDER)
-
-
-@asynccontextmanager
-async def _temporary() -> AsyncGenerator[Path]:
-    folder = await FILES.run(tempfile.TemporaryDirectory)
-    try:
-        yield Path(folder.name)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await FILES.run(folder.cleanup)
