@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-KEY_VARIABLE: Final = "AGENTCORE_API_KEY"
+KEY_VARIABLE: Final = "AGENTCORE_SERVER_KEY"
 """The environment variable with the key for a server, where a program passes none."""
 
 

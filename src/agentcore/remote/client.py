@@ -43,7 +43,7 @@ class ServerClient:
 
     Args:
         url: Where the server is.
-        api_key: The key; by default `AGENTCORE_API_KEY` of the environment, else none.
+        api_key: The key; by default `AGENTCORE_SERVER_KEY` of the environment, else none.
         reconnect_seconds: How long a server that cannot be reached, or is busy, is tried again.
         insecure: Allow http:// to another machine.
 

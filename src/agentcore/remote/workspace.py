@@ -78,7 +78,7 @@ class RemoteWorkspace:
 
     Args:
         url: Where the server is, as in "https://agents.example.org".
-        api_key: The key; by default `AGENTCORE_API_KEY` of the environment. It is in no record, repr or error.
+        api_key: The key; by default `AGENTCORE_SERVER_KEY` of the environment. It is in no record, repr or error.
         path: The folder, below the server's root; it is made if need be. By default a fresh one.
         id: A workspace that is there already, in place of a path.
         agent: The server's agent that conversations here have, by its name, where the program passes none.
