@@ -16,7 +16,7 @@ from agentcore_serve.refused import Refused
 from agentcore_serve.routes.table import Call, Route
 
 _TAG: Final = "keys"
-PAGE: Final = "docs"
+PAGE: Final = "./"
 """The page that a code leads to, relative to `/enter`."""
 _ENTERED: Final = (
     f"<!doctype html><html lang='en'><meta charset='utf-8'><meta http-equiv='refresh' content='0; url={PAGE}'>"
