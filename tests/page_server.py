@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import anyio
 from hypercorn.asyncio import serve  # pyright: ignore[reportUnknownVariableType]
 from hypercorn.config import Config, Sockets
 
-from agentcore import Agent
+from agentcore import Agent, Conversation, FileStore
 from agentcore.display import (
     CommandBlock,
     ConversationBlock,
@@ -133,42 +132,52 @@ def reply(request: Request) -> ScriptLine:
             # What was said one after the other is one message.
             asked, done = message.text.splitlines()[-1], 0
         done += sum(isinstance(block, ToolResultBlock) for block in message.content)
-    match asked.split()[0], done:
-        case "deploy", 0:
-            return calls(call("deploy", target="production"), text="I deploy it now.", thinking="It is ready.", usage=USAGE)
-        case "twice", 0:
-            return calls(call("deploy", target="here"), call("deploy", target="there"))
-        case "ask", 0:
-            return call("ask_user", text="Which *port*?", options=["8420", "9000"])
-        case "number", 0:
-            return call("ask_user", text="How many?", answer_schema={"type": "integer"})
-        case "look", 0:
-            return calls(call("look"), text="Let me look at the code.", usage=USAGE)
-        case "look", _:
-            return say(ANSWER, usage=USAGE)
-        case "slow", _:
-            return GATE.hold(say("These words come one by one, and the last one waits."), after=8)
-        case "listen", 0:
-            return call("listen")
-        case "open", _:
-            GATE.open()
-        case "hostile", 0:
-            return calls(call("shout", text=HOSTILE), text=HOSTILE)
-        case "huge", _:
-            return say("y" * 5_000_000 + " end")
-        case "hostile", _:
-            return say(HOSTILE)
-        case _:
-            pass
-    last = request.answers[-1] if request.answers else "Hello."
-    return say(f"Done: {last[:100]}", usage=USAGE)
+    first, then = SCRIPTS.get(asked.split()[0], (None, None))
+    line = then if done else first
+    if line is None:
+        last = request.answers[-1] if request.answers else "Hello."
+        return say(f"Done: {last[:100]}", usage=USAGE)
+    return line
+
+
+def open_gate(request: Request) -> ScriptLine:
+    """Let the slow ones go on."""
+    del request
+    GATE.open()
+    return say("It is open.")
+
+
+DEPLOY = calls(call("deploy", target="production"), text="I deploy it now.", thinking="It is ready.", usage=USAGE)
+SCRIPTS: dict[str, tuple[ScriptLine | None, ScriptLine | None]] = {
+    "deploy": (DEPLOY, None),
+    "twice": (calls(call("deploy", target="here"), call("deploy", target="there")), None),
+    "ask": (call("ask_user", text="Which *port*?", options=["8420", "9000"]), None),
+    "number": (call("ask_user", text="How many?", answer_schema={"type": "integer"}), None),
+    "look": (calls(call("look"), text="Let me look at the code.", usage=USAGE), say(ANSWER, usage=USAGE)),
+    "slow": (GATE.hold(say("These words come one by one, and the last one waits."), after=8), None),
+    "listen": (call("listen"), None),
+    "open": (open_gate, None),
+    "hostile": (calls(call("shout", text=HOSTILE), text=HOSTILE), say(HOSTILE)),
+    "huge": (say("y" * 5_000_000 + " end"), None),
+}
+"""By the first word of what is asked: the first reply, and the one after a tool's answer."""
+
+
+AGENT = Agent(llm=ScriptedLLM(reply, record=False), tools=[look, deploy, shout, listen, ask_user])
+
+
+async def send(folder: Path, conversation_id: str, count: int) -> None:
+    """Send messages, to a conversation that no server has open."""
+    store = FileStore(folder / "store", durability="flush")
+    async with Conversation(AGENT, id=conversation_id, store=store) as conversation:
+        for number in range(count):
+            await conversation.send(f"message {number}")
 
 
 async def main(folder: Path, port: int) -> None:
     """Serve until the process is ended."""
-    agent = Agent(llm=ScriptedLLM(reply, record=False), tools=[look, deploy, shout, listen, ask_user])
     settings = ServeSettings(store=folder / "store", root=folder)
-    app = create_app(settings, agents={"coder": agent})
+    app = create_app(settings, agents={"coder": AGENT})
     listener = open_listener(port=port)
 
     class OnListener(Config):
@@ -178,7 +187,11 @@ async def main(folder: Path, port: int) -> None:
     async with app.lifespan():
         key = await app.make_first_key()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        line = {"url": url, "key": None if key is None else key.get_secret_value(), "link": await app.make_page_link(url)}
+        line = {
+            "url": url,
+            "key": None if key is None else key.get_secret_value(),
+            "link": await app.make_page_link(url),
+        }
         print(json.dumps(line), flush=True)
 
         async def without_lifespan(scope: Any, receive: Any, send: Any) -> None:
@@ -192,4 +205,7 @@ async def main(folder: Path, port: int) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(partial(main, Path(sys.argv[1]), int(sys.argv[2])))
+    if sys.argv[2] == "--messages":
+        anyio.run(send, Path(sys.argv[1]), sys.argv[3], int(sys.argv[4]))
+    else:
+        anyio.run(main, Path(sys.argv[1]), int(sys.argv[2]))

@@ -2,87 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Generator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import anyio
-import httpx
 import pytest
 
-from agentcore import Agent, Conversation, FileStore
-from agentcore.testing import ScriptedLLM
+from page_browser import Server, Watched
 
 CHROMIUM = Path("/usr/bin/chromium")
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install agentcore-runtime[test-serve]")
+playwright = pytest.importorskip(
+    "playwright.sync_api", reason="needs playwright: pip install agentcore-runtime[test-serve]"
+)
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.xdist_group("browser"),
     pytest.mark.skipif(not CHROMIUM.exists(), reason="needs /usr/bin/chromium: apt-get install chromium"),
 ]
-PROGRAM = Path(__file__).parent.parent / "page_server.py"
 ASK_ALWAYS = {"name": "always_confirm"}
-
-
-@dataclass
-class Server:
-    """The program of `page_server`, which can be killed and started again on its port."""
-
-    folder: Path
-    url: str = ""
-    key: str = ""
-    link: str = ""
-    process: subprocess.Popen[str] | None = None
-
-    def start(self) -> None:
-        port = str(urlsplit(self.url).port or 0)
-        command = [sys.executable, str(PROGRAM), str(self.folder), port]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-        assert self.process.stdout is not None
-        line = json.loads(self.process.stdout.readline())
-        self.url, self.link = line["url"], line["link"]
-        self.key = line["key"] or self.key
-
-    def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.communicate()
-            self.process = None
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        headers = {"Authorization": f"Bearer {self.key}"}
-        url = f"{self.url}/api/v1/{path}"
-        answer = httpx.request(method, url, json=body, headers=headers, timeout=30, trust_env=False)
-        answer.raise_for_status()
-        return answer.json()
-
-    def make(self, title: str, text: str | None = None, **spec: Any) -> str:
-        """Make a conversation, and have it run until it settles."""
-        made = self.ask("POST", "conversations", {"agent": "coder", "title": title, **spec})["id"]
-        if text is not None:
-            self.ask("POST", f"conversations/{made}/run?wait=30", {"text": text})
-        return made
-
-
-@dataclass
-class Watched:
-    """A browser's page, and all that it asked for and complained of."""
-
-    page: Any
-    requests: list[str] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-    def open(self, server: Server, conversation: str) -> Any:
-        self.page.goto(f"{server.url}/#/c/{conversation}")
-        self.page.wait_for_selector(".conversation .timeline")
-        return self.page
 
 
 @pytest.fixture
@@ -108,11 +46,7 @@ def anonymous(browser: Any, server: Server) -> Generator[Watched]:
     """A browser that is not logged in. Whatever a test does, it asks no other place, and breaks no policy."""
     context = browser.new_context(viewport={"width": 1280, "height": 860})
     context.set_default_timeout(15_000)
-    watched = Watched(context.new_page())
-    context.on("request", lambda request: watched.requests.append(request.url))
-    watched.page.on("websocket", lambda socket: watched.requests.append(socket.url))
-    watched.page.on("console", lambda message: watched.complaints.append(message.text) if message.type == "error" else None)
-    watched.page.on("pageerror", lambda error: watched.complaints.append(str(error)))
+    watched = Watched(context)
     yield watched
     own = urlsplit(server.url).netloc
     assert {urlsplit(url).netloc for url in watched.requests if not url.startswith(("data:", "blob:"))} == {own}
@@ -148,7 +82,11 @@ def test_the_link_logs_in_once_and_leaves_no_key_behind(watched: Watched, server
     expect(page.locator(".timeline")).to_contain_text("Done: Hello.")
     secret = server.key.rpartition("_")[2]
     code = server.link.partition("=")[2]
-    seen = [page.url, page.content(), page.evaluate("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})")]
+    seen = [
+        page.url,
+        page.content(),
+        page.evaluate("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})"),
+    ]
     assert not [text for text in seen if secret in text or code in text or "acs_" in text]
     assert not [url for url in watched.requests if secret in url]
     with browser.new_context() as other:
@@ -164,7 +102,17 @@ def test_a_conversation_is_begun_and_watched(watched: Watched, server: Server) -
     timeline = page.locator(".timeline")
     expect(timeline).to_contain_text("It reads it once now")
     expect(page.locator(".said.user")).to_have_text("look at it")
-    for words in ("pytest -q", "1 failed", "exit code 1", "port = options.port", "def main()", "12 KB", "Fix the option", "40%", "words of a newer block"):
+    for words in (
+        "pytest -q",
+        "1 failed",
+        "exit code 1",
+        "port = options.port",
+        "def main()",
+        "12 KB",
+        "Fix the option",
+        "40%",
+        "words of a newer block",
+    ):
         expect(timeline).to_contain_text(words)
     assert page.locator(".diff .add").inner_text().strip() == "+port = options.port"
     assert page.get_by_role("link", name="A sub-agent").get_attribute("href") == "#/c/sub-agent-1"
@@ -322,16 +270,9 @@ def test_a_line_of_five_megabytes_stays_usable(watched: Watched, server: Server)
 
 
 def test_ten_thousand_events_stay_usable(watched: Watched, server: Server) -> None:
-    async def write() -> None:
-        store = FileStore(server.folder / "store", durability="flush")
-        async with Conversation(Agent(llm=ScriptedLLM([])), id=long, store=store) as conversation:
-            for number in range(10_000):
-                await conversation.send(f"message {number}")
-
     long = server.make("Long")
     server.kill()
-    with ThreadPoolExecutor() as threads:  # playwright has a loop of its own in this one
-        threads.submit(anyio.run, write).result()
+    server.run("--messages", long, "10000")
     server.start()
     page = watched.open(server, long)
     expect(page.locator(".said.user").last).to_have_text("message 9999")
@@ -358,13 +299,19 @@ def test_it_fits_a_phone_and_everything_has_a_name(watched: Watched, server: Ser
     page = watched.page
     page.set_viewport_size({"width": 380, "height": 780})
     page.emulate_media(color_scheme=scheme)
-    for conversation in (server.make("Look", "look"), server.make("Hostile " + "w" * 300, "hostile"), server.make("Deploy", "deploy", policy=ASK_ALWAYS)):
+    for conversation in (
+        server.make("Look", "look"),
+        server.make("Hostile " + "w" * 300, "hostile"),
+        server.make("Deploy", "deploy", policy=ASK_ALWAYS),
+    ):
         watched.open(server, conversation)
         page.wait_for_selector(".timeline article")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        nameless = "all => all.filter((each) => !each.labels?.length && !each.ariaLabel && !each.textContent.trim()).length"
+        nameless = (
+            "all => all.filter((each) => !each.labels?.length && !each.ariaLabel && !each.textContent.trim()).length"
+        )
         assert page.locator("button, input, textarea, select, a").evaluate_all(nameless) == 0
-    page.click("text=‹")
+    page.get_by_label("All conversations").click()
     expect(page.locator("nav.list")).to_be_visible()
     assert page.evaluate(CONTRAST) >= 4.5
 
@@ -412,6 +359,7 @@ def test_what_was_rewound_is_off_the_timeline(watched: Watched, server: Server) 
     page.get_by_label("Message").fill("second")
     page.keyboard.press("Enter")
     expect(page.locator(".said.user")).to_have_count(2)
+    expect(page.locator(".said.agent")).to_have_count(2)
     expect(page.locator(".head .status")).to_have_text("Finished")
     server.ask("POST", f"conversations/{conversation}/rewind", {"to": settled})
     expect(page.locator(".said.user")).to_have_text("first")

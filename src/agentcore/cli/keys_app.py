@@ -69,9 +69,7 @@ def keys_revoke_command(
 
 @keys_app.command("link", short_help="Print a link that logs a browser in.")
 def keys_link_command(
-    url: Annotated[
-        str, typer.Argument(metavar="URL", help="Where the server is.")
-    ] = "http://127.0.0.1:8420",
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the server is.")] = "http://127.0.0.1:8420",
     *,
     debug: Debug = False,
 ) -> None:

@@ -2,5 +2,3 @@
 
 Plain files, served as they are: Preact with htm from `vendor` (see the licences there), no build, nothing from elsewhere.
 """
-
-from agentcore_serve.page.routes import PAGE as PAGE

@@ -40,9 +40,7 @@ FILES: Final = (
 async def _serve(call: Call, *, name: str) -> Response:
     del call
     # Asked for again each time: after an update, no file of the old page goes with those of the new one.
-    return FileResponse(
-        _FOLDER / name, media_type=_TYPES[Path(name).suffix], headers={"Cache-Control": "no-cache"}
-    )
+    return FileResponse(_FOLDER / name, media_type=_TYPES[Path(name).suffix], headers={"Cache-Control": "no-cache"})
 
 
 def _route(path: str, name: str, summary: str) -> Route:
