@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import anyio
 import httpx
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 import agentcore_serve.page
 from agentcore import Agent
@@ -127,3 +131,21 @@ async def test_the_command_prints_a_link_that_logs_in_once(
                 assert answer.status_code == 200
                 assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
                 assert (await browser.get(link)).status_code == 401
+
+
+async def test_serve_prints_the_link_beside_its_line_for_programs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "agentcore", "serve", "--port", "0", "--store", str(tmp_path / "store")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
+    with anyio.fail_after(60):
+        async with await anyio.open_process(command, env=environment, cwd=tmp_path) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            url = json.loads(await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 10_000))["url"]
+            printed = ""
+            while (link := re.search(rf"^ +({re.escape(url)}/enter\?code=acp_\w+)\n", printed, re.MULTILINE)) is None:
+                printed += (await process.stderr.receive()).decode()
+            async with httpx.AsyncClient(base_url=url, headers={"Sec-Fetch-Site": "same-origin"}) as browser:
+                assert (await browser.get("/api/v1/version")).status_code == 401
+                assert (await browser.get(link[1])).status_code == 200
+                assert (await browser.get("/api/v1/version")).status_code == 200
+            process.terminate()
