@@ -130,7 +130,10 @@ async def test_the_command_prints_a_link_that_logs_in_once(
                 answer = await browser.get(link)
                 assert answer.status_code == 200
                 assert "HttpOnly; SameSite=Strict" in answer.headers["set-cookie"]
-                assert (await browser.get(link)).status_code == 401
+                again = await browser.get(link, headers={"Accept": "text/html"})
+                assert (again.status_code, "set-cookie" in again.headers) == (401, False)
+                assert "This link was used already" in again.text
+                assert (await browser.get(link)).json()["code"] == "not_authorized"
 
 
 async def test_serve_prints_the_link_beside_its_line_for_programs(tmp_path: Path) -> None:

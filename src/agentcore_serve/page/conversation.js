@@ -83,7 +83,7 @@ export class ConversationView extends Component {
       <header class="head">
         <a class="back button" href="#/" aria-label="All conversations">‹</a>
         <h2><bdi>${title}</bdi></h2>
-        <${Status} status=${status} waits=${waiting.length > 0} />
+        <span role="status"><${Status} status=${status} waits=${waiting.length > 0} /></span>
         ${usage && html`<${Cost} info=${info} usage=${usage} />`}
       </header>
       ${words && html`<p class=${`banner ${follower.state}`} role="status">${words}</p>`}
