@@ -8,7 +8,7 @@ import { Follower } from "./stream.js";
 import { money, number, reveal, tokens } from "./text.js";
 import { Timeline } from "./timeline.js";
 
-const INFO_EVERY = 700;
+const INFO_EVERY = 2_000; // a key has 600 requests a minute, for all its pages
 
 const CONNECTION = {
   connecting: "Connecting…",
@@ -47,6 +47,7 @@ export class ConversationView extends Component {
   loadInfo() {
     if (this.timer || this.ended) return;
     this.timer = setTimeout(async () => {
+      this.timer = null; // what comes from here on is asked for again
       try {
         const { id } = this.props;
         const [info, usage] = await Promise.all([get(at(id)), get(at(id, "/usage"))]);
@@ -54,9 +55,6 @@ export class ConversationView extends Component {
       } catch {
         // The follower says what is wrong, and asks again.
       }
-      this.timer = null;
-      if (this.late) this.loadInfo();
-      this.late = false;
     }, this.state.info ? INFO_EVERY : 0);
   }
 

@@ -4,7 +4,7 @@ import { Component, html } from "./vendor/htm-preact-3.1.1.js";
 import { get } from "./api.js";
 import { ago, money, reveal, shorten, STATUS } from "./text.js";
 
-const EVERY = 2_500;
+const EVERY = 4_000;
 const PAGE = 50;
 
 export class List extends Component {
