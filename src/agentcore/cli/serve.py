@@ -228,7 +228,11 @@ async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.soc
             f"Use it as AGENTCORE_SERVER_KEY, or: curl -H 'Authorization: Bearer KEY' {url}/api/v1/version\n"
             "More keys: agentcore keys add NAME\n"
         )
-        sys.stderr.flush()
+    # A browser does not reach a Unix socket.
+    if settings.unix is None and (link := await app.make_page_link(url)) is not None:
+        once = " (the link works once, for a minute; another one: agentcore keys link)" if settings.auth else ""
+        sys.stderr.write(f"Watch it in a browser{once}:\n\n    {link}\n\n")
+    sys.stderr.flush()
     print(json.dumps(line), flush=True)
 
 
