@@ -123,7 +123,7 @@ async def test_the_command_prints_a_link_that_logs_in_once(
         async with serve(app) as serving:
             key = await app.make_first_key()
             assert key is not None
-            monkeypatch.setenv("AGENTCORE_API_KEY", key.get_secret_value())
+            monkeypatch.setenv("AGENTCORE_SERVER_KEY", key.get_secret_value())
             assert await keys.print_link(serving.url) == 0
             link = capsys.readouterr().out.strip()
             async with httpx.AsyncClient() as browser:

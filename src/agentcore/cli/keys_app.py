@@ -75,6 +75,6 @@ def keys_link_command(
 ) -> None:
     """Print a link to the page of a server that runs. It works once, for a minute, and logs the browser in with the rights of the key.
 
-    The key is that of AGENTCORE_API_KEY; it is not in the link.
+    The key is that of AGENTCORE_SERVER_KEY; it is not in the link.
     """
     execute(lambda: keys.print_link(url), debug)
