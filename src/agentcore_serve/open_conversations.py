@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from agentcore.errors import ConversationNotFound
 from agentcore.logs import get_logger
 from agentcore.record import Store
+from agentcore_serve.crashes import was_cut_off
 from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
 from agentcore_serve.opening import Opening
@@ -131,7 +132,7 @@ class OpenConversations:
                 try:
                     await self.opening.places.release(place_id)
                     if not self.is_draining:  # then all are marked together, once the logs say that they rest
-                        await self._records.update(served.id, is_open=False)
+                        await self._records.update(served.id, is_open=was_cut_off(served.state))
                 except Exception as error:  # one that ends badly does not end the server
                     _log.error("closing not recorded", conversation=served.id, error=str(error))
                 served.ended.set()
