@@ -32,7 +32,7 @@ from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.creation import Creation
-from agentcore_serve.crashes import CutOff, was_cut_off
+from agentcore_serve.crashes import CutOff
 from agentcore_serve.database import Database
 from agentcore_serve.followed import Followed, Followers
 from agentcore_serve.index import NOBODY, ConversationIndex, Page
@@ -169,12 +169,10 @@ class Hub(AsyncContextManagerMixin):
                 tasks.cancel_scope.cancel()
 
     async def _end(self, open_ones: OpenConversations) -> None:
-        ended = open_ones.served
-        for served in ended:
+        for served in open_ones.served:
             await served.ended.wait()
-        drained = [served.id for served in ended if was_cut_off(served.state)]
         try:
-            await self.records.mark_closed(but=[*self.cut_off.waiting, *drained])
+            await self.records.mark_closed(but=[*self.cut_off.waiting, *open_ones.cut_off])
             await self.indexing.flush()
         except sqlite3.Error as error:
             _log.error("end not recorded", error=str(error))

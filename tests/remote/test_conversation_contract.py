@@ -36,7 +36,7 @@ class There:
         return LLM(f"openai/{name}", base_url=self.provider.base_url, api_key="none-at-all", num_retries=0)
 
     def open(self, agent: Agent | None, **options: Any) -> AbstractAsyncContextManager[Conversation]:
-        return Conversation(agent, RemoteWorkspace(self.url, path="work", reconnect_seconds=20), **options)
+        return Conversation(agent, RemoteWorkspace(self.url, path="work", reconnect_seconds=50), **options)
 
     async def read_state(self, conversation_id: str) -> ConversationState:
         return await read_log(self.store, conversation_id)
@@ -73,7 +73,7 @@ class Troubles:
         """Trouble the connections until cancelled."""
         proxy = self._proxy
         for number in count():
-            await anyio.sleep(0.15)
+            await anyio.sleep(0.4)
             match number % 4:
                 case 0:
                     await proxy.cut()
