@@ -129,6 +129,7 @@ class ServeApp(Starlette):
                 store=self._given_store,
                 places=SharedPlaces(workspaces),
                 client_parts=make_client_parts,
+                count_usage=self._metrics.count_usage,
                 is_locked=True,
             ) as hub,
             StreamHub() as streams,

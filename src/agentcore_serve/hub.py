@@ -28,6 +28,7 @@ from agentcore.ids import check_conversation_id
 from agentcore.logs import get_logger
 from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
+from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
@@ -73,6 +74,7 @@ class Hub(AsyncContextManagerMixin):
         places: Hands out workspaces; by default folders below `settings.root`.
         is_locked: True if the caller holds the lock of the store (`hold_store`).
         client_parts: Makes the parts of conversations that clients run.
+        count_usage: Told what each model call used.
         clock: Seconds, for how long conversations rest.
         wall: The time of day, in seconds.
     """
@@ -86,6 +88,7 @@ class Hub(AsyncContextManagerMixin):
         places: Places | None = None,
         is_locked: bool = False,
         client_parts: MakeClientParts | None = None,
+        count_usage: Callable[[Usage], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -97,6 +100,7 @@ class Hub(AsyncContextManagerMixin):
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
         self._client_parts = client_parts
+        self._count_usage = count_usage
         self.now, self.wall = clock, wall
         self._folder = Path(self.store.location) if isinstance(self.store, FileStore) else None
         self._database = Database(self._at("serve.sqlite"), SCHEMA, durable=True)
@@ -146,7 +150,13 @@ class Hub(AsyncContextManagerMixin):
                     )
                     limits = self.settings.limits
                     self._open_ones = OpenConversations(
-                        opening, self.records, self.indexing, limits=limits, tasks=tasks, clock=self.now
+                        opening,
+                        self.records,
+                        self.indexing,
+                        limits=limits,
+                        tasks=tasks,
+                        clock=self.now,
+                        count_usage=self._count_usage,
                     )
                     self._followers = Followers(self.store, limits, tasks, self.now)
                     self._cut_off = CutOff(

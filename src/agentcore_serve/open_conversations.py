@@ -9,8 +9,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agentcore.errors import ConversationNotFound
+from agentcore.events import UsageEvent
 from agentcore.logs import get_logger
 from agentcore.record import Store
+from agentcore.usage import Usage
 from agentcore_serve.crashes import was_cut_off
 from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
@@ -38,6 +40,7 @@ class OpenConversations:
         limits: How many at once.
         tasks: Where each is attended; it ends after their host.
         clock: Seconds.
+        count_usage: Told what each model call used.
     """
 
     def __init__(
@@ -49,8 +52,10 @@ class OpenConversations:
         limits: ServeLimits,
         tasks: TaskGroup,
         clock: Callable[[], float],
+        count_usage: Callable[[Usage], None] | None = None,
     ) -> None:
         self.opening = opening
+        self._count_usage = count_usage
         self.locks = NamedLocks()
         """Held while a conversation is created, opened or deleted, by its id."""
         self.is_draining = False
@@ -122,8 +127,10 @@ class OpenConversations:
     async def _attend(self, served: Served, place_id: str) -> None:
         """Note what happens in a conversation, and its end."""
         try:
-            async for _ in served.conversation.events(after=served.state.head):
+            async for event in served.conversation.events(after=served.state.head):
                 served.touch()
+                if self._count_usage is not None and isinstance(event, UsageEvent):
+                    self._count_usage(event.usage)
                 self._admitted.pop(served.id, None)
                 self._indexing.note(served)
         finally:

@@ -101,7 +101,8 @@ class RemoteRun:
             closed = RunFailure(code="closed", detail="The conversation was closed while the agent worked.")
             result = result.model_copy(update={"error": closed})
         self._result, self._failure, self.error = result, failure, self.error or error
-        self.answered.set()
+        if self.error is not None:
+            self.answered.set()  # else the receipt is on its way, or will be once the connection is back
         self.settled.set()
 
 

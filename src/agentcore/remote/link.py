@@ -62,6 +62,10 @@ class ClientParts(Protocol):
         """Return a command as it is sent, and what travels beside it: a key, the values of secrets."""
         ...
 
+    def renewed(self) -> tuple[Command, Beside] | None:
+        """Return the command that gives a server, which may have been started anew, what it was given since the opening."""
+        ...
+
 
 class RemoteLink:
     """Carries commands to a server, and follows the log there. See `Link`.
@@ -273,6 +277,8 @@ class RemoteLink:
             while True:
                 await self._follow_once(info)
                 info = await self._open_there()  # the client tries for as long as it may
+                if (again := self._parts.renewed()) is not None:
+                    await self._send(request_for(*again))
         except AgentcoreError as error:
             self._end(error)
 

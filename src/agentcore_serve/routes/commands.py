@@ -45,6 +45,7 @@ from agentcore.wire.routes import (
     command_of,
     refuse,
 )
+from agentcore_serve.asks import ClientAsks
 from agentcore_serve.auth.identity import require_scope
 from agentcore_serve.routes.dispatch import refusing
 from agentcore_serve.routes.table import Call, Route
@@ -163,8 +164,7 @@ async def _add_secrets(call: Call, served: Served, command: AddSecrets, beside: 
     sources: dict[str, SecretSource] = {name: value.get_secret_value() for name, value in beside.secrets.items()}
     for name in command.names:
         if name not in sources:
-            with refusing("body"):
-                raise refuse(("secrets", name), "It has no value.")
+            sources[name] = cast("ClientAsks", served.parts.asks).secret(name)
     SecretRegistry(sources)  # refuses all of them where one can't be used
     call.hub.hold_secrets(served, beside.secrets)
     return await served.conversation.link.execute(command, Attachment(secrets=sources))
