@@ -45,6 +45,8 @@ class RemoteRun:
         self.settled = anyio.Event()
         self.seen = False
         """True once an event of the command was folded."""
+        self.cut_off = False
+        """True once the server ended while it did this."""
         self.waiting = 0
         """The callers that wait for it."""
         self.raised: Exception | None = None
@@ -53,6 +55,11 @@ class RemoteRun:
         """True if it was interrupted because this link ends."""
         self._result: RunResult | None = None
         self._failure: Event | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """True once the state has the run."""
+        return self.seen or (self.receipt is not None and self.receipt.seq <= self._follower.state.head)
 
     async def recorded(self) -> Receipt:
         self.waiting += 1
@@ -169,8 +176,11 @@ class Follower:
             self._last = event if isinstance(event, ConversationErrorEvent) else self._last
             if isinstance(event, CommandedEvent) and event.command in self.runs:
                 self.runs[event.command].seen = True
-        # What a restart of the server cut off may be continued: whoever connects again knows.
-        if self.state.status_code not in _CUT_OFF:
+        if self.state.status_code in _CUT_OFF:
+            # It may be continued: whoever connects again knows.
+            for run in self.runs.values():
+                run.cut_off = run.cut_off or run.is_there
+        else:
             self.settle_runs()
         self.head_signal.notify()
 
@@ -179,9 +189,7 @@ class Follower:
         state = self.state
         if state.is_working or (state.status_code in _CUT_OFF and not recovered):
             return
-        over = [
-            run for run in self.runs.values() if run.seen or (run.receipt is not None and run.receipt.seq <= state.head)
-        ]
+        over = [run for run in self.runs.values() if run.is_there]
         if not over:
             return
         result = make_result(state, finished_value(None if self.agent is None else self.agent.output, state))
