@@ -13,6 +13,7 @@ from agentcore.events import UsageEvent
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.usage import Usage
+from agentcore_serve.crashes import was_cut_off
 from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
 from agentcore_serve.opening import Opening
@@ -59,6 +60,8 @@ class OpenConversations:
         """Held while a conversation is created, opened or deleted, by its id."""
         self.is_draining = False
         """True once the server is about to end: nothing new is opened or run."""
+        self.cut_off: list[str] = []
+        """The ids of those that ended with the server, and did not come to the end of their work."""
         self._store: Store = opening.store
         self._records = records
         self._indexing = indexing
@@ -137,8 +140,11 @@ class OpenConversations:
             with anyio.CancelScope(shield=True):  # noqa: ASYNC912 the release and the database are checkpoints
                 try:
                     await self.opening.places.release(place_id)
+                    goes_on = was_cut_off(served.state)
+                    if goes_on and self.is_draining:
+                        self.cut_off.append(served.id)
                     if not self.is_draining:  # then all are marked together, once the logs say that they rest
-                        await self._records.update(served.id, is_open=False)
+                        await self._records.update(served.id, is_open=goes_on)
                 except Exception as error:  # one that ends badly does not end the server
                     _log.error("closing not recorded", conversation=served.id, error=str(error))
                 served.ended.set()
