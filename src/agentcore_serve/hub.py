@@ -42,11 +42,10 @@ from agentcore_serve.open_conversations import OpenConversations
 from agentcore_serve.opening import MakeClientParts, Opening
 from agentcore_serve.places import FolderPlaces, Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
-from agentcore_serve.refused import Refused
+from agentcore_serve.refused import Refused, TooBusy
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.store_lock import hold_store
-from agentcore_serve.too_busy import TooBusy
 from agentcore_serve.upkeep import after_start, tidy_again_and_again
 
 _log = get_logger(__name__)
@@ -411,17 +410,3 @@ class Hub(AsyncContextManagerMixin):
         """Take nothing new, and bring all conversations to rest: see `Host.drain`."""
         self.open_ones.is_draining = True
         await self.open_ones.opening.host.drain(self.settings.limits.drain_seconds if seconds is None else seconds)
-
-
-@asynccontextmanager
-async def open_hub(
-    settings: ServeSettings, *, agents: Mapping[str, Agent] | None = None, store: Store | None = None
-) -> AsyncGenerator[Hub]:
-    """Open the hub of a server for as long as the block lasts.
-
-    Raises:
-        StoreInUse: Another server works on the store.
-        ProfileError: The file of agents has a fault.
-    """
-    async with Hub(settings, agents=agents, store=store) as hub:
-        yield hub

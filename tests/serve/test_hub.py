@@ -16,10 +16,9 @@ from agentcore.testing import call, say
 from agentcore.tools import tool
 from agentcore.wire.requests import ConversationSpec, WorkspaceSpecification
 from agentcore_serve.followed import Followed
-from agentcore_serve.refused import Refused
+from agentcore_serve.refused import Refused, TooBusy
 from agentcore_serve.served import Served
 from agentcore_serve.store_lock import StoreInUse
-from agentcore_serve.too_busy import TooBusy
 from agentcore_serve.upkeep import delete_old, tidy
 from agentcore_tools import terminal_tool
 from hubs import ANN, BEN, Clock, serving

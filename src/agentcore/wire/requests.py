@@ -121,7 +121,7 @@ class ClientTool(RequestBody):
     annotations: dict[str, JsonValue] = {}
     """Its hints of what it does: `title`, `read_only`, `destructive`, `idempotent`, `open_world`."""
     resources: tuple[dict[str, JsonValue], ...] | None = None
-    """What each call of it uses, as `path` and `mode`; None is the whole workspace."""
+    """The arguments that each call of it uses, as `path` and `mode`; None is the whole workspace."""
 
 
 class WorkspaceSpecification(RequestBody):

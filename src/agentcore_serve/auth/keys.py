@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple, final
 
 from pydantic import SecretStr
 
-from agentcore_serve.auth.database import AuthDatabase
 from agentcore_serve.auth.identity import DEFAULT_OWNER, LOCAL, SCOPES, Identity, Scope, parse_scopes
+from agentcore_serve.database import Database
 
 FILE_KEY_ID: Final = "file"
 """The id of the one key that a file holds."""
@@ -84,7 +84,7 @@ class KeyStore:
     """Adds, lists, revokes and verifies keys."""
 
     def __init__(
-        self, database: AuthDatabase, *, file_key: SecretStr | None = None, clock: Callable[[], float] = time.time
+        self, database: Database, *, file_key: SecretStr | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._file_digest = None if file_key is None else digest_of(file_key.get_secret_value())

@@ -1,4 +1,4 @@
-"""What the server has: its version, and the agents, models and tools that conversations may use."""
+"""The server's catalog: its version, and the agents, models and tools that conversations may use."""
 
 from __future__ import annotations
 
@@ -80,4 +80,4 @@ CATALOG: Final = (
     ),
     Route("GET", f"{API}/tools", _tools, "read", answer=list[ToolInfo], summary="The tools of the agents.", tag=_TAG),
 )
-"""What there is to choose from."""
+"""The routes of the catalog."""
