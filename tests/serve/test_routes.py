@@ -50,7 +50,7 @@ async def make(client: httpx.AsyncClient, **spec: Any) -> str:
 
 
 async def test_a_run_is_begun_with_202_and_its_result_waited_for(tmp_path: Path) -> None:
-    async with served(tmp_path, say("One."), say("Two.")) as (app, client):
+    async with served(tmp_path, say("One."), say("Two.")) as (_, client):
         path = await make(client)
         begun = await client.post(f"{path}/run", json={"text": "Go"})
         assert begun.status_code == 202
@@ -64,7 +64,7 @@ async def test_a_run_is_begun_with_202_and_its_result_waited_for(tmp_path: Path)
 
 async def test_a_client_that_leaves_a_run_does_not_stop_it(tmp_path: Path) -> None:
     gate = Gate()
-    async with served(tmp_path, gate.hold(say("Late."))) as (app, client):
+    async with served(tmp_path, gate.hold(say("Late."))) as (_, client):
         path = await make(client)
         with anyio.move_on_after(5) as leaving:
             async with anyio.create_task_group() as tasks:
@@ -179,7 +179,7 @@ async def test_events_are_paged_in_both_directions_and_by_kind(tmp_path: Path) -
 
 
 async def test_a_large_piece_of_a_log_is_read_as_it_was_written(tmp_path: Path) -> None:
-    async with served(tmp_path) as (app, client):
+    async with served(tmp_path) as (_, client):
         path = await make(client)
         await client.post(f"{path}/messages", json={"text": "x" * 100_000})
         (blob,) = (tmp_path / "store").glob("*/blobs/*")
