@@ -52,6 +52,7 @@ from agentcore.record import ConversationState as ConversationState
 from agentcore.record import FileStore as FileStore
 from agentcore.record import MemoryStore as MemoryStore
 from agentcore.record import Store as Store
+from agentcore.remote import RemoteWorkspace as RemoteWorkspace
 from agentcore.security import AlwaysConfirm as AlwaysConfirm
 from agentcore.security import ConfirmRisky as ConfirmRisky
 from agentcore.security import NeverConfirm as NeverConfirm
@@ -71,7 +72,6 @@ from agentcore.tools import tool as tool
 from agentcore.usage import Limits as Limits
 from agentcore.usage import Usage as Usage
 from agentcore.workspace import CommandResult as CommandResult
-from agentcore.remote import RemoteWorkspace as RemoteWorkspace
 from agentcore.workspace import LocalWorkspace as LocalWorkspace
 from agentcore.workspace import Workspace as Workspace
 

@@ -26,8 +26,8 @@ from agentcore_serve.hub import Hub
 from agentcore_serve.metrics import Gauges, Metrics, route_of
 from agentcore_serve.middleware.responses import send_problem
 from agentcore_serve.middleware.stack import security_middleware
-from agentcore_serve.openapi import build_document
 from agentcore_serve.routes.dispatch import serve_route
+from agentcore_serve.routes.openapi import build_document
 from agentcore_serve.routes.table import WEBSOCKET
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.shared_places import SharedPlaces
@@ -129,17 +129,19 @@ class ServeApp(Starlette):
                 store=self._given_store,
                 places=SharedPlaces(workspaces),
                 client_parts=make_client_parts,
+                count_usage=self._metrics.count_usage,
                 is_locked=True,
-            ) as self._hub,
+            ) as hub,
             StreamHub() as streams,
             anyio.create_task_group() as tasks,
         ):
-            self._hub.streams = streams
-            self._drain = drain = Drain(self._hub.close_streams, self._hub.drain, limits.drain_seconds)
+            hub.streams = streams
+            drain = Drain(hub.close_streams, hub.drain, limits.drain_seconds)
             state = self.state
-            state.hub, state.streams, state.drain, state.workspaces = self._hub, streams, drain, workspaces
+            state.hub, state.streams, state.drain, state.workspaces = hub, streams, drain, workspaces
             state.security, state.metrics = self._security, self._metrics
             tasks.start_soon(drain.watch_uvicorn, name="watch uvicorn")
+            self._hub, self._drain = hub, drain
             drain.ready = True
             self.started.set()
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from agentcore.messages import ToolSchema
-from agentcore.tools import ToolAnnotations
+from agentcore.tools import Resource, ToolAnnotations
 from agentcore.wire.asks import AskResult
 from agentcore.wire.requests import ConversationSpec
 from agentcore.wire.routes import CONVERSATIONS
@@ -28,7 +28,8 @@ def make_client_parts(conversation_id: str, spec: ConversationSpec) -> ClientPar
     tools = [
         asks.tool_for(
             ToolSchema(name=tool.name, description=tool.description, parameters=tool.parameters),
-            annotations=ToolAnnotations(read_only=tool.read_only),
+            annotations=ToolAnnotations.model_validate(tool.annotations),
+            resources=None if tool.resources is None else tuple(map(Resource.model_validate, tool.resources)),
         )
         for tool in spec.tools
     ]
@@ -45,7 +46,7 @@ async def _answer(call: Call) -> bool:
     served = await call.hub.open(call.identity, call.params["id"])
     try:
         with refusing("body"):
-            return cast("ClientAsks", served.asks).answer(call.params["ask"], cast("AskResult", call.body))
+            return cast("ClientAsks", served.parts.asks).answer(call.params["ask"], cast("AskResult", call.body))
     except ValueError:
         raise Refused(422, "invalid_request", "That is not an answer to what was asked.") from None
 

@@ -48,8 +48,18 @@ class Creation:
         identity: Identity,
         spec: ConversationSpec,
         id: str | None = None,  # noqa: A002
+        *,
+        replace: bool = False,
     ) -> tuple[Served, bool]:
-        """Create a conversation, or open the one of the same id and spec; return whether it was created just now."""
+        """Create a conversation, or open the one of the same id and spec; return whether it was created just now.
+
+        Args:
+            identity: Who asks.
+            spec: What it is created with.
+            id: Its id.
+            replace: Open one of another spec with this one from now on, as a program that resumes it with another agent
+                does; what the spec leaves out stays as it was.
+        """
         self._open.refuse_draining()
         conversation_id = check_conversation_id(id or new_conversation_id())
         if isinstance(spec.agent, ClientAgent) and "agents" not in identity.scopes:
@@ -61,14 +71,16 @@ class Creation:
             if (row is not None and row.owner != identity.owner) or (row is None and has_log):
                 raise ConversationNotFound(conversation_id, "this server")
             if row is not None and has_log and row.digest != digest:
-                raise Refused(
-                    409, "conversation_differs", "The id has a conversation that was created with another spec."
-                )
+                if not replace:
+                    raise Refused(
+                        409, "conversation_differs", "The id has a conversation that was opened with another spec."
+                    )
+                row = await self._replace_spec(row, spec, text, digest)
             is_new = row is None or not has_log
             if is_new:
                 row = await self._add_row(identity, spec, conversation_id, text, digest, replaces=row is not None)
             assert row is not None
-            key = spec.agent.model_key if isinstance(spec.agent, ClientAgent) else None
+            key = spec.agent.model_key if isinstance(spec.agent, ClientAgent) and row.profile is None else None
             await self._supply(row, key, spec.secrets)
             return await self._open.open(row), is_new
 
@@ -110,18 +122,52 @@ class Creation:
             with anyio.CancelScope(shield=True):
                 await self._open.opening.places.release(place.id)
 
+    async def _replace_spec(
+        self, row: ConversationRow, spec: ConversationSpec, text: str, digest: str
+    ) -> ConversationRow:
+        """Have a conversation opened with another spec from now on; one that is open is closed, where it rests."""
+        opening = self._open.opening
+        if spec.agent is not None or row.profile is not None:
+            await opening.check(spec)
+        served = self._open.find(row.id)
+        if served is not None and not served.is_at_rest:
+            raise Refused(
+                409,
+                "conversation_differs",
+                "The conversation works, and was opened with another agent, other settings or other parts that run in a "
+                "client. Wait for it or interrupt it first, or open it with the same.",
+            )
+        if served is not None:
+            await served.conversation.close()
+            await served.ended.wait()
+        workspace = row.workspace
+        if spec.workspace is not None:
+            place = await opening.places.choose(row.owner, spec.workspace)
+            await opening.places.release(place.id)
+            workspace = place.id
+        profile = row.profile
+        if spec.agent is not None:
+            profile = None if isinstance(spec.agent, ClientAgent) else opening.profile(spec.agent)[0]
+        row = row._replace(spec=text, digest=digest, profile=profile, workspace=workspace, is_made=False, is_open=False)
+        await self._records.update(
+            row.id, spec=text, digest=digest, profile=profile, workspace=workspace, is_made=False
+        )
+        return row
+
     async def _supply(self, row: ConversationRow, key: SecretStr | None, secrets: Mapping[str, SecretStr]) -> None:
         """Keep a key and secrets in memory, and pass them to the conversation where that is open."""
         opening = self._open.opening
-        opening.hold(row.id, key=key if row.profile is None else None, secrets=secrets)
+        is_new_key = key is not None and key != opening.key_of(row.id)
+        opening.hold(row.id, key=key, secrets=secrets)
         served = self._open.find(row.id)
         if served is None:
             return
         if secrets:
             await served.conversation.add_secrets({name: value.get_secret_value() for name, value in secrets.items()})
         recorded = served.state.agent
-        if key is not None and row.profile is None and recorded is not None:
-            await served.conversation.set_agent(await opening.own_agent(OwnAgent(recorded.agent, key)))
+        if is_new_key and recorded is not None:
+            agent = await opening.own_agent(OwnAgent(recorded.agent, key))
+            await served.conversation.set_agent(served.parts.added_to(agent))
 
     async def fork(self, served: Served, fork: Fork) -> ConversationRow:
         """Copy a branch into a new conversation of the same owner, agent and workspace, and return its row.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.05
 
 
 class Drain:
-    """Whether the server takes work, and its way to the point where it may stop.
+    """The state of a server, from taking work to the point where it may stop.
 
     Args:
         close_streams: Says `bye` to all streams and waits until they have ended.
@@ -29,8 +29,8 @@ class Drain:
 
     def __init__(
         self,
-        close_streams: Callable[[], Awaitable[None]],
-        finish_work: Callable[[float], Awaitable[None]],
+        close_streams: Callable[[], Coroutine[Any, Any, None]],
+        finish_work: Callable[[float], Coroutine[Any, Any, None]],
         seconds: float,
     ) -> None:
         self._close_streams = close_streams
@@ -70,7 +70,7 @@ class Drain:
         with _hold_back_signals() as held:
             if held is None:
                 return
-            while not held.caught and not held.server.should_exit:
+            while not held.caught and not held.server.should_exit:  # noqa: ASYNC110 a signal handler can't set an event
                 await anyio.sleep(_POLL_SECONDS)
             await self.drain()
             held.pass_on()

@@ -28,6 +28,7 @@ from agentcore.ids import check_conversation_id
 from agentcore.logs import get_logger
 from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
+from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, AllowedParts, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
@@ -72,6 +73,7 @@ class Hub(AsyncContextManagerMixin):
         places: Hands out workspaces; by default folders below `settings.root`.
         is_locked: True if the caller holds the lock of the store (`hold_store`).
         client_parts: Makes the parts of conversations that clients run.
+        count_usage: Told what each model call used.
         clock: Seconds, for how long conversations rest.
         wall: The time of day, in seconds.
     """
@@ -85,6 +87,7 @@ class Hub(AsyncContextManagerMixin):
         places: Places | None = None,
         is_locked: bool = False,
         client_parts: MakeClientParts | None = None,
+        count_usage: Callable[[Usage], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -98,6 +101,7 @@ class Hub(AsyncContextManagerMixin):
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
         self._client_parts = client_parts
+        self._count_usage = count_usage
         self.now, self.wall = clock, wall
         self._folder = Path(self.store.location) if isinstance(self.store, FileStore) else None
         self._database = Database(self._at("serve.sqlite"), SCHEMA, durable=True)
@@ -147,7 +151,13 @@ class Hub(AsyncContextManagerMixin):
                     )
                     limits = self.settings.limits
                     self._open_ones = OpenConversations(
-                        opening, self.records, self.indexing, limits=limits, tasks=tasks, clock=self.now
+                        opening,
+                        self.records,
+                        self.indexing,
+                        limits=limits,
+                        tasks=tasks,
+                        clock=self.now,
+                        count_usage=self._count_usage,
                     )
                     self._followers = Followers(self.store, limits, tasks, self.now)
                     tasks.start_soon(after_start, self, rows, name="catch up")
@@ -206,9 +216,11 @@ class Hub(AsyncContextManagerMixin):
         identity: Identity,
         spec: ConversationSpec,
         id: str | None = None,  # noqa: A002
+        *,
+        replace: bool = False,
     ) -> tuple[Served, bool]:
         """Do as `create`, and return whether it was created just now."""
-        return await self._creation.create_or_open(identity, spec, id)
+        return await self._creation.create_or_open(identity, spec, id, replace=replace)
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002
         """Return an open conversation, opened now where it was not. It counts as used.
@@ -296,7 +308,7 @@ class Hub(AsyncContextManagerMixin):
         await self.records.update(served.id, profile=None)
         opening.hold(served.id, key=model_key)
         served.row = served.row._replace(profile=None)
-        return agent
+        return served.parts.added_to(agent)
 
     def hold_secrets(self, served: Served, secrets: Mapping[str, SecretStr]) -> None:
         """Keep secrets that were added in memory, for when the conversation is closed and opened again."""

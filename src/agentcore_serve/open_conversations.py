@@ -9,8 +9,10 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agentcore.errors import ConversationNotFound
+from agentcore.events import UsageEvent
 from agentcore.logs import get_logger
 from agentcore.record import Store
+from agentcore.usage import Usage
 from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
 from agentcore_serve.opening import Opening
@@ -37,6 +39,7 @@ class OpenConversations:
         limits: How many at once.
         tasks: Where each is attended; it ends after their host.
         clock: Seconds.
+        count_usage: Told what each model call used.
     """
 
     def __init__(
@@ -48,8 +51,10 @@ class OpenConversations:
         limits: ServeLimits,
         tasks: TaskGroup,
         clock: Callable[[], float],
+        count_usage: Callable[[Usage], None] | None = None,
     ) -> None:
         self.opening = opening
+        self._count_usage = count_usage
         self.locks = NamedLocks()
         """Held while a conversation is created, opened or deleted, by its id."""
         self.is_draining = False
@@ -102,7 +107,7 @@ class OpenConversations:
         try:
             if not row.is_open:
                 await self._records.update(row.id, is_open=True)
-            conversation, asks = await self.opening.open(row, place)
+            conversation, parts = await self.opening.open(row, place)
             if not row.is_made:
                 await self._records.update(row.id, is_made=True)
         except BaseException:
@@ -110,7 +115,7 @@ class OpenConversations:
                 await self.opening.places.release(place.id)
             raise
         served = Served(row._replace(is_made=True, is_open=True), conversation, self._clock)
-        served.asks = asks
+        served.parts = parts
         self._served[row.id] = served
         self._indexing.note(served)
         self._tasks.start_soon(self._attend, served, place.id, name="attend a conversation")
@@ -119,8 +124,10 @@ class OpenConversations:
     async def _attend(self, served: Served, place_id: str) -> None:
         """Note what happens in a conversation, and its end."""
         try:
-            async for _ in served.conversation.events(after=served.state.head):
+            async for event in served.conversation.events(after=served.state.head):
                 served.touch()
+                if self._count_usage is not None and isinstance(event, UsageEvent):
+                    self._count_usage(event.usage)
                 self._admitted.pop(served.id, None)
                 self._indexing.note(served)
         finally:

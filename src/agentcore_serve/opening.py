@@ -12,10 +12,10 @@ from pydantic import SecretStr
 
 from agentcore.agent import Agent
 from agentcore.conversation import Conversation, Host, OnQuestion
-from agentcore.errors import ConversationNotFound
+from agentcore.errors import ConversationNotFound, NotRecorded
 from agentcore.record import Store, read_log
 from agentcore.secrets import SecretSource
-from agentcore.security import Confirm, NeverConfirm, read_checks
+from agentcore.security import Confirm, read_checks
 from agentcore.tools import AnyTool
 from agentcore.wire.requests import ClientAgent, ConversationSpec
 from agentcore_serve.agents import DEFAULT_PARTS, AllowedParts, OwnAgent, restore_own_agent
@@ -32,7 +32,15 @@ class ClientParts(NamedTuple):
     confirm: Confirm | None = None
     on_question: OnQuestion | None = None
     asks: Any = None
-    """The object that clients attach to: `Served.asks`."""
+    """The object that clients attach to."""
+
+    def added_to(self, agent: Agent) -> Agent:
+        """Return an agent with the tools that clients run, in place of its own of the same names."""
+        if not self.tools:
+            return agent
+        names = {tool.name for tool in self.tools}
+        own = [each for each in agent.tools if getattr(each, "name", None) not in names]
+        return replace(agent, tools=(*own, *self.tools))
 
 
 MakeClientParts = Callable[[str, ConversationSpec], ClientParts]
@@ -108,6 +116,10 @@ class Opening:
         """Keep for a conversation what is kept for another one, which it is a copy of."""
         self.hold(conversation_id, key=self._keys.get(other), secrets=self._secrets.get(other, {}))
 
+    def key_of(self, conversation_id: str) -> SecretStr | None:
+        """Return the key that is kept for a conversation's model."""
+        return self._keys.get(conversation_id)
+
     def forget(self, conversation_id: str, *, key_only: bool = False) -> None:
         """Drop the key of a conversation, and its secrets."""
         self._keys.pop(conversation_id, None)
@@ -129,8 +141,8 @@ class Opening:
         if self._client_parts is None and (spec.tools or spec.client_secrets or spec.confirm or spec.on_question):
             raise Refused(422, "client_parts_refused", "This server has no parts that run in clients.")
 
-    async def open(self, row: ConversationRow, place: Place) -> tuple[Conversation, Any]:
-        """Open a conversation, making its log where there is none; return its handle and what clients attach to.
+    async def open(self, row: ConversationRow, place: Place) -> tuple[Conversation, ClientParts]:
+        """Open a conversation, making its log where there is none; return its handle, and the parts that clients run.
 
         Raises:
             Refused: Its agent is not possible here.
@@ -139,16 +151,14 @@ class Opening:
         """
         spec = ConversationSpec.model_validate_json(row.spec)
         parts = ClientParts() if self._client_parts is None else self._client_parts(row.id, spec)
-        agent = await self._agent(row, spec)
-        if parts.tools and agent is not None:
-            agent = _with_tools(agent, parts.tools)
+        agent = await self._agent(row, spec, parts)
         values = {name: value.get_secret_value() for name, value in self._secrets.get(row.id, {}).items()}
         secrets: dict[str, SecretSource] = {**parts.secrets, **values}
         # What it began with is in force again only where the log does not have it: it may have been changed since.
         begins = not row.is_made
         confirm: Any = parts.confirm
-        if confirm is None and begins:
-            confirm = NeverConfirm() if spec.policy is None else read_checks(spec.policy)
+        if confirm is None and begins and spec.policy is not None:
+            confirm = read_checks(spec.policy)
         conversation = await self.host.open(
             agent,
             place.workspace,
@@ -165,28 +175,26 @@ class Opening:
                 await conversation.set_title(spec.title)
             if spec.tags and dict(conversation.state.tags) != spec.tags:
                 await conversation.set_tags(spec.tags)
-        return conversation, parts.asks
+        return conversation, parts
 
-    async def _agent(self, row: ConversationRow, spec: ConversationSpec) -> Agent | None:
+    async def _agent(self, row: ConversationRow, spec: ConversationSpec, parts: ClientParts) -> Agent | None:
         if row.profile is not None:
-            return self.profiles.get(row.profile)  # None: gone from the file; the log has its record
+            agent = self.profiles.get(row.profile)
+            return None if agent is None else parts.added_to(agent)  # None: gone from the file; the log has its record
         record = spec.agent.record if isinstance(spec.agent, ClientAgent) else None
         try:
             state = await read_log(self.store, row.id)
         except ConversationNotFound:
             state = None
-        if state is not None and state.agent is not None:
+        if state is not None and state.agent is not None and (row.is_made or record is None):
             record = state.agent.agent
+            there = {f"the tool {tool.name!r}" for tool in parts.tools}
+            if missing := [part for part in state.agent.missing if part not in there]:
+                raise NotRecorded(row.id, missing)
         if record is None:
             raise Refused(409, "agent_not_found", "The conversation has no agent. Set one: PUT /agent.")
         # Never `agent=None`: the log would be read with the keys of the environment.
-        return await self.own_agent(OwnAgent(record, self._keys.get(row.id)))
-
-
-def _with_tools(agent: Agent, tools: Sequence[AnyTool]) -> Agent:
-    names = {tool.name for tool in tools}
-    own = [each for each in agent.tools if getattr(each, "name", None) not in names]
-    return replace(agent, tools=(*own, *tools))
+        return parts.added_to(await self.own_agent(OwnAgent(record, self._keys.get(row.id))))
 
 
 def digest_of(spec: ConversationSpec) -> tuple[str, str]:

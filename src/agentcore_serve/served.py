@@ -13,6 +13,7 @@ from agentcore.conversation.watch import HeadSignal
 from agentcore.record import ConversationState
 from agentcore.wire.requests import ConversationInfo
 from agentcore_serve.describe import SearchText, describe
+from agentcore_serve.opening import ClientParts
 from agentcore_serve.records import ConversationRow
 
 
@@ -30,7 +31,7 @@ class Served:
         self.text = SearchText()
         self.ended = anyio.Event()
         """Set when it is closed."""
-        self.asks: Any = None
+        self.parts = ClientParts()
         """The parts of it that its clients run."""
         self.streams: Any = None
         """Those who watch it, where somebody does."""

@@ -18,8 +18,7 @@ from agentcore.testing import ScriptedLLM, say
 from agentcore_serve import ServeApp, ServeSettings, create_app
 from agentcore_serve.api import all_routes
 from agentcore_serve.auth.identity import SCOPES
-from agentcore_serve.routes import WEBSOCKET
-from agentcore_serve.routes.table import Route
+from agentcore_serve.routes.table import WEBSOCKET, Route
 from guarded import Clock
 
 _BASE: Final = "http://127.0.0.1:8420"

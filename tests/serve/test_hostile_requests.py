@@ -17,7 +17,7 @@ from agentcore import Agent
 from agentcore.testing import ScriptedLLM, say
 from agentcore_serve import ServeApp, ServeSettings, create_app
 from agentcore_serve.api import all_routes
-from agentcore_serve.routes import WEBSOCKET
+from agentcore_serve.routes.table import WEBSOCKET
 
 _API: Final = "/api/v1"
 _CANARY: Final = "c4n4ry"
@@ -135,7 +135,7 @@ async def test_ids_are_names_and_not_paths_however_they_are_written(tmp_path: Pa
                     if f"{{{parameter}" not in route.path:
                         continue
                     path = route.path.format_map({**ids, parameter: quote(name, safe="")})
-                    body = {} if route.body is not None else None
+                    body: dict[str, Any] | None = {} if route.body is not None else None
                     if route.method == "PUT" and route.path.endswith("/{id}"):
                         body = {"title": "T"}
                     answer = await client.request(route.method, path, json=body)
@@ -211,7 +211,7 @@ async def test_no_query_is_too_much(tmp_path: Path) -> None:
             fields = {"unknown", "%ff"} if route.query is None else {"unknown", "%ff", *route.query.model_fields}
             for query in (each for each in _QUERIES if each.partition("=")[0] in fields):
                 path = f"{route.path.format_map(ids)}?{query}"
-                body = {} if route.body is not None else None
+                body: dict[str, Any] | None = {} if route.body is not None else None
                 content = b"" if route.raw is not None else None
                 headers = {} if route.raw is None else {"content-type": route.raw}
                 if content is not None:

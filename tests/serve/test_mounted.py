@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ async def test_its_lifespan_composes_with_another_and_can_be_entered_again(tmp_p
     inner = make_server(tmp_path)
 
     @asynccontextmanager
-    async def lifespan(app: Any) -> Any:
+    async def lifespan(app: Any) -> AsyncGenerator[None]:
         async with inner.lifespan(app):
             yield
 

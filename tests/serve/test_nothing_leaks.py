@@ -17,7 +17,7 @@ from agentcore.errors import AgentcoreError, AuthenticationError
 from agentcore.testing import call, say, serve_provider
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.api import all_routes
-from agentcore_serve.routes import WEBSOCKET
+from agentcore_serve.routes.table import WEBSOCKET
 from agentcore_tools import terminal_tool
 from serving import serve
 
@@ -87,7 +87,8 @@ async def _converse(url: str, key: str, llm: LLM) -> None:
     async with Conversation(agent, workspace, secrets=secrets) as conversation:
         await conversation.set_title(_INPUT)
         await conversation.set_tags({"t": _INPUT})
-        assert _INPUT in (await conversation.run(f"Begin {_INPUT}")).text
+        result = await conversation.run(f"Begin {_INPUT}")
+        assert _INPUT in (result.text or "")
         text = str([event.model_dump() for event in conversation.state.events])
         assert _INPUT in text
         for secret in (_SECRET, _CLIENTS, _MODEL_KEY, key):

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentcore_serve.api import all_routes
-from agentcore_serve.openapi import build_document, render_page
-from agentcore_serve.routes import WEBSOCKET, Route
+from agentcore_serve.routes.openapi import build_document, render_page
+from agentcore_serve.routes.table import WEBSOCKET, Route
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -180,8 +181,6 @@ async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, surround
 async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence(
     tmp_path: Path, surroundings: dict[str, str]
 ) -> None:
-    import socket
-
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

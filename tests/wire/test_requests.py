@@ -12,7 +12,6 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 from agentcore import wire
 from agentcore.wire import (
     ClientAgent,
-    CommandRequest,
     ConversationInfo,
     ConversationSpec,
     NewKey,
@@ -20,12 +19,14 @@ from agentcore.wire import (
     ResponseBody,
     encode_body,
 )
+from agentcore.wire.workspaces import RunCommand
 
 BODIES = [
     cls
     for _, cls in inspect.getmembers(wire, inspect.isclass)
     if issubclass(cls, RequestBody | ResponseBody) and cls not in (RequestBody, ResponseBody)
 ]
+
 SPEC = ConversationSpec(
     agent=ClientAgent(record={"llm": {"model": "m", "extra": "hunter2"}}, model_key=SecretStr("hunter2")),
     secrets={"TOKEN": SecretStr("hunter2")},
@@ -34,7 +35,7 @@ SPEC = ConversationSpec(
 
 
 def test_secrets_are_shown_nowhere_but_on_the_connection() -> None:
-    run = CommandRequest(command="echo hunter2", env={"TOKEN": SecretStr("hunter2")}, stdin="aHVudGVyMg==")
+    run = RunCommand(command="echo hunter2", env={"TOKEN": "hunter2"}, stdin=b"aHVudGVyMg==")
     assert "hunter2" not in f"{SPEC!r}{SPEC!s}{run!r}"
     hidden = ConversationSpec(secrets={"TOKEN": SecretStr("hunter2")})
     assert "hunter2" not in hidden.model_dump_json() + repr(hidden.model_dump())

@@ -45,7 +45,7 @@ def keys_add_command(
     """Make a key and print it. It is shown this once: the server keeps only a hash of it.
 
     A server that runs takes it at once. The key stands on a line of its own on standard output, the rest on standard error:
-    AGENTCORE_API_KEY=$(agentcore keys add ci)
+    AGENTCORE_SERVER_KEY=$(agentcore keys add ci)
     """
     execute(lambda: keys.add_key(name, owner=owner, scopes=scopes, expires=expires, store=store, json=json), debug)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agentcore_serve.app import ServeApp
 
 _GRACE_SECONDS: Final = 3.0
-"""What connections get that are still open when everything has come to its end."""
+"""Seconds for connections that are still open when everything has come to its end."""
 _BACKLOG: Final = 2_048
 
 
@@ -208,7 +208,7 @@ async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.soc
     if (key := await app.make_first_key()) is not None:
         sys.stderr.write(
             f"This server had no key, so one was made. It is shown this once:\n\n    {key.get_secret_value()}\n\n"
-            f"Use it as AGENTCORE_API_KEY, or: curl -H 'Authorization: Bearer KEY' {url}/api/v1/version\n"
+            f"Use it as AGENTCORE_SERVER_KEY, or: curl -H 'Authorization: Bearer KEY' {url}/api/v1/version\n"
             "More keys: agentcore keys add NAME\n"
         )
         sys.stderr.flush()

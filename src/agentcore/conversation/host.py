@@ -23,6 +23,7 @@ from agentcore.conversation.exceptions import masked_repr, open_group
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.link import HostsConversations
 from agentcore.conversation.local import LocalLink
 from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.serve import serve_conversation
@@ -110,6 +111,11 @@ class Host(AsyncContextManagerMixin):
             attended=attended,
         )
         setup.validate()
+        if isinstance(workspace, HostsConversations):
+            raise ConversationError(
+                f"{workspace!r} holds conversations itself: use `async with Conversation(agent, workspace=...)`. Its handle, too, "
+                "may be used from any task of this event loop."
+            )
         assert self._jobs is not None
         # In a task of the host's: a caller that is cancelled twice, as asyncio cancels, leaves nothing half open.
         hosted = await self._jobs.do(

@@ -15,7 +15,7 @@ from agentcore.commands import Receipt
 from agentcore.conversation.deltas import DeltaBroadcast
 from agentcore.conversation.exceptions import safe_str
 from agentcore.conversation.guards import LoopAffinity
-from agentcore.conversation.result import RunResult, finished_value, make_result
+from agentcore.conversation.result import RunFailure, RunResult, finished_value, make_result
 from agentcore.conversation.watch import HeadSignal
 from agentcore.errors import AgentcoreError, ConversationClosed, ConversationError, RunError
 from agentcore.events import CommandedEvent, ConversationErrorEvent, ConversationStatus, Event
@@ -45,6 +45,8 @@ class RemoteRun:
         """The callers that wait for it."""
         self.raised: Exception | None = None
         """What a callback of the program raised, which ended it."""
+        self.closing = False
+        """True if it was interrupted because this link ends."""
         self._result: RunResult | None = None
         self._failure: Event | None = None
 
@@ -91,8 +93,12 @@ class RemoteRun:
 
     def settle(self, result: RunResult | None, failure: Event | None, error: Exception | None = None) -> None:
         """End the waiting: with a result, or with why there will be none."""
+        if self.closing and result is not None:
+            closed = RunFailure(code="closed", detail="The conversation was closed while the agent worked.")
+            result = result.model_copy(update={"error": closed})
         self._result, self._failure, self.error = result, failure, self.error or error
-        self.answered.set()
+        if self.error is not None:
+            self.answered.set()  # else the receipt is on its way, or will be once the connection is back
         self.settled.set()
 
 

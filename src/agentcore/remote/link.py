@@ -62,6 +62,10 @@ class ClientParts(Protocol):
         """Return a command as it is sent, and what travels beside it: a key, the values of secrets."""
         ...
 
+    def renewed(self) -> tuple[Command, Beside] | None:
+        """Return the command that gives a server, which may have been started anew, what it was given since the opening."""
+        ...
+
 
 class RemoteLink:
     """Carries commands to a server, and follows the log there. See `Link`.
@@ -209,6 +213,8 @@ class RemoteLink:
             return
         self._closed = True
         waited = [run for run in self._follower.runs.values() if run.waiting]
+        for run in waited:
+            run.closing = True
         with anyio.move_on_after(_LEAVE_SECONDS, shield=True):
             for run in waited:
                 await self._leave(run)
@@ -242,7 +248,7 @@ class RemoteLink:
         Raises:
             AgentcoreError: It could not be opened, or followed the first time.
         """
-        info = await self._open_there()
+        info = await self._open_there(replace=True)
         started = False
         # Ended by `close`, and then not by a cancellation: a caller that is cancelled still leaves its run.
         with anyio.CancelScope() as scope:
@@ -259,9 +265,11 @@ class RemoteLink:
         if not started:
             raise self._follower.failure or ConversationClosed(self.state.conversation_id)
 
-    async def _open_there(self) -> ConversationInfo:
-        headers = {"Content-Type": "application/json", "Agentcore-Client": self._client_id}
-        response = await self._client.request("PUT", self.path, content=self._spec, headers=headers)
+    async def _open_there(self, *, replace: bool = False) -> ConversationInfo:
+        # Of two programs that open it differently the later one has it: the other one is told so, and does not take it back.
+        params = {"replace": "1"} if replace else None
+        headers = {"Content-Type": "application/json"}
+        response = await self._client.request("PUT", self.path, content=self._spec, params=params, headers=headers)
         return ConversationInfo.model_validate_json(response.content)
 
     async def _follow(self, info: ConversationInfo) -> None:
@@ -269,6 +277,8 @@ class RemoteLink:
             while True:
                 await self._follow_once(info)
                 info = await self._open_there()  # the client tries for as long as it may
+                if (again := self._parts.renewed()) is not None:
+                    await self._send(request_for(*again))
         except AgentcoreError as error:
             self._end(error)
 
@@ -284,7 +294,8 @@ class RemoteLink:
                 while going:
                     with anyio.fail_after(_SILENCE_SECONDS):
                         message = await socket.receive()
-                    going = all([self._take(frame) for frame in parse_frames(message)])
+                    for frame in parse_frames(message):
+                        going = self._take(frame) and going
                     if self.state.head >= info.head:
                         # Nothing that was there on opening is still to come: what is at rest now stays so.
                         self._follower.settle_runs(recovered=True)

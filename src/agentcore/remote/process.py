@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Final, Literal, final
+from typing import TYPE_CHECKING, Final, Literal, final
 
 import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel, ValidationError
 
 from agentcore.errors import AgentcoreError, ConnectionLost, WorkspaceError
-from agentcore.remote.socket import Socket
 from agentcore.wire.problems import error_of
 from agentcore.wire.workspaces import (
-    FROM_SERVER,
     PIECE,
     PING_SECONDS,
     SILENCE_SECONDS,
@@ -31,12 +29,16 @@ from agentcore.wire.workspaces import (
     End,
     Exit,
     KeepAlive,
+    NotOpened,
     Opened,
     OpenProcess,
     Order,
-    Refusal,
     Taken,
+    from_server,
 )
+
+if TYPE_CHECKING:
+    from agentcore.remote.socket import Socket
 
 CLOSE_SECONDS: Final = 7.0
 """How long leaving a process waits for the server to have ended it. A server that does not answer ends it 20 s after the last word."""
@@ -231,7 +233,7 @@ class RemoteProcess:
     def _note(self, text: str) -> bool:
         """Take in a message; True if it is the last one."""
         try:
-            message = FROM_SERVER.validate_json(text)
+            message = from_server().validate_json(text)
         except ValidationError:
             raise ConnectionLost(self._url, "the server sent what is no message of a process") from None
         match message:
@@ -251,7 +253,7 @@ class RemoteProcess:
                 self._code = message.code
                 self._ended.set()
                 return isinstance(message, Closed)
-            case Refusal():
+            case NotOpened():
                 self._fail(error_of(message.problem))
                 return True
             case KeepAlive():

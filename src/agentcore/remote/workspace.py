@@ -9,34 +9,37 @@ import os
 import posixpath
 import secrets
 import stat as modes
-import tempfile
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Final, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, final
 from urllib.parse import quote, urlencode
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
 
 from agentcore._arguments import FLAG, SECONDS, TEXT, checked, instance_of, optional
 from agentcore.errors import AgentcoreError, ConnectionLost, PathError, ServerError, WorkspaceError, WorkspaceNotOpen
-from agentcore.remote.client import ServerClient
+from agentcore.remote.address import find_key, parse_address
 from agentcore.remote.process import RemoteProcess
-from agentcore.wire.archive import pack_folder, unpack_folder
+from agentcore.remote.transfer import pack, send_pieces, stat_file, temporary_folder, unpack
 from agentcore.wire.workspaces import CommandAnswer, Diff, Folder, OpenProcess, WorkspaceInfo
 from agentcore.workspace.capture import run_to_end
-from agentcore.workspace.files import FILES, copy, open_at_once, path_errors
+from agentcore.workspace.files import FILES, copy
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
 
 if TYPE_CHECKING:
     from agentcore.conversation.link import Link
     from agentcore.conversation.setup import Setup
+    from agentcore.remote.client import ServerClient
 
 T = TypeVar("T")
 
@@ -53,9 +56,13 @@ _MAX_FOLDER: Final = 1 << 40
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _TAR: Final = {"Content-Type": "application/x-tar"}
 
-_ENTRIES: Final = TypeAdapter[tuple[Entry, ...]](tuple[Entry, ...])
-_ENTRY: Final = TypeAdapter[Entry | None](Entry | None)
-_CHANGES: Final = TypeAdapter[tuple[GitChange, ...]](tuple[GitChange, ...])
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what reads an answer. Made at the first use, so that an import builds nothing."""
+    return TypeAdapter(kind)
+
+
 _KEY: Final = instance_of(str, SecretStr, description="text or a SecretStr")
 
 
@@ -71,7 +78,7 @@ class RemoteWorkspace:
 
     Args:
         url: Where the server is, as in "https://agents.example.org".
-        api_key: The key; by default `AGENTCORE_API_KEY` of the environment. It is in no record, repr or error.
+        api_key: The key; by default `AGENTCORE_SERVER_KEY` of the environment. It is in no record, repr or error.
         path: The folder, below the server's root; it is made if need be. By default a fresh one.
         id: A workspace that is there already, in place of a path.
         agent: The server's agent that conversations here have, by its name, where the program passes none.
@@ -105,7 +112,9 @@ class RemoteWorkspace:
     ) -> None:
         if path is not None and id is not None:
             raise ValueError("Pass path (a folder) or id (a workspace that is there already), not both.")
-        self._client = ServerClient(url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure)
+        self._url = parse_address(url, insecure=insecure)
+        self._key = find_key(api_key)
+        self._made_client: ServerClient | None = None
         self._insecure = insecure
         self._agent = agent
         self._reconnect = reconnect_seconds
@@ -119,7 +128,7 @@ class RemoteWorkspace:
 
     def __repr__(self) -> str:
         place = f", id={self._id!r}" if self._id else f", path={self._path!r}" if self._path else ""
-        return f"RemoteWorkspace({self._client.url!r}{place})"
+        return f"RemoteWorkspace({self._url!r}{place})"
 
     @property
     def id(self) -> str | None:
@@ -139,10 +148,26 @@ class RemoteWorkspace:
 
     def record(self) -> WorkspaceSpec:
         """Return the url and the id; never the key."""
-        params: dict[str, JsonValue] = {"url": self._client.url, "id": self._id}
+        params: dict[str, JsonValue] = {"url": self._url, "id": self._id}
         if self._insecure:
             params["insecure"] = True
         return WorkspaceSpec(kind="remote", params=params)
+
+    async def _make_client(self) -> ServerClient:
+        made = self._made_client
+        if made is None:
+            # It imports httpx, which takes a while.
+            client = await run_sync(import_module, "agentcore.remote.client")
+            made = self._made_client = client.ServerClient(
+                self._url, api_key=self._key, reconnect_seconds=self._reconnect, insecure=self._insecure
+            )
+        return made
+
+    @property
+    def _client(self) -> ServerClient:
+        if self._made_client is None:
+            raise WorkspaceNotOpen(repr(self))
+        return self._made_client
 
     @asynccontextmanager
     async def open_link(self, setup: Setup) -> AsyncGenerator[Link]:
@@ -152,28 +177,32 @@ class RemoteWorkspace:
             ConversationError: A part of what it is opened with cannot be used with a server.
             AgentcoreError: What the server refuses, with the error of its kind.
         """
-        from agentcore.remote.opening import find_workspace, open_remote  # noqa: PLC0415 - all of a conversation
-
+        opening = await run_sync(import_module, "agentcore.remote.opening")  # all of a conversation
         async with AsyncExitStack() as stack:
             if not self._open:
                 if setup.id is not None and self._id is None and self._path is None:
-                    async with ServerClient(
-                        self._client.url, api_key=self._client.key, insecure=self._insecure
-                    ) as client:
-                        self._id = await find_workspace(client, setup.id)
+                    async with await self._make_client() as client:
+                        self._id = await opening.find_workspace(client, setup.id)
                 await stack.enter_async_context(self)
-            yield await stack.enter_async_context(open_remote(self._client, self, self._id, setup, profile=self._agent))
+            yield await stack.enter_async_context(
+                opening.open_remote(self._client, self, self._id, setup, profile=self._agent)
+            )
 
     async def __aenter__(self) -> Self:
         if self._open:
             raise WorkspaceError(f"{self!r} is entered already. Enter it once, and hand it on.")
         self._open = True
         try:
-            await self._client.__aenter__()
+            client = await self._make_client()
+        except BaseException:
+            self._open = False
+            raise
+        try:
+            await client.__aenter__()
             info = await self._find()
         except BaseException:
             self._open = False
-            await self._client.__aexit__()
+            await client.__aexit__()
             raise
         self._id, self._root = info.id, info.root
         self._tasks = anyio.create_task_group()
@@ -278,7 +307,7 @@ class RemoteWorkspace:
             size=size,
         )
         path = self._at("processes")
-        process = RemoteProcess(opening, lambda: self._client.stream_socket(path), self._client.url)
+        process = RemoteProcess(opening, lambda: self._client.stream_socket(path), self._url)
         assert self._tasks is not None
         self._tasks.start_soon(process.hold)
         try:
@@ -300,29 +329,33 @@ class RemoteWorkspace:
         await self._request_once("POST", "files/append", where, content=content, headers=_BYTES)
 
     async def list(self, path: str = ".") -> tuple[Entry, ...]:
-        return _read(_ENTRIES.validate_json, await self._request("GET", "list", {"path": self._resolve(path)}))
+        return _read(
+            _adapter(tuple[Entry, ...]).validate_json, await self._request("GET", "list", {"path": self._resolve(path)})
+        )
 
     async def stat(self, path: str) -> Entry | None:
-        return _read(_ENTRY.validate_json, await self._request("GET", "stat", {"path": self._resolve(path)}))
+        return _read(
+            _adapter(Entry | None).validate_json, await self._request("GET", "stat", {"path": self._resolve(path)})
+        )
 
     async def upload(self, local: str | PathLike[str], remote: str) -> None:
         source, target = await FILES.run(os.path.abspath, os.fspath(local)), self._resolve(remote)
-        mode = (await FILES.run(_stat, source)).st_mode
+        mode = (await FILES.run(stat_file, source)).st_mode
         if modes.S_ISDIR(mode):
             await self._upload_folder(source, target)
             return
         where = {"path": target, "mode": f"{mode & 0o777:03o}"}
-        await self._request("PUT", "files", where, content=lambda: _pieces(source), headers=_BYTES)
+        await self._request("PUT", "files", where, content=lambda: send_pieces(source), headers=_BYTES)
 
     async def _upload_folder(self, source: str, target: str) -> None:
-        async with _temporary() as folder:
+        async with temporary_folder() as folder:
             archive = str(folder / "archive")
-            await FILES.run(_pack, source, archive)
-            await self._request("PUT", "folders", {"path": target}, content=lambda: _pieces(archive), headers=_TAR)
+            await FILES.run(pack, source, archive)
+            await self._request("PUT", "folders", {"path": target}, content=lambda: send_pieces(archive), headers=_TAR)
 
     async def download(self, remote: str, local: str | PathLike[str]) -> None:
         source, target = self._resolve(remote), os.fspath(local)
-        async with _temporary() as folder:
+        async with temporary_folder() as folder:
             content = folder / "content"
             try:
                 mode = await self._save("files", source, content)
@@ -333,7 +366,7 @@ class RemoteWorkspace:
                     raise
                 await self._save("folders", source, content)
                 unpacked = str(folder / "unpacked")
-                await FILES.run(_unpack, str(content), unpacked)
+                await FILES.run(unpack, str(content), unpacked)
                 await copy(unpacked, target)
 
     async def _save(self, route: str, path: str, target: Path) -> int:
@@ -349,7 +382,7 @@ class RemoteWorkspace:
             return int(response.headers.get("agentcore-mode", "666"), 8)
 
     async def git_changes(self) -> tuple[GitChange, ...]:
-        return _read(_CHANGES.validate_json, await self._request("GET", "changes"))
+        return _read(_adapter(tuple[GitChange, ...]).validate_json, await self._request("GET", "changes"))
 
     async def git_diff(self, path: str | None = None) -> str:
         where = {} if path is None else {"path": self._resolve(path)}
@@ -390,7 +423,7 @@ class RemoteWorkspace:
         except ServerError as error:
             if error.code != "command_lost":
                 raise
-            raise ConnectionLost(self._client.url, f"{error} That was in {self!r}.") from error
+            raise ConnectionLost(self._url, f"{error} That was in {self!r}.") from error
 
     def _check_open(self) -> None:
         if not self._open:
@@ -423,47 +456,3 @@ def _query(params: Mapping[str, str | int]) -> str:
 
 def _base64(data: bytes | None) -> str | None:
     return None if data is None else b64encode(data).decode()
-
-
-async def _pieces(path: str) -> AsyncIterator[bytes]:
-    file = await FILES.run(_open_file, path)
-    try:
-        while piece := await FILES.run(file.read, _PIECE):
-            yield piece
-    finally:
-        file.close()
-
-
-def _open_file(path: str) -> IO[bytes]:
-    with path_errors(path):
-        file = open(path, "rb", opener=open_at_once)  # noqa: SIM115 - the caller closes it
-    if not modes.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise PathError(path, "not_a_file", f"{path!r} is not a file but a device, a pipe or a socket.")
-    return file
-
-
-def _stat(path: str) -> os.stat_result:
-    with path_errors(path):
-        return os.stat(path)
-
-
-def _pack(folder: str, archive: str) -> None:
-    with open(archive, "wb") as file:
-        pack_folder(folder, file)
-
-
-def _unpack(archive: str, folder: str) -> None:
-    Path(folder).mkdir()
-    with open(archive, "rb") as file:
-        unpack_folder(file, folder, max_bytes=_MAX_FOLDER)
-
-
-@asynccontextmanager
-async def _temporary() -> AsyncGenerator[Path]:
-    folder = await FILES.run(tempfile.TemporaryDirectory)
-    try:
-        yield Path(folder.name)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await FILES.run(folder.cleanup)

@@ -27,14 +27,12 @@ from agentcore.wire.problems import problem_of as problem_of
 from agentcore.wire.requests import AgentInfo as AgentInfo
 from agentcore.wire.requests import ClientAgent as ClientAgent
 from agentcore.wire.requests import ClientTool as ClientTool
-from agentcore.wire.requests import CommandRequest as CommandRequest
 from agentcore.wire.requests import CondenseInfo as CondenseInfo
 from agentcore.wire.requests import ConversationInfo as ConversationInfo
 from agentcore.wire.requests import ConversationPage as ConversationPage
 from agentcore.wire.requests import ConversationPatch as ConversationPatch
 from agentcore.wire.requests import ConversationSpec as ConversationSpec
 from agentcore.wire.requests import EventPage as EventPage
-from agentcore.wire.requests import FolderListing as FolderListing
 from agentcore.wire.requests import ForkInfo as ForkInfo
 from agentcore.wire.requests import Hidden as Hidden
 from agentcore.wire.requests import KeyInfo as KeyInfo
@@ -49,7 +47,6 @@ from agentcore.wire.requests import Ticket as Ticket
 from agentcore.wire.requests import ToolInfo as ToolInfo
 from agentcore.wire.requests import UsageInfo as UsageInfo
 from agentcore.wire.requests import Version as Version
-from agentcore.wire.requests import WorkspaceInfo as WorkspaceInfo
 from agentcore.wire.requests import WorkspaceSpecification as WorkspaceSpecification
 from agentcore.wire.requests import encode_body as encode_body
 from agentcore.wire.requests import refuse as refuse

@@ -5,6 +5,7 @@ Above: the server, which waits for them, and the client, which makes them. Below
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, PlainSerializer, SecretStr, TypeAdapter
@@ -58,7 +59,15 @@ class SecretAnswer(Value):
 AskResult = ToolAnswer | ToolFailed | ToolProgress | SecretAnswer
 """The body of an answer to an ask."""
 
-_adapter: TypeAdapter[AskResult] = TypeAdapter(Annotated[AskResult, Field(discriminator="kind")])
+
+@cache
+def _adapter() -> TypeAdapter[AskResult]:
+    return TypeAdapter(Annotated[AskResult, Field(discriminator="kind")])
+
+
+def dump_ask_result(result: AskResult) -> bytes:
+    """Return an answer as JSON, a secret's value included: for the connection, and nothing else."""
+    return _adapter().dump_json(result)
 
 
 def parse_ask_result(text: str | bytes) -> AskResult:
@@ -67,4 +76,4 @@ def parse_ask_result(text: str | bytes) -> AskResult:
     Raises:
         ValidationError: It is not one. Its details have the input, which may be a secret: they are not for logs.
     """
-    return _adapter.validate_json(text)
+    return _adapter().validate_json(text)

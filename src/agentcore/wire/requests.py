@@ -28,7 +28,6 @@ from agentcore._value import Value, Verbatim
 from agentcore.events import ConversationStatus
 from agentcore.usage import Limits, Usage
 from agentcore.wire.frames import EventFrame
-from agentcore.workspace import Entry
 
 Scope = Literal["read", "run", "approve", "workspace", "agents", "admin"]
 """The rights of a key: watch; converse; decide about actions; use files and processes; bring agents; manage keys."""
@@ -119,8 +118,10 @@ class ClientTool(RequestBody):
     description: str
     parameters: dict[str, JsonValue]
     """A JSON Schema of type "object"."""
-    read_only: bool = False
-    """True if it changes nothing, so that a call may be repeated after a crash."""
+    annotations: dict[str, JsonValue] = {}
+    """Its hints of what it does: `title`, `read_only`, `destructive`, `idempotent`, `open_world`."""
+    resources: tuple[dict[str, JsonValue], ...] | None = None
+    """What each call of it uses, as `path` and `mode`; None is the whole workspace."""
 
 
 class WorkspaceSpecification(RequestBody):
@@ -243,34 +244,6 @@ class CondenseInfo(ResponseBody):
     """The outcome of a condense: the seq of the cut; None where it would free too little."""
 
     seq: int | None
-
-
-class CommandRequest(RequestBody):
-    """A command to run in a workspace. It is ended when its client leaves."""
-
-    command: str | tuple[str, ...] = Field(repr=False)
-    """A line for bash, or a program and its arguments."""
-    cwd: str | None = None
-    env: dict[str, Hidden] = {}
-    stdin: str | None = Field(default=None, repr=False)
-    """Base64."""
-    max_output: Annotated[int, Field(ge=0, le=64 * 1024 * 1024)] = 1024 * 1024
-    """How many bytes of each stream are kept."""
-
-
-class WorkspaceInfo(ResponseBody):
-    """An open workspace."""
-
-    id: str
-    root: str
-    owner: str | None = None
-    folder: str | None = None
-
-
-class FolderListing(ResponseBody):
-    """The names in a folder."""
-
-    items: tuple[Entry, ...]
 
 
 class AgentInfo(ResponseBody):

@@ -2,7 +2,7 @@
 
 Above: `agentcore_serve.workspaces` and `agentcore.remote`. Below: the values of workspaces, which travel as they are.
 
-The socket of a process: the client opens with `OpenProcess`; `Opened` answers, or `Refusal`, which is the last message. Bytes to
+The socket of a process: the client opens with `OpenProcess`; `Opened` answers, or `NotOpened`, which is the last message. Bytes to
 the server are standard input, one piece at a time: the next follows its `Taken`. Bytes from the server begin with the
 number of their stream (1 or 2), and no more of a stream is under way than was allowed (`WINDOW`, and then `Credit`), so neither side
 keeps more than that for a reader that is slow. The client says something every `PING_SECONDS`; after `SILENCE_SECONDS`
@@ -12,12 +12,14 @@ without a word, or when the socket closes, the process is ended with all that it
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
 from datetime import datetime
+from functools import cache
 from typing import Annotated, Final, Literal
 
-from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Base64Bytes, ConfigDict, Field, TypeAdapter
 
 from agentcore._value import Value
 from agentcore.wire.problems import Problem
+from agentcore.wire.requests import ResponseBody
 from agentcore.workspace.protocol import MAX_OUTPUT
 from agentcore.workspace.values import CommandResult
 
@@ -46,7 +48,7 @@ class CreateWorkspace(_Request):
     """Below the server's root, made if need be; a fresh one by default."""
 
 
-class WorkspaceInfo(BaseModel):
+class WorkspaceInfo(ResponseBody):
     """A workspace of a server."""
 
     id: str
@@ -71,20 +73,20 @@ class RunCommand(_Request):
     """Answer after so many seconds even if it still runs; ask again with the same id within 5 s, or it is ended."""
 
 
-class CommandAnswer(BaseModel):
+class CommandAnswer(ResponseBody):
     """How a command stands."""
 
     result: CommandResult | None = None
     """None while it runs."""
 
 
-class Diff(BaseModel):
+class Diff(ResponseBody):
     """Changes as a unified diff."""
 
     diff: str
 
 
-class Folder(BaseModel):
+class Folder(ResponseBody):
     """A private folder."""
 
     path: str
@@ -181,16 +183,24 @@ class Closed(_Message):
     code: int
 
 
-class Refusal(_Message):
+class NotOpened(_Message):
     """The process could not be started, or the server ends it."""
 
-    type: Literal["refusal"] = "refusal"
+    type: Literal["not_opened"] = "not_opened"
     problem: Problem
 
 
-_FromClient = Annotated[OpenProcess | Order | Credit | KeepAlive | CloseProcess, Field(discriminator="type")]
-_FromServer = Annotated[Opened | Taken | Done | End | Exit | Closed | Refusal | KeepAlive, Field(discriminator="type")]
-FROM_CLIENT: Final[TypeAdapter[OpenProcess | Order | Credit | KeepAlive | CloseProcess]] = TypeAdapter(_FromClient)
-FROM_SERVER: Final[TypeAdapter[Opened | Taken | Done | End | Exit | Closed | Refusal | KeepAlive]] = TypeAdapter(
-    _FromServer
-)
+FromClient = OpenProcess | Order | Credit | KeepAlive | CloseProcess
+FromServer = Opened | Taken | Done | End | Exit | Closed | NotOpened | KeepAlive
+
+
+@cache
+def from_client() -> TypeAdapter[FromClient]:
+    """Return what reads a client's messages. Made at the first use, so that an import builds nothing."""
+    return TypeAdapter(Annotated[FromClient, Field(discriminator="type")])
+
+
+@cache
+def from_server() -> TypeAdapter[FromServer]:
+    """Return what reads a server's messages."""
+    return TypeAdapter(Annotated[FromServer, Field(discriminator="type")])

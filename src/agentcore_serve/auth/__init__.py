@@ -1,5 +1,1 @@
-"""Keys, scopes and identities."""
-
-from agentcore_serve.auth.identity import SCOPES as SCOPES
-from agentcore_serve.auth.identity import Identity as Identity
-from agentcore_serve.auth.identity import Scope as Scope
+"""Who may call the server: keys, their scopes, page cookies, one-use codes, and the audit log."""

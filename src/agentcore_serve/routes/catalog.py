@@ -11,7 +11,7 @@ from agentcore.agent import Agent
 from agentcore.errors import MissingExtra
 from agentcore.llm import LLM
 from agentcore.llm.catalog import model_info
-from agentcore.tools import Tool
+from agentcore.tools import AnyTool, Tool
 from agentcore.wire.requests import AgentInfo, ServedModel, ToolInfo, Version
 from agentcore.wire.routes import API
 from agentcore_serve.routes.table import Call, Route
@@ -64,7 +64,7 @@ async def _tools(call: Call) -> list[ToolInfo]:
     ]
 
 
-def _tools_of(agent: Agent) -> list[Tool]:
+def _tools_of(agent: Agent) -> list[AnyTool]:
     return [tool for tool in agent.tools if isinstance(tool, Tool)]
 
 

@@ -45,6 +45,7 @@ from agentcore.wire.routes import (
     command_of,
     refuse,
 )
+from agentcore_serve.asks import ClientAsks
 from agentcore_serve.auth.identity import require_scope
 from agentcore_serve.routes.dispatch import refusing
 from agentcore_serve.routes.table import Call, Route
@@ -70,43 +71,57 @@ async def _carry(call: Call, *, kind: str) -> Any:
     served = await call.hub.open(call.identity, call.params["id"])
     link = served.conversation.link
     with refusing("body"):
-        command = command_of(kind, call.params, call.body, call.identity.key_id, state=link.state)
+        command: Command | Job = command_of(kind, call.params, call.body, call.identity.key_id, state=link.state)
         beside = beside_of(kind, call.body)
     link.check()
-    match cast("Command | Job", command):
-        case Run() as run:
-            return await _run(call, served, run)
-        case Interrupt() as interrupt:
-            await link.interrupt(interrupt)
-            return _receipt_of(link, interrupt.id)
-        case Leave() as leave:
-            await link.leave(leave.waiter)
-            return _receipt_of(link, leave.id)
-        case SetPolicy() as policy:
-            with refusing("body"):
-                checks = read_checks(policy.policy)
-                if checks is None:
-                    raise refuse("policy", "There is no such policy here.")
-            return await link.execute(policy, Attachment(checks=as_checks(checks)))
-        case SetAgent() as switch:
-            return await _set_agent(call, served, switch, beside)
-        case AddSecrets() as names:
-            return await _add_secrets(call, served, names, beside)
-        case Ask() as ask:
-            return SideAnswer(text=cast("str", await link.job(ask)))
-        case Fork() as fork:
-            await call.hub.fork(call.identity, served, fork)
-            return ForkInfo(conversation=fork.conversation)
-        case Condense() as condense:
-            return CondenseInfo(seq=cast("int | None", await link.job(condense)))
-        case (Approve() | Answer() | Decline()) as decision:
-            if link.state.receipt(decision.id) is None:
-                call.hub.admit_run(served)  # a yes goes on with the work
-            return await link.execute(decision)
+    match command:
+        case Run():
+            return await _run(call, served, command)
+        case Interrupt():
+            await link.interrupt(command)
+            return _receipt_of(link, command.id)
+        case Leave():
+            await link.leave(command.waiter)
+            return _receipt_of(link, command.id)
+        case Ask() | Fork() | Condense():
+            return await _do_job(call, served, command)
         case Delete():
             raise AssertionError("it was done above")
-        case _ as decided:
-            return await link.execute(decided)
+        case _:
+            return await _decide(call, served, command, beside)
+
+
+async def _do_job(call: Call, served: Served, job: Ask | Fork | Condense) -> SideAnswer | ForkInfo | CondenseInfo:
+    link = served.conversation.link
+    match job:
+        case Ask():
+            return SideAnswer(text=cast("str", await link.job(job)))
+        case Fork():
+            return ForkInfo(conversation=await call.hub.fork(call.identity, served, job))
+        case Condense():
+            return CondenseInfo(seq=cast("int | None", await link.job(job)))
+
+
+async def _decide(call: Call, served: Served, command: Command, beside: Beside) -> Receipt:
+    """Carry a command that is decided on as it is, with what travels beside it."""
+    link = served.conversation.link
+    match command:
+        case SetPolicy():
+            with refusing("body"):
+                checks = read_checks(command.policy)
+                if checks is None:
+                    raise refuse("policy", "There is no such policy here.")
+            return await link.execute(command, Attachment(checks=as_checks(checks)))
+        case SetAgent():
+            return await _set_agent(call, served, command, beside)
+        case AddSecrets():
+            return await _add_secrets(call, served, command, beside)
+        case Approve() | Answer() | Decline():
+            if link.state.receipt(command.id) is None:
+                call.hub.admit_run(served)  # a yes goes on with the work
+            return await link.execute(command)
+        case _:
+            return await link.execute(command)
 
 
 async def _run(call: Call, served: Served, command: Run) -> Any:
@@ -146,13 +161,10 @@ async def _set_agent(call: Call, served: Served, command: SetAgent, beside: Besi
 
 
 async def _add_secrets(call: Call, served: Served, command: AddSecrets, beside: Beside) -> Receipt:
-    sources: dict[str, SecretSource] = {
-        name: value.get_secret_value() for name, value in beside.secrets.items() if isinstance(value, SecretStr)
-    }
+    sources: dict[str, SecretSource] = {name: value.get_secret_value() for name, value in beside.secrets.items()}
     for name in command.names:
         if name not in sources:
-            with refusing("body"):
-                raise refuse(("secrets", name), "It has no value.")
+            sources[name] = cast("ClientAsks", served.parts.asks).secret(name)
     SecretRegistry(sources)  # refuses all of them where one can't be used
     call.hub.hold_secrets(served, beside.secrets)
     return await served.conversation.link.execute(command, Attachment(secrets=sources))

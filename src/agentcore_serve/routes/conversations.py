@@ -41,6 +41,13 @@ class ListQuery(RequestBody):
     """With these words in title, tags or last words."""
 
 
+class PutQuery(RequestBody):
+    """How one that is there is opened."""
+
+    replace: bool = False
+    """Open one that was made of another body with this one from now on; what it leaves out stays as it was."""
+
+
 async def _create(call: Call) -> Response:
     return await _make(call, None)
 
@@ -53,7 +60,8 @@ async def _make(call: Call, conversation_id: str | None) -> Response:
     spec = cast("ConversationSpec", call.body)
     if not isinstance(spec.agent, str | None):
         require_scope(call.identity, "agents")
-    served, created = await call.hub.create_or_open(call.identity, spec, conversation_id)
+    replace = isinstance(call.query, PutQuery) and call.query.replace
+    served, created = await call.hub.create_or_open(call.identity, spec, conversation_id, replace=replace)
     headers = {"Location": f"{CONVERSATIONS}/{served.id}"} if created else None
     return Response(
         encode_body(served.info()),
@@ -138,6 +146,7 @@ COLLECTION: Final = (
         body=ConversationSpec,
         answer=ConversationInfo,
         also=((201, ConversationInfo),),
+        query=PutQuery,
         summary="Create a conversation with this id, or open the one that was made of the same.",
         tag=_TAG,
     ),

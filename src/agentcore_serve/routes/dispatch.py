@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
 from starlette.requests import HTTPConnection, Request
@@ -73,21 +73,17 @@ def authorize(connection: HTTPConnection, wanted: Scope | None) -> Identity:
 
 
 def _read_query(route: Route, connection: HTTPConnection) -> Any:
-    pairs = connection.query_params.multi_items()
+    query = connection.query_params
     if route.query is None:
         # A WebSocket's may hold a ticket, which the authentication has read.
-        if pairs and route.method != WEBSOCKET:
-            raise Refused(422, "invalid_request", "This takes no query.", errors=[_unknown(name) for name, _ in pairs])
+        if query and route.method != WEBSOCKET:
+            raise Refused(422, "invalid_request", "This takes no query.", errors=[_unknown(name) for name in query])
         return None
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        values[name] = value if name not in values else [*_as_list(values[name]), value]
+    values: dict[str, str | list[str]] = {}
+    for name in query:
+        values[name] = each if len(each := query.getlist(name)) > 1 else each[0]
     with refusing("query"):
         return adapter(route.query).validate_python(values)
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def _unknown(name: str) -> dict[str, Any]:
@@ -137,7 +133,7 @@ def _message(kind: str, message: str) -> str:
 
 def _encode(route: Route, answer: Any) -> ASGIApp:
     if callable(answer):
-        return answer  # a response of the endpoint's own
+        return cast("ASGIApp", answer)  # a response of the endpoint's own
     if answer is None and route.answer is None:
         return Response(status_code=204 if route.status == 200 else route.status)
     if isinstance(answer, ResponseBody):

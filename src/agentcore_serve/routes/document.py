@@ -7,7 +7,7 @@ from typing import Final
 from anyio.to_thread import run_sync
 from starlette.responses import JSONResponse, Response
 
-from agentcore_serve.openapi import STYLE, render_page
+from agentcore_serve.routes.openapi import STYLE, render_page
 from agentcore_serve.routes.table import Call, Route
 
 

@@ -24,7 +24,7 @@ _TAG: Final = "events"
 
 def _as_list(value: object) -> object:
     """Return the values of a parameter that may be repeated."""
-    return value if isinstance(value, list | tuple) else [value]
+    return cast("object", value) if isinstance(value, list | tuple) else [value]
 
 
 class EventsQuery(RequestBody):

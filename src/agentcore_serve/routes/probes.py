@@ -8,6 +8,7 @@ from agentcore_serve.routes.table import Call, Route
 
 
 async def _live(call: Call) -> Response:
+    del call
     return PlainTextResponse("ok")
 
 

@@ -56,7 +56,7 @@ async def _stream_sse(call: Call) -> ASGIApp:
 async def _stream_websocket(call: Call) -> None:
     found = await _find(call)
     with found.watching():
-        asks = found.asks if isinstance(found, Served) else None
+        asks = found.parts.asks if isinstance(found, Served) else None
         if call.websocket.query_params.get("client"):
             require_scope(call.identity, "run")
         await stream_websocket(_Watched(found.streams, asks), call.websocket)

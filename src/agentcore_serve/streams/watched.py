@@ -57,11 +57,6 @@ class ClientFrames(Protocol):
         """True once the client has another connection."""
         ...
 
-    @property
-    def closed(self) -> bool:
-        """True if there will be no more, as when the client has connected once more."""
-        ...
-
     def take(self) -> Sequence[Frame]:
         """Return the frames that are there, without waiting."""
         ...

@@ -18,7 +18,6 @@ from agentcore._groups import leaf_exceptions
 from agentcore.errors import AgentcoreError
 from agentcore.wire.problems import Problem, problem_of
 from agentcore.wire.workspaces import (
-    FROM_CLIENT,
     PIECE,
     WINDOW,
     Closed,
@@ -28,11 +27,12 @@ from agentcore.wire.workspaces import (
     End,
     Exit,
     KeepAlive,
+    NotOpened,
     Opened,
     OpenProcess,
     Order,
-    Refusal,
     Taken,
+    from_client,
 )
 from agentcore.workspace import Process
 from agentcore_serve.refused import Refused
@@ -57,7 +57,7 @@ async def serve_process(call: Call) -> None:
             return
         problem = _problem_of(first)
         with anyio.move_on_after(silence), suppress(WebSocketDisconnect, RuntimeError):
-            await websocket.send_text(Refusal(problem=problem).model_dump_json())
+            await websocket.send_text(NotOpened(problem=problem).model_dump_json())
             await websocket.close(_FAILED)
         if problem.code == "internal_error":
             raise
@@ -82,7 +82,7 @@ async def _serve(call: Call, websocket: WebSocket, silence: float) -> None:
 
 def _parse(text: str) -> OpenProcess | Order | Credit | KeepAlive | CloseProcess:
     try:
-        return FROM_CLIENT.validate_json(text)
+        return from_client().validate_json(text)
     except ValidationError as error:
         # Not the error itself, whose text repeats what was sent.
         raise ValueError(f"That is not a message to a process ({error.error_count()} faults).") from None

@@ -55,11 +55,15 @@ _Key = tuple[str, JsonSchemaMode]
 def _schemas(routes: Iterable[Route]) -> tuple[dict[_Key, Any], dict[str, Any]]:
     wanted: dict[_Key, TypeAdapter[Any]] = {("Problem", "serialization"): adapter(Problem)}
     for route in routes:
-        answers = ((model, "serialization") for model in (route.answer, *(model for _, model in route.also)))
-        for model, mode in ((route.body, "validation"), (route.query, "validation"), *answers):
+        for model in (route.body, route.query):
             if model is not None:
-                wanted[_key(model, mode)] = adapter(model)
-    inputs = [(name, mode, each) for (name, mode), each in wanted.items()]
+                wanted[_key(model, "validation")] = adapter(model)
+        for model in (route.answer, *(model for _, model in route.also)):
+            if model is not None:
+                wanted[_key(model, "serialization")] = adapter(model)
+    inputs: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [
+        (name, mode, each) for (name, mode), each in wanted.items()
+    ]
     found, shared = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")
     return dict(found), shared.get("$defs", {})
 
@@ -73,7 +77,7 @@ def _operation(route: Route, schemas: dict[_Key, Any]) -> dict[str, Any]:
         "operationId": _operation_id(route),
         "summary": route.summary,
         "tags": [route.tag],
-        "parameters": _parameters(route, schemas),
+        "parameters": _parameters(route),
         "responses": _responses(route, schemas),
         "security": [] if route.scope is None else [{scheme: [route.scope]} for scheme in _SCHEMES],
     }
@@ -92,7 +96,7 @@ def _operation_id(route: Route) -> str:
     return "_".join((route.method.lower(), *words))
 
 
-def _parameters(route: Route, schemas: dict[_Key, Any]) -> list[dict[str, Any]]:
+def _parameters(route: Route) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "integer" if kind == "int" else "string"}}
         for name, kind in _PARAMETER.findall(route.path)
@@ -156,10 +160,10 @@ def _render_operation(verb: str, path: str, operation: dict[str, Any]) -> str:
         f"<tr><td><code>{escape(each['name'])}</code></td><td>{each['in']}</td><td>{_render_type(each['schema'])}</td></tr>"
         for each in operation["parameters"]
     )
-    body = operation.get("requestBody")
+    body: dict[str, Any] = operation.get("requestBody", {"content": {}})
     sent = "".join(
         f"<p>Body: {escape(media)} {_render_type(content.get('schema', {}))}</p>"
-        for media, content in (body or {"content": {}})["content"].items()
+        for media, content in body["content"].items()
     )
     answers = "".join(
         f"<p>{status}: {''.join(_render_type(content.get('schema', {})) for content in answer.get('content', {}).values())}"
