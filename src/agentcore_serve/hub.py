@@ -30,7 +30,7 @@ from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
 from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
-from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
+from agentcore_serve.agents import AgentProfile, AllowedParts, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.creation import Creation
 from agentcore_serve.crashes import CutOff
@@ -95,6 +95,8 @@ class Hub(AsyncContextManagerMixin):
         self.store: Store = FileStore(settings.store) if store is None else store
         self.profiles: dict[str, AgentProfile | None] = dict.fromkeys(agents or {})
         """The server's agents by name; a profile is None where the program passed the agent."""
+        self.allowed_parts = AllowedParts(settings.allowed_modules, settings.allowed_parts)
+        """The parts that clients' own agents may have."""
         self._agents = dict(agents or {})
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
@@ -145,6 +147,7 @@ class Hub(AsyncContextManagerMixin):
                         self._places,
                         self._agents,
                         model_addresses=self.settings.model_addresses,
+                        parts=self.allowed_parts,
                         client_parts=self._client_parts,
                     )
                     limits = self.settings.limits

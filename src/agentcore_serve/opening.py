@@ -18,7 +18,7 @@ from agentcore.secrets import SecretSource
 from agentcore.security import Confirm, read_checks
 from agentcore.tools import AnyTool
 from agentcore.wire.requests import ClientAgent, ConversationSpec
-from agentcore_serve.agents import OwnAgent, restore_own_agent
+from agentcore_serve.agents import DEFAULT_PARTS, AllowedParts, OwnAgent, restore_own_agent
 from agentcore_serve.places import Place, Places
 from agentcore_serve.records import ConversationRow
 from agentcore_serve.refused import Refused
@@ -56,6 +56,7 @@ class Opening:
         places: Where they work.
         profiles: The server's agents by name, the default first.
         model_addresses: Private addresses that clients' models may be at.
+        parts: The parts that clients' agents may have.
         client_parts: Makes the parts that clients run.
     """
 
@@ -67,6 +68,7 @@ class Opening:
         profiles: Mapping[str, Agent],
         *,
         model_addresses: Sequence[str] = (),
+        parts: AllowedParts = DEFAULT_PARTS,
         client_parts: MakeClientParts | None = None,
     ) -> None:
         self.host = host
@@ -74,6 +76,7 @@ class Opening:
         self.places = places
         self.profiles = profiles
         self._model_addresses = model_addresses
+        self._parts = parts
         self._client_parts = client_parts
         self._keys: dict[str, SecretStr] = {}
         self._secrets: dict[str, dict[str, SecretStr]] = {}
@@ -102,7 +105,7 @@ class Opening:
         Raises:
             Refused: It names what is not allowed (422).
         """
-        return await restore_own_agent(own, self._model_addresses)
+        return await restore_own_agent(own, self._model_addresses, self._parts)
 
     def hold(
         self, conversation_id: str, *, key: SecretStr | None = None, secrets: Mapping[str, SecretStr] = {}
