@@ -234,6 +234,12 @@ _SPECS: Final[dict[str, dict[str, Any]]] = {
     "a tool of an impossible name": {
         "tools": [{"name": "a b\n", "description": "d", "parameters": {"type": "object"}}]
     },
+    "a tool with hints that are none": {
+        "tools": [{"name": "t", "description": "d", "parameters": {"type": "object"}, "annotations": {"x": []}}]
+    },
+    "a tool that uses nothing": {
+        "tools": [{"name": "t", "description": "d", "parameters": {"type": "object"}, "resources": [{"x": 1}]}]
+    },
     "a tool twice": {"tools": [{"name": "t", "description": "d", "parameters": {"type": "object"}}] * 2},
     "a tool of the server's name": {
         "tools": [{"name": "finish", "description": "d", "parameters": {"type": "object"}}]
