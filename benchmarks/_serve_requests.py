@@ -64,9 +64,7 @@ async def measure_page(client: httpx.AsyncClient, settings: Settings, found: Rep
     found.tell("search_cpu_ms", (await spend(client, settings.pick(50, 1), lambda: client.get(searched)))[0] * 1e3)
 
 
-async def measure_command(
-    client: httpx.AsyncClient, port: int, folder: str, settings: Settings, found: Report
-) -> None:
+async def measure_command(client: httpx.AsyncClient, port: int, folder: str, settings: Settings, found: Report) -> None:
     """Run a command here and there, and make a bare round trip."""
     took: dict[str, list[float]] = {"remote": [], "local": [], "trip": []}
     async with LocalWorkspace(folder) as local, RemoteWorkspace(f"http://127.0.0.1:{port}") as remote:

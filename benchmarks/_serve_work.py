@@ -24,7 +24,9 @@ async def measure_work(settings: Settings, found: Report) -> None:
     with tempfile.TemporaryDirectory(dir=settings.folder) as folder:
         async with start_server("_work_server.py", folder, str(conversations)) as port, client_of(port) as client:
             ids = [
-                (await client.post("/api/v1/conversations", json={"agent": f"a{number}"})).raise_for_status().json()["id"]
+                (await client.post("/api/v1/conversations", json={"agent": f"a{number}"}))
+                .raise_for_status()
+                .json()["id"]
                 for number in range(conversations)
             ]
             await work(client, ids)  # warm up
@@ -90,5 +92,6 @@ async def usage(client: httpx.AsyncClient) -> dict[str, float]:
 
 def client_of(port: int) -> httpx.AsyncClient:
     """Make a client."""
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+    # Shorter than hypercorn's 5 s, after which it closes a connection that somebody may be about to use.
+    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=2)
     return httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=300, limits=limits)

@@ -6,7 +6,7 @@ A delivery is over when the last watcher's `send` has returned: both sides count
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, cast
 
 import anyio
@@ -147,7 +147,7 @@ class Bare(Side):
         else:
             await StreamingResponse(self._sse(), media_type="text/event-stream")(scope, receive, send)
 
-    async def _sse(self) -> Any:
+    async def _sse(self) -> AsyncGenerator[bytes]:
         yield b": hello\n\n"
         while True:
             await self.news.wait()
@@ -225,8 +225,8 @@ async def main() -> None:
         )
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            name = scope.get("path", "").strip("/")
-            await sides.get(name, cast("Any", bare))(scope, receive, send)
+            here: Any = sides.get(scope.get("path", "").strip("/"), bare)
+            await here(scope, receive, send)
 
         await serve_here(app)
 

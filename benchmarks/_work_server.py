@@ -22,6 +22,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from agentcore import Agent, FileStore, Host, LocalWorkspace, Reply
+from agentcore.events import ConversationStatus
 from agentcore.wire.requests import ConversationInfo
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.app import ServeApp
@@ -82,7 +83,7 @@ class Here:
             Listed(
                 ConversationInfo(
                     id=f"listed-{number}",
-                    status="idle",
+                    status=ConversationStatus.FINISHED,
                     title=f"The price of order {number}",
                     owner=owner,
                     agent="a0",

@@ -12,7 +12,9 @@ from _serve_work import measure_idle, measure_work
 
 def measure(settings: Settings) -> Report:
     """Measure all of it."""
-    found = Report("What does the server cost beside a bare Starlette on the same hypercorn, and beside conversations here?")
+    found = Report(
+        "What does the server cost beside a bare Starlette on the same hypercorn, and beside conversations here?"
+    )
     measure_start(settings, found)
     for part in (measure_streams, measure_stalled, measure_work, measure_idle, measure_requests):
         anyio.run(part, settings, found)

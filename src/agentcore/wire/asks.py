@@ -7,7 +7,7 @@ Above: the server, which waits for them, and the client, which makes them. Below
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, PlainSerializer, SecretStr, TypeAdapter
+from pydantic import ConfigDict, Field, JsonValue, PlainSerializer, SecretStr, TypeAdapter
 
 from agentcore._value import Value, Verbatim
 from agentcore.messages import ResultBlock
@@ -58,7 +58,9 @@ class SecretAnswer(Value):
 AskResult = ToolAnswer | ToolFailed | ToolProgress | SecretAnswer
 """The body of an answer to an ask."""
 
-_adapter: TypeAdapter[AskResult] = TypeAdapter(Annotated[AskResult, Field(discriminator="kind")])
+_adapter: TypeAdapter[AskResult] = TypeAdapter(
+    Annotated[AskResult, Field(discriminator="kind")], config=ConfigDict(defer_build=True)
+)
 
 
 def parse_ask_result(text: str | bytes) -> AskResult:
