@@ -17,7 +17,9 @@ from agentcore import Agent
 from agentcore.testing import ScriptedLLM, say
 from agentcore_serve import ServeApp, ServeSettings, create_app
 from agentcore_serve.api import all_routes
+from agentcore_serve.limits import RequestLimits
 from agentcore_serve.routes.table import WEBSOCKET
+from serving import serve
 
 _API: Final = "/api/v1"
 _CANARY: Final = "c4n4ry"
@@ -391,3 +393,23 @@ async def test_limits_hold_at_the_whole_server(tmp_path: Path) -> None:
         locked = await client.get(f"{_API}/version", headers={"x-api-key": "wrong"})
         assert (locked.status_code, locked.json()["code"]) == (429, "too_many_requests")
         assert (await client.get("/livez")).status_code == 200
+
+
+async def test_streams_are_bounded_at_the_whole_server(tmp_path: Path) -> None:
+    settings = ServeSettings(
+        store=tmp_path / "store", root=tmp_path / "root", auth=False, request_limits=RequestLimits(streams=1)
+    )
+    app = create_app(settings, agents={"coder": Agent(llm=ScriptedLLM([say("Done.")]))})
+    with anyio.fail_after(30):
+        async with serve(app) as server, httpx.AsyncClient(base_url=server.url, timeout=10) as client:
+            path = f"{_API}/conversations/{(await _make(client))['id']}/stream"
+            async with client.stream("GET", path) as first:
+                assert first.status_code == 200
+                refused = await client.get(path)
+                assert (refused.status_code, refused.json()["code"]) == (429, "too_many_requests")
+                assert int(refused.headers["retry-after"]) >= 1
+            status = 429
+            while status == 429:  # until the server has seen that the first one left
+                async with client.stream("GET", path) as second:
+                    status = second.status_code
+            assert status == 200

@@ -27,7 +27,7 @@ _SOURCES: Final[Mapping[str, frozenset[str]]] = {
 
 
 class AllowedParts(NamedTuple):
-    """What an agent of a client's may have besides what comes with agentcore."""
+    """The parts that an agent of a client's may have besides those that come with agentcore."""
 
     modules: Collection[str] = ()
     """Modules whose functions with `@tool` it may have."""
