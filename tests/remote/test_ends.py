@@ -23,6 +23,7 @@ from agentcore.record import read_log
 from agentcore.remote import RemoteWorkspace
 from agentcore.testing import ChatProvider, Gate, call, say, serve_provider
 from agentcore.testing.conversation_place import ScriptLines, running, until, until_has
+from agentcore_tools import run_tool
 from cutting_proxy import cutting_proxy
 from ending import left_running, open_server
 
@@ -40,12 +41,6 @@ def agent_at(provider: ChatProvider, replies: ScriptLines, *tools: Any) -> Agent
     return Agent(llm=LLM(f"openai/{name}", base_url=provider.base_url, api_key="sk-of-the-client", num_retries=0), tools=tools)
 
 
-@tool(resources=())
-def count() -> str:
-    """Count."""
-    return "counted"
-
-
 def _port(url: str) -> int:
     port = urlsplit(url).port
     assert port is not None
@@ -54,7 +49,7 @@ def _port(url: str) -> int:
 
 async def test_a_run_outlives_a_server_that_is_replaced(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
-    agent = agent_at(provider, [gate.hold(call("count")), say("done")], count)
+    agent = agent_at(provider, [gate.hold(call("run", command="true")), say("done")], run_tool())
     async with open_server(tmp_path) as (server, url):
         async with Conversation(agent, RemoteWorkspace(url, path="work", reconnect_seconds=60)) as conversation:
             async with running(conversation) as begun:
