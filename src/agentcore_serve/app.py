@@ -169,6 +169,16 @@ class ServeApp(Starlette):
         _, secret = await keys.add("first")
         return secret
 
+    async def make_page_link(self, url: str) -> str | None:
+        """Return the link to the page of the server at `url`. It logs a browser in, once, within a minute.
+
+        None: no key may do everything, so that nobody in particular would be logged in.
+        """
+        if not self.settings.auth:
+            return f"{url}/"
+        key_id = await self._security.keys.find_first()
+        return None if key_id is None else f"{url}/enter?code={self._security.pages.codes.issue(key_id)}"
+
     def _gauges(self) -> Gauges:
         hub = self._hub
         if hub is None:

@@ -65,3 +65,16 @@ def keys_revoke_command(
 ) -> None:
     """Revoke a key for ever. A server that runs refuses it at once, and ends its pages and open streams within seconds."""
     execute(lambda: keys.revoke_key(key_id, store=store), debug)
+
+
+@keys_app.command("link", short_help="Print a link that logs a browser in.")
+def keys_link_command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the server is.")] = "http://127.0.0.1:8420",
+    *,
+    debug: Debug = False,
+) -> None:
+    """Print a link to the page of a server that runs. It works once, for a minute, and logs the browser in with the rights of the key.
+
+    The key is that of AGENTCORE_SERVER_KEY; it is not in the link.
+    """
+    execute(lambda: keys.print_link(url), debug)

@@ -92,14 +92,16 @@ async def _carry(call: Call, *, kind: str) -> Any:
 
 
 async def _do_job(call: Call, served: Served, job: Ask | Fork | Condense) -> SideAnswer | ForkInfo | CondenseInfo:
+    """Do a job; one that is asked for again has the result of the first time."""
     link = served.conversation.link
     match job:
         case Ask():
-            return SideAnswer(text=cast("str", await link.job(job)))
+            return SideAnswer(text=cast("str", await served.jobs.do(job.id, lambda: link.job(job))))
         case Fork():
-            return ForkInfo(conversation=await call.hub.fork(call.identity, served, job))
+            forked = await served.jobs.do(job.id, lambda: call.hub.fork(call.identity, served, job))
+            return ForkInfo(conversation=cast("str", forked))
         case Condense():
-            return CondenseInfo(seq=cast("int | None", await link.job(job)))
+            return CondenseInfo(seq=cast("int | None", await served.jobs.do(job.id, lambda: link.job(job))))
 
 
 async def _decide(call: Call, served: Served, command: Command, beside: Beside) -> Receipt:
