@@ -32,8 +32,8 @@ from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
-from agentcore_serve.creation import Creation
 from agentcore_serve.crashes import CutOff
+from agentcore_serve.creation import Creation
 from agentcore_serve.database import Database
 from agentcore_serve.followed import Followed, Followers
 from agentcore_serve.index import NOBODY, ConversationIndex, Page
@@ -42,7 +42,7 @@ from agentcore_serve.open_conversations import OpenConversations
 from agentcore_serve.opening import MakeClientParts, Opening
 from agentcore_serve.places import FolderPlaces, Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
-from agentcore_serve.refused import Refused
+from agentcore_serve.refused import OfAnotherProgram, Refused
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.store_lock import hold_store
@@ -50,18 +50,6 @@ from agentcore_serve.too_busy import TooBusy
 from agentcore_serve.upkeep import after_start, tidy_again_and_again
 
 _log = get_logger(__name__)
-
-
-class OfAnotherProgram(Refused):
-    """A conversation was made by another program in the same store: it can be watched here, by administrators."""
-
-    def __init__(self, conversation_id: str) -> None:
-        super().__init__(
-            409,
-            "of_another_program",
-            f"Conversation {conversation_id!r} was not made by this server. It can be watched here; continue it where it "
-            "was made.",
-        )
 
 
 class Hub(AsyncContextManagerMixin):
@@ -411,17 +399,3 @@ class Hub(AsyncContextManagerMixin):
         """Take nothing new, and bring all conversations to rest: see `Host.drain`."""
         self.open_ones.is_draining = True
         await self.open_ones.opening.host.drain(self.settings.limits.drain_seconds if seconds is None else seconds)
-
-
-@asynccontextmanager
-async def open_hub(
-    settings: ServeSettings, *, agents: Mapping[str, Agent] | None = None, store: Store | None = None
-) -> AsyncGenerator[Hub]:
-    """Open the hub of a server for as long as the block lasts.
-
-    Raises:
-        StoreInUse: Another server works on the store.
-        ProfileError: The file of agents has a fault.
-    """
-    async with Hub(settings, agents=agents, store=store) as hub:
-        yield hub

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import asyncio  # noqa: TID251 it is about its own cancellation
 import signal
 import subprocess
 import sys
@@ -38,7 +38,9 @@ async def provider() -> AsyncGenerator[ChatProvider]:
 def agent_at(provider: ChatProvider, replies: ScriptLines, *tools: Any) -> Agent:
     """Make an agent whose model plays a script."""
     name = provider.add_script(replies)
-    return Agent(llm=LLM(f"openai/{name}", base_url=provider.base_url, api_key="sk-of-the-client", num_retries=0), tools=tools)
+    return Agent(
+        llm=LLM(f"openai/{name}", base_url=provider.base_url, api_key="sk-of-the-client", num_retries=0), tools=tools
+    )
 
 
 def _port(url: str) -> int:
@@ -164,7 +166,9 @@ async def test_a_client_that_is_killed_interrupts_nothing_and_the_next_one_has_i
             assert client.stdout is not None
             assert await client.stdout.receive() == b"hanging\n"
             client.kill()
-        async with Conversation(Agent(llm=llm, tools=(hang,)), RemoteWorkspace(url, path="work"), id="c1") as conversation:
+        async with Conversation(
+            Agent(llm=llm, tools=(hang,)), RemoteWorkspace(url, path="work"), id="c1"
+        ) as conversation:
             assert conversation.state.is_working
             # The first program had begun: it is not done again, and nobody can say what came of it but a person.
             assert await conversation.interrupt_call(next(iter(conversation.state.open_actions)))
@@ -191,7 +195,9 @@ async def _cancel_twice(run: Callable[[], Any], arrived: Callable[[], Any]) -> N
 
 
 @pytest.mark.parametrize("cancel", [_wait_for, _cancel_twice])
-async def test_cancelled_by_asyncio_itself_a_run_is_interrupted(tmp_path: Path, provider: ChatProvider, cancel: Any) -> None:
+async def test_cancelled_by_asyncio_itself_a_run_is_interrupted(
+    tmp_path: Path, provider: ChatProvider, cancel: Any
+) -> None:
     if sniffio.current_async_library() != "asyncio":
         pytest.skip("it is about asyncio's own cancellation")
 

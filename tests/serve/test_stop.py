@@ -135,9 +135,7 @@ async def follow_websocket(client: httpx.AsyncClient, path: str, ends: list[str]
     ends.append(last)
 
 
-async def _stop_in_the_middle(
-    tmp_path: Path, surroundings: dict[str, str], server: ServerKind, count: int
-) -> None:
+async def _stop_in_the_middle(tmp_path: Path, surroundings: dict[str, str], server: ServerKind, count: int) -> None:
     gate = Gate()
 
     def reply(request: Any) -> Any:

@@ -173,7 +173,9 @@ class RemoteLink:
                     # The server went on with it by itself, so that there nobody waits for it who could leave.
                     others = [each for each in self._follower.runs.values() if each is not run and each.waiting]
                     if self._closed or not others:
-                        await self.interrupt(Interrupt(run=self.state.run.seq, reason="the caller of run() was cancelled"))
+                        await self.interrupt(
+                            Interrupt(run=self.state.run.seq, reason="the caller of run() was cancelled")
+                        )
                 else:
                     await self.leave(run.command_id)
         except AgentcoreError as error:
