@@ -97,7 +97,8 @@ class Hub(AsyncContextManagerMixin):
         self.indexing = Indexing(self.index, wall=wall)
         self._open_ones: OpenConversations | None = None
         self._followers: Followers | None = None
-        self._cut_off: CutOff | None = None
+        self.cut_off: CutOff
+        """The conversations that worked when the server ended, and are still to go on; there while the hub is open."""
         self.streams: Any = None
         """The streams of the server, where it has some: `close_streams` ends them."""
         self.is_caught_up = anyio.Event()
@@ -147,7 +148,7 @@ class Hub(AsyncContextManagerMixin):
                         count_usage=self._count_usage,
                     )
                     self._followers = Followers(self.store, limits, tasks, self.now)
-                    self._cut_off = CutOff(
+                    self.cut_off = CutOff(
                         rows,
                         self.records,
                         self._open_ones.open_row,
@@ -189,12 +190,6 @@ class Hub(AsyncContextManagerMixin):
         if self._open_ones is None:
             raise ConversationError("The hub is not open: use `async with Hub(settings) as hub`.")
         return self._open_ones
-
-    @property
-    def cut_off(self) -> CutOff:
-        """The conversations that worked when the server ended, and are still to go on."""
-        assert self._cut_off is not None
-        return self._cut_off
 
     @property
     def is_draining(self) -> bool:

@@ -91,6 +91,7 @@ async def test_a_run_that_went_on_after_a_kill_is_still_ended_by_who_waits_for_i
             assert begun.cancelled
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_come_back_is_a_lost_connection(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
     agent = agent_at(provider, [gate.hold(say("lost"))])
@@ -147,6 +148,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 async def test_a_client_that_is_killed_interrupts_nothing_and_the_next_one_has_its_call(
     tmp_path: Path, provider: ChatProvider, surroundings: dict[str, str]
 ) -> None:

@@ -97,6 +97,7 @@ async def server_process(
         "AGENTCORE_SERVE_AGENTS": str(tmp_path / "agents.toml"),
         "AGENTCORE_SERVE_API_KEY_FILE": str(tmp_path / "key"),
         "AGENTCORE_SERVE_PORT": "0",
+        "AGENTCORE_SERVE_DRAIN_SECONDS": "60",  # a loaded machine is not what is tested
     }
     async with await anyio.open_process(
         [sys.executable, *_COMMANDS[server]], env=environment, stderr=sys.stderr, stdin=subprocess.DEVNULL, cwd=tmp_path
