@@ -39,8 +39,10 @@ def indexes() -> dict[str, dict[str, str]]:
     for package in PACKAGES:
         for path in sorted((ROOT / "src" / package).rglob("__init__.py")):
             parts = path.parent.relative_to(ROOT / "src").parts
-            # The command line is a program, not a library; the root package is looked at by tests of its own.
-            if any(part.startswith("_") for part in parts) or parts in {("agentcore",), ("agentcore", "cli")}:
+            # The command line is a program, not a library, and so is the server but for what makes one; the root package is
+            # looked at by tests of its own.
+            is_program = parts == ("agentcore", "cli") or (parts[0] == "agentcore_serve" and len(parts) > 1)
+            if any(part.startswith("_") for part in parts) or parts == ("agentcore",) or is_program:
                 continue
             tree = ast.parse(path.read_text(encoding="utf-8"))
             found[".".join(parts)] = {

@@ -63,4 +63,4 @@ ASKS: Final = (
         tag="client parts",
     ),
 )
-"""What clients answer."""
+"""The route by which clients answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -63,6 +64,8 @@ class Database:
     def _open(self) -> None:
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            # Readable by its user alone from the first moment: who owns what, and the hashes of keys.
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         # The threads change, and only one at a time uses it: the limiter sees to that.
         connection = sqlite3.connect(
             ":memory:" if self._path is None else self._path,
@@ -71,8 +74,6 @@ class Database:
             check_same_thread=False,
         )
         try:
-            if self._path is not None:
-                self._path.chmod(0o600)  # who owns what, and later the hashes of keys
             connection.execute("PRAGMA journal_mode=WAL")
             connection.execute(f"PRAGMA synchronous={'FULL' if self._durable else 'NORMAL'}")
             connection.executescript(self._schema)

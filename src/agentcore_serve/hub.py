@@ -30,7 +30,7 @@ from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
 from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
-from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
+from agentcore_serve.agents import AgentProfile, AllowedParts, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.crashes import CutOff
 from agentcore_serve.creation import Creation
@@ -42,11 +42,10 @@ from agentcore_serve.open_conversations import OpenConversations
 from agentcore_serve.opening import MakeClientParts, Opening
 from agentcore_serve.places import FolderPlaces, Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
-from agentcore_serve.refused import OfAnotherProgram, Refused
+from agentcore_serve.refused import OfAnotherProgram, Refused, TooBusy
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.store_lock import hold_store
-from agentcore_serve.too_busy import TooBusy
 from agentcore_serve.upkeep import after_start, tidy_again_and_again
 
 _log = get_logger(__name__)
@@ -84,6 +83,8 @@ class Hub(AsyncContextManagerMixin):
         self.store: Store = FileStore(settings.store) if store is None else store
         self.profiles: dict[str, AgentProfile | None] = dict.fromkeys(agents or {})
         """The server's agents by name; a profile is None where the program passed the agent."""
+        self.allowed_parts = AllowedParts(settings.allowed_modules, settings.allowed_parts)
+        """The parts that clients' own agents may have."""
         self._agents = dict(agents or {})
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
@@ -135,6 +136,7 @@ class Hub(AsyncContextManagerMixin):
                         self._places,
                         self._agents,
                         model_addresses=self.settings.model_addresses,
+                        parts=self.allowed_parts,
                         client_parts=self._client_parts,
                     )
                     limits = self.settings.limits

@@ -1,4 +1,4 @@
-"""What `/metrics` says, in Prometheus' text format. No label holds an id: their number has to stay small."""
+"""The metrics of a server, in Prometheus' text format. No label holds an id: their number has to stay small."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agentcore.usage import Usage
 
 
 class Gauges(NamedTuple):
-    """What is counted when somebody asks."""
+    """Numbers that are counted when they are asked for."""
 
     open_conversations: int
     running_conversations: int

@@ -18,11 +18,10 @@ from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
 from agentcore_serve.opening import Opening
 from agentcore_serve.records import ConversationRecords, ConversationRow
-from agentcore_serve.refused import Refused
+from agentcore_serve.refused import Refused, TooBusy
 from agentcore_serve.resting import choose_to_make_room
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeLimits
-from agentcore_serve.too_busy import TooBusy
 
 _log = get_logger(__name__)
 

@@ -50,6 +50,13 @@ class OfAnotherProgram(Refused):
         )
 
 
+class TooBusy(Refused):
+    """There is no room: for a run (429), or for one more open conversation (503)."""
+
+    def __init__(self, status: int, detail: str, *, retry_after: float) -> None:
+        super().__init__(status, "too_busy", detail, retry_after=retry_after)
+
+
 def too_many(detail: str, retry_after: float) -> Refused:
     """Return the refusal of a sender that asks too often."""
     return Refused(429, "too_many_requests", detail, retry_after=retry_after)

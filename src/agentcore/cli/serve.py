@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS: Final = 3.0
 """Seconds for connections that are still open when everything has come to its end."""
+_REMOVE_SECONDS: Final = 5.0
 _BACKLOG: Final = 2_048
 
 
@@ -90,7 +91,8 @@ async def serve(
     finally:
         listener.close()
         if settings.unix is not None:
-            await anyio.Path(settings.unix).unlink(missing_ok=True)
+            with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
+                await anyio.Path(settings.unix).unlink(missing_ok=True)
     return 0
 
 

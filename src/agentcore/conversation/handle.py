@@ -112,7 +112,7 @@ class Conversation(AsyncContextManagerMixin):
 
     @property
     def link(self) -> Link:
-        """What carries its commands as values: for servers and other protocols; programs use the methods."""
+        """The link that carries its commands as values, for servers and other protocols; programs use the methods."""
         if self._opened is None:
             raise ConversationError("The conversation is not open: use `async with Conversation(...) as conversation`.")
         return self._opened

@@ -61,7 +61,7 @@ class Link(Protocol):
 
     @property
     def state(self) -> ConversationState:
-        """What the log says. It stays readable after the end."""
+        """The state that the log folds to. It stays readable after the end."""
         ...
 
     @property

@@ -50,7 +50,7 @@ class RemoteRun:
         self.waiting = 0
         """The callers that wait for it."""
         self.raised: Exception | None = None
-        """What a callback of the program raised, which ended it."""
+        """The error that a callback of the program raised, which ended it."""
         self.closing = False
         """True if it was interrupted because this link ends."""
         self._result: RunResult | None = None
@@ -102,7 +102,7 @@ class RemoteRun:
     async def leave(self) -> None:
         await self._leave(self)
 
-    def settle(self, result: RunResult | None, failure: Event | None, error: Exception | None = None) -> None:
+    def finish(self, result: RunResult | None, failure: Event | None, error: Exception | None = None) -> None:
         """End the waiting: with a result, or with why there will be none."""
         if self.closing and result is not None:
             closed = RunFailure(code="closed", detail="The conversation was closed while the agent worked.")
@@ -196,7 +196,7 @@ class Follower:
         failed = state.status is ConversationStatus.ERROR
         for run in over:
             del self.runs[run.command_id]
-            run.settle(result, self._last if failed else None)
+            run.finish(result, self._last if failed else None)
 
     def begin(self, command_id: str, leave: Leave) -> RemoteRun:
         """Watch for a run from now on; `leave` tells the server that a caller waits for it no longer."""
@@ -223,7 +223,7 @@ class Follower:
         """Nothing more will come: everybody who waits gets to know why."""
         self.failure = self.failure or failure
         for run in [*self.runs.values()]:
-            run.settle(None, None, failure)
+            run.finish(None, None, failure)
         self.runs.clear()
         self.deltas.close()
         self.head_signal.close()

@@ -38,7 +38,7 @@ _SILENCE_SECONDS: Final = 40.0
 """A stream that says nothing for longer than two pings is dead, whatever its socket says."""
 _DELAY: Final = 0.1
 _FINAL: Final = frozenset({401, 403, 404, 410})
-"""What a stream is refused with for good."""
+"""The statuses that refuse a stream for good."""
 _RESULTS: Final = {"ask": "text", "fork": "conversation", "condense": "seq"}
 """The field of the answer that is the result of a job."""
 
@@ -154,7 +154,7 @@ class RemoteLink:
             run.answered.set()
         except AgentcoreError as error:
             self._follower.runs.pop(run.command_id, None)
-            run.settle(None, None, error)
+            run.finish(None, None, error)
         finally:
             self._posting.discard(run)
 
@@ -223,7 +223,7 @@ class RemoteLink:
         waited = [run for run in self._follower.runs.values() if run.waiting]
         for run in waited:
             run.closing = True
-        with anyio.move_on_after(_LEAVE_SECONDS, shield=True):
+        with anyio.move_on_after(_LEAVE_SECONDS, shield=True):  # noqa: ASYNC912 nothing to wait for where nobody waits
             for run in waited:
                 await self._leave(run)
             for run in waited:

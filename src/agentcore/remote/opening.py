@@ -63,7 +63,7 @@ async def open_remote(
         try:
             yield link
         finally:
-            await link.close()
+            await link.close()  # noqa: ASYNC102 shielded and bounded there
 
 
 async def find_workspace(client: ServerClient, conversation_id: str) -> str | None:

@@ -261,7 +261,7 @@ class RemoteProcess:
         return False
 
     def _fail(self, error: Exception) -> None:
-        """Tell all who wait that nothing more comes; the first reason counts."""
+        """End all waiting: nothing more comes. The first reason counts."""
         if self._over.is_set():
             return
         self._error = error
@@ -276,7 +276,7 @@ class RemoteProcess:
 
 @final
 class _Answer:
-    """What one who handed something over waits for."""
+    """One who handed something over, and waits."""
 
     def __init__(self) -> None:
         self._event = anyio.Event()
@@ -304,7 +304,7 @@ class _Answer:
 
 @final
 class _Stream:
-    """What came of one stream and was not read yet: never more than the window."""
+    """The unread bytes of one stream: never more than the window."""
 
     def __init__(self) -> None:
         self._data = bytearray()

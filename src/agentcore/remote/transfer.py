@@ -30,6 +30,16 @@ async def send_pieces(path: str) -> AsyncIterator[bytes]:
         file.close()
 
 
+async def save_pieces(pieces: AsyncIterator[bytes], target: Path) -> None:
+    """Write what arrives to a file."""
+    file = await FILES.run(target.open, "wb")
+    try:
+        async for piece in pieces:
+            await FILES.run(file.write, piece)
+    finally:
+        file.close()
+
+
 def open_file(path: str) -> IO[bytes]:
     """Open a file; a device, pipe or socket is refused."""
     with path_errors(path):

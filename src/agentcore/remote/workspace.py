@@ -9,27 +9,26 @@ import os
 import posixpath
 import secrets
 import stat as modes
-from base64 import b64encode
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cache
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, final
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING, Any, Final, Self, final
+from urllib.parse import quote
 
 import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
-from pydantic import JsonValue, SecretStr, TypeAdapter, ValidationError
+from pydantic import JsonValue, SecretStr
 
 from agentcore._arguments import FLAG, SECONDS, TEXT, checked, instance_of, optional
 from agentcore.errors import AgentcoreError, ConnectionLost, PathError, ServerError, WorkspaceError, WorkspaceNotOpen
 from agentcore.remote.address import find_key, parse_address
+from agentcore.remote.bodies import base64_of, query_of, read_answer
 from agentcore.remote.process import RemoteProcess
-from agentcore.remote.transfer import pack, send_pieces, stat_file, temporary_folder, unpack
+from agentcore.remote.transfer import pack, save_pieces, send_pieces, stat_file, temporary_folder, unpack
 from agentcore.wire.workspaces import CommandAnswer, Diff, Folder, OpenProcess, WorkspaceInfo
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.files import FILES, copy
@@ -41,8 +40,6 @@ if TYPE_CHECKING:
     from agentcore.conversation.setup import Setup
     from agentcore.remote.client import ServerClient
 
-T = TypeVar("T")
-
 _WAIT_SECONDS: Final = 20
 """How long one request waits for a command; then the next one asks again."""
 _OPEN_SECONDS: Final = 15.0
@@ -52,15 +49,8 @@ _CANCEL_SECONDS: Final = 7.0
 # Of input and of a command together; the server's limit of a JSON body is 2 MB.
 _MAX_POSTED: Final = 1_000_000
 _PIECE: Final = 1 << 18
-_MAX_FOLDER: Final = 1 << 40
 _BYTES: Final = {"Content-Type": "application/octet-stream"}
 _TAR: Final = {"Content-Type": "application/x-tar"}
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    """Return what reads an answer. Made at the first use, so that an import builds nothing."""
-    return TypeAdapter(kind)
 
 
 _KEY: Final = instance_of(str, SecretStr, description="text or a SecretStr")
@@ -202,7 +192,7 @@ class RemoteWorkspace:
             info = await self._find()
         except BaseException:
             self._open = False
-            await client.__aexit__()
+            await client.__aexit__()  # noqa: ASYNC102 shielded and bounded there
             raise
         self._id, self._root = info.id, info.root
         self._tasks = anyio.create_task_group()
@@ -217,7 +207,7 @@ class RemoteWorkspace:
         else:
             wanted = {"id": self._fresh_id} if self._path is None else {"folder": self._path}
             answer = await self._client.request("POST", "workspaces", json=wanted, reconnect_seconds=seconds)
-        return _read(WorkspaceInfo.model_validate_json, answer.content)
+        return read_answer(WorkspaceInfo, answer.content)
 
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -228,9 +218,9 @@ class RemoteWorkspace:
             if tasks is not None:
                 # Each holds a socket, whose end is the end of the process on the server.
                 tasks.cancel_scope.cancel("the workspace is left")
-                await tasks.__aexit__(None, None, None)
+                await tasks.__aexit__(None, None, None)  # noqa: ASYNC102 cancelled above, and it has to be left
         finally:
-            await self._client.__aexit__()
+            await self._client.__aexit__()  # noqa: ASYNC102 shielded and bounded there
 
     def resolve(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.root, path))
@@ -257,7 +247,7 @@ class RemoteWorkspace:
                 "command": command if isinstance(command, str) else list(command),
                 "cwd": cwd,
                 "env": dict(env or {}),
-                "stdin": _base64(stdin),
+                "stdin": base64_of(stdin),
                 "max_output": max_output,
                 "wait": _WAIT_SECONDS,
             }
@@ -269,7 +259,7 @@ class RemoteWorkspace:
         try:
             while True:
                 answer = await self._request_once("POST", "commands", json={**body, "id": command_id})
-                result = _read(CommandAnswer.model_validate_json, answer).result
+                result = read_answer(CommandAnswer, answer).result
                 if result is not None:
                     done = True
                     return result
@@ -278,11 +268,11 @@ class RemoteWorkspace:
             raise
         finally:
             if not done:
-                await self._end_command(command_id)
+                await self._end_command(command_id)  # noqa: ASYNC102 shielded and bounded there
 
     async def _end_command(self, command_id: str) -> None:
         # Cancelled: the caller may rely on it that nothing is left, so this waits until the server says so.
-        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+        with anyio.move_on_after(_CANCEL_SECONDS, shield=True):  # noqa: ASYNC912 a request waits
             try:
                 await self._request("DELETE", f"commands/{command_id}", reconnect_seconds=_CANCEL_SECONDS)
             except AgentcoreError:
@@ -329,14 +319,11 @@ class RemoteWorkspace:
         await self._request_once("POST", "files/append", where, content=content, headers=_BYTES)
 
     async def list(self, path: str = ".") -> tuple[Entry, ...]:
-        return _read(
-            _adapter(tuple[Entry, ...]).validate_json, await self._request("GET", "list", {"path": self._resolve(path)})
-        )
+        return read_answer(tuple[Entry, ...], await self._request("GET", "list", {"path": self._resolve(path)}))
 
     async def stat(self, path: str) -> Entry | None:
-        return _read(
-            _adapter(Entry | None).validate_json, await self._request("GET", "stat", {"path": self._resolve(path)})
-        )
+        answer = await self._request("GET", "stat", {"path": self._resolve(path)})
+        return None if answer == b"null" else read_answer(Entry, answer)
 
     async def upload(self, local: str | PathLike[str], remote: str) -> None:
         source, target = await FILES.run(os.path.abspath, os.fspath(local)), self._resolve(remote)
@@ -371,25 +358,20 @@ class RemoteWorkspace:
 
     async def _save(self, route: str, path: str, target: Path) -> int:
         """Save what the server sends, and return the mode that it has there."""
-        where = _query({"path": path})
+        where = query_of({"path": path})
         async with self._client.stream("GET", f"{self._at(route)}?{where}", whole=False) as response:
-            file = await FILES.run(target.open, "wb")
-            try:
-                async for piece in response.aiter_raw(_PIECE):
-                    await FILES.run(file.write, piece)
-            finally:
-                await FILES.run(file.close)
+            await save_pieces(response.aiter_raw(_PIECE), target)
             return int(response.headers.get("agentcore-mode", "666"), 8)
 
     async def git_changes(self) -> tuple[GitChange, ...]:
-        return _read(_adapter(tuple[GitChange, ...]).validate_json, await self._request("GET", "changes"))
+        return read_answer(tuple[GitChange, ...], await self._request("GET", "changes"))
 
     async def git_diff(self, path: str | None = None) -> str:
         where = {} if path is None else {"path": self._resolve(path)}
-        return _read(Diff.model_validate_json, await self._request("GET", "diff", where)).diff
+        return read_answer(Diff, await self._request("GET", "diff", where)).diff
 
     async def private_folder(self, name: str) -> str:
-        return _read(Folder.model_validate_json, await self._request("PUT", "private", {"name": name})).path
+        return read_answer(Folder, await self._request("PUT", "private", {"name": name})).path
 
     async def remove_private_folder(self, name: str) -> None:
         await self._request("DELETE", "private", {"name": name})
@@ -405,7 +387,7 @@ class RemoteWorkspace:
         headers: Mapping[str, str] | None = None,
         reconnect_seconds: float | None = None,
     ) -> bytes:
-        where = f"?{_query(params)}" if params else ""
+        where = f"?{query_of(params)}" if params else ""
         answer = await self._client.request(
             method,
             f"{self._at(route)}{where}",
@@ -437,22 +419,3 @@ class RemoteWorkspace:
         self._check_open()
         assert self._id is not None
         return f"workspaces/{quote(self._id, safe='')}/{route}"
-
-
-def _read(parse: Callable[[bytes], T], content: bytes) -> T:
-    try:
-        return parse(content)
-    except ValidationError:
-        # Not the error itself, whose text repeats what came.
-        raise ServerError(
-            "The server answered with what this version cannot read.", status=200, code="unreadable"
-        ) from None
-
-
-def _query(params: Mapping[str, str | int]) -> str:
-    # A name may hold bytes that are not UTF-8.
-    return urlencode({key: str(value) for key, value in params.items()}, errors="surrogateescape")
-
-
-def _base64(data: bytes | None) -> str | None:
-    return None if data is None else b64encode(data).decode()

@@ -1,4 +1,4 @@
-"""What a workspace on a server and its clients say: the bodies of requests, and the messages of a process's WebSocket.
+"""Workspaces on the wire: the bodies of requests, and the messages of a process's WebSocket.
 
 Above: `agentcore_serve.workspaces` and `agentcore.remote`. Below: the values of workspaces, which travel as they are.
 

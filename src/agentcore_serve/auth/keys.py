@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple, final
 
 from pydantic import SecretStr
 
-from agentcore_serve.auth.database import AuthDatabase
 from agentcore_serve.auth.identity import DEFAULT_OWNER, LOCAL, SCOPES, Identity, Scope, parse_scopes
+from agentcore_serve.database import Database
 
 FILE_KEY_ID: Final = "file"
 """The id of the one key that a file holds."""
@@ -59,6 +59,11 @@ def digest_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
+def contains_key(text: str) -> bool:
+    """Return whether a key stands in a text, such as a URL."""
+    return _KEY.search(text) is not None
+
+
 def mask_keys(text: str) -> str:
     """Replace the secret part of every key, code, ticket and cookie in a text."""
     return _ANY_SECRET.sub(r"\1_***", text)
@@ -84,7 +89,7 @@ class KeyStore:
     """Adds, lists, revokes and verifies keys."""
 
     def __init__(
-        self, database: AuthDatabase, *, file_key: SecretStr | None = None, clock: Callable[[], float] = time.time
+        self, database: Database, *, file_key: SecretStr | None = None, clock: Callable[[], float] = time.time
     ) -> None:
         self._database = database
         self._file_digest = None if file_key is None else digest_of(file_key.get_secret_value())

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers
 from starlette.types import Scope as AsgiScope
 
 from agentcore_serve.auth.codes import PAGE_CODE_SECONDS, OneUseCodes
-from agentcore_serve.auth.database import AuthDatabase
 from agentcore_serve.auth.keys import KeyStore, ValidKey, digest_of
+from agentcore_serve.database import Database
 from agentcore_serve.refused import not_authenticated
 
 SESSION_SECONDS: Final = 7 * 24 * 3600
@@ -27,7 +27,7 @@ class PageSessions:
 
     def __init__(
         self,
-        database: AuthDatabase,
+        database: Database,
         keys: KeyStore,
         *,
         clock: Callable[[], float] = time.time,

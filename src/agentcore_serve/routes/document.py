@@ -29,4 +29,4 @@ DOCUMENT: Final = (
     Route("GET", "/docs", _page, "read", media="text/html", summary="This document as a page."),
     Route("GET", "/docs.css", _style, None, media="text/css", summary="The page's style."),
 )
-"""What describes the rest."""
+"""The routes that describe the rest."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final, cast
 
+import anyio
 from pydantic import BeforeValidator, Field
 from starlette.responses import Response
 
@@ -20,6 +21,7 @@ from agentcore_serve.routes.table import Call, Route
 
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _TAG: Final = "events"
+_CLOSE_SECONDS: Final = 5.0
 
 
 def _as_list(value: object) -> object:
@@ -88,7 +90,8 @@ async def _read_blob(call: Call) -> Response:
     except BlobLost:
         raise Refused(404, "blob_not_found", "There is no such blob.") from None
     finally:
-        await log.close()
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+            await log.close()
     # Never rendered: it is whatever a model or a tool wrote.
     headers = {"Content-Disposition": "attachment", "Cache-Control": "private, max-age=31536000, immutable"}
     return Response(data, media_type="application/octet-stream", headers=headers)
@@ -135,4 +138,4 @@ EVENTS: Final = (
         tag=_TAG,
     ),
 )
-"""What is read of a log."""
+"""The routes that read a log."""

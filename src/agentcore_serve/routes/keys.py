@@ -151,4 +151,4 @@ KEYS: Final = (
     ),
     Route("POST", "/leave", _leave, "read", summary="End the session of a page.", tag=_TAG),
 )
-"""What is about keys."""
+"""The routes of keys, page sessions and tickets."""

@@ -1,4 +1,4 @@
-"""What a supervisor asks: does the process live, does it take work, and how much does it do."""
+"""Probes for supervisors: does the process live, does it take work, and how much does it do?"""
 
 from __future__ import annotations
 

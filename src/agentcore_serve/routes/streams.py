@@ -93,4 +93,4 @@ STREAMS: Final = (
     ),
     Route(WEBSOCKET, _PATH, _stream_websocket, "read", summary="The same as a WebSocket.", tag=_TAG),
 )
-"""What is watched."""
+"""The routes of streams."""

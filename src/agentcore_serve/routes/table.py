@@ -68,7 +68,7 @@ class Route(NamedTuple):
     """From the root, as in "/api/v1/conversations/{id}"."""
     endpoint: Endpoint
     scope: Scope | None
-    """What the key has to allow; None is open to everybody."""
+    """The scope that a key needs; None is open to everybody."""
     body: Any = None
     """The model of the request's body (any type that pydantic reads). None: no JSON body is read."""
     answer: Any = None

@@ -1,4 +1,4 @@
-"""What the routes of workspaces share: which hub, which workspace, and which start of the server a request means."""
+"""The parts that the routes of workspaces share: which hub, which workspace, and which start of the server a request means."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class _Entry:
 
 @final
 class CommandBook:
-    """What runs and what ran, by id.
+    """The commands that run, and those that ran, by id.
 
     Args:
         tasks: Where it runs.

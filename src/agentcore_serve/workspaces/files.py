@@ -274,7 +274,7 @@ async def _save(call: Call, path: Path, *, extra: int = 0) -> None:
         async for piece in _pieces(call, hub_of(call).limits.file_bytes + extra):
             await FILES.run(file.write, piece)
     finally:
-        await FILES.run(file.close)
+        file.close()
 
 
 async def _pieces(call: Call, most: int) -> AsyncGenerator[bytes]:

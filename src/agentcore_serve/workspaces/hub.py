@@ -118,7 +118,7 @@ class WorkspaceHub:
     async def __aexit__(self, *exc_info: object) -> None:
         # Each task leaves its workspace, which ends what runs there.
         self._tasks.cancel_scope.cancel("the server ends")
-        await self._tasks.__aexit__(None, None, None)
+        await self._tasks.__aexit__(None, None, None)  # noqa: ASYNC102 cancelled above, and it has to be left
 
     async def create(self, identity: Identity, *, folder: str | None = None, id: str | None = None) -> WorkspaceRecord:  # noqa: A002 - the name on the wire
         """Make a workspace, or return the one that the same owner has of this id or folder.

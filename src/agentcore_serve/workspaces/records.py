@@ -29,7 +29,7 @@ class WorkspaceRecord(NamedTuple):
     fresh: bool
     """True if the server made the folder for this workspace alone; it goes with it."""
     spec: WorkspaceSpec | None
-    """What it can be made from again; None until it was open once."""
+    """The spec from which it is made again; None until it was open once."""
     created: datetime
 
 
