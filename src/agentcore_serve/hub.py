@@ -219,7 +219,7 @@ class Hub(AsyncContextManagerMixin):
         """Do as `create`, and return whether it was created just now."""
         served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace)
         # Before the answer: from it on, whoever waits for a run takes a conversation that rests for one that stays so.
-        await self.cut_off.go_on_with(served.id)
+        await self.cut_off.continue_one(served.id)
         return served, is_new
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002
