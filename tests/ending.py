@@ -173,7 +173,10 @@ class Fleet:
     async def follow(self) -> AsyncGenerator[None]:
         """Have all follow while the context is open."""
         limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(limits=limits, timeout=40, trust_env=False) as client, anyio.create_task_group() as tasks:
+        async with (
+            httpx.AsyncClient(limits=limits, timeout=40, trust_env=False) as client,
+            anyio.create_task_group() as tasks,
+        ):
             for watcher in self.watchers:
                 tasks.start_soon(watcher.run, client)
             yield

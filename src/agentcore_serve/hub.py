@@ -42,25 +42,13 @@ from agentcore_serve.open_conversations import OpenConversations
 from agentcore_serve.opening import MakeClientParts, Opening
 from agentcore_serve.places import FolderPlaces, Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
-from agentcore_serve.refused import Refused, TooBusy
+from agentcore_serve.refused import OfAnotherProgram, Refused, TooBusy
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.store_lock import hold_store
 from agentcore_serve.upkeep import after_start, tidy_again_and_again
 
 _log = get_logger(__name__)
-
-
-class OfAnotherProgram(Refused):
-    """A conversation was made by another program in the same store: it can be watched here, by administrators."""
-
-    def __init__(self, conversation_id: str) -> None:
-        super().__init__(
-            409,
-            "of_another_program",
-            f"Conversation {conversation_id!r} was not made by this server. It can be watched here; continue it where it "
-            "was made.",
-        )
 
 
 class Hub(AsyncContextManagerMixin):
@@ -110,7 +98,8 @@ class Hub(AsyncContextManagerMixin):
         self.indexing = Indexing(self.index, wall=wall)
         self._open_ones: OpenConversations | None = None
         self._followers: Followers | None = None
-        self._cut_off: CutOff | None = None
+        self.cut_off: CutOff
+        """The conversations that worked when the server ended, and are still to go on; there while the hub is open."""
         self.streams: Any = None
         """The streams of the server, where it has some: `close_streams` ends them."""
         self.is_caught_up = anyio.Event()
@@ -161,7 +150,7 @@ class Hub(AsyncContextManagerMixin):
                         count_usage=self._count_usage,
                     )
                     self._followers = Followers(self.store, limits, tasks, self.now)
-                    self._cut_off = CutOff(
+                    self.cut_off = CutOff(
                         rows,
                         self.records,
                         self._open_ones.open_row,
@@ -205,12 +194,6 @@ class Hub(AsyncContextManagerMixin):
         return self._open_ones
 
     @property
-    def cut_off(self) -> CutOff:
-        """The conversations that worked when the server ended, and are still to go on."""
-        assert self._cut_off is not None
-        return self._cut_off
-
-    @property
     def is_draining(self) -> bool:
         """True once the server is about to end: nothing new is opened or run."""
         return self.open_ones.is_draining
@@ -236,7 +219,7 @@ class Hub(AsyncContextManagerMixin):
         """Do as `create`, and return whether it was created just now."""
         served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace)
         # Before the answer: from it on, whoever waits for a run takes a conversation that rests for one that stays so.
-        await self.cut_off.go_on_with(served.id)
+        await self.cut_off.continue_one(served.id)
         return served, is_new
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import asyncio  # noqa: TID251 it is about its own cancellation
 import signal
 import subprocess
 import sys
@@ -23,6 +23,7 @@ from agentcore.record import read_log
 from agentcore.remote import RemoteWorkspace
 from agentcore.testing import ChatProvider, Gate, call, say, serve_provider
 from agentcore.testing.conversation_place import ScriptLines, running, until, until_has
+from agentcore_tools import run_tool
 from cutting_proxy import cutting_proxy
 from ending import left_running, open_server
 
@@ -37,13 +38,9 @@ async def provider() -> AsyncGenerator[ChatProvider]:
 def agent_at(provider: ChatProvider, replies: ScriptLines, *tools: Any) -> Agent:
     """Make an agent whose model plays a script."""
     name = provider.add_script(replies)
-    return Agent(llm=LLM(f"openai/{name}", base_url=provider.base_url, api_key="sk-of-the-client", num_retries=0), tools=tools)
-
-
-@tool(resources=())
-def count() -> str:
-    """Count."""
-    return "counted"
+    return Agent(
+        llm=LLM(f"openai/{name}", base_url=provider.base_url, api_key="sk-of-the-client", num_retries=0), tools=tools
+    )
 
 
 def _port(url: str) -> int:
@@ -54,7 +51,7 @@ def _port(url: str) -> int:
 
 async def test_a_run_outlives_a_server_that_is_replaced(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
-    agent = agent_at(provider, [gate.hold(call("count")), say("done")], count)
+    agent = agent_at(provider, [gate.hold(call("run", command="true")), say("done")], run_tool())
     async with open_server(tmp_path) as (server, url):
         async with Conversation(agent, RemoteWorkspace(url, path="work", reconnect_seconds=60)) as conversation:
             async with running(conversation) as begun:
@@ -94,6 +91,7 @@ async def test_a_run_that_went_on_after_a_kill_is_still_ended_by_who_waits_for_i
             assert begun.cancelled
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_come_back_is_a_lost_connection(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
     agent = agent_at(provider, [gate.hold(say("lost"))])
@@ -150,6 +148,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 async def test_a_client_that_is_killed_interrupts_nothing_and_the_next_one_has_its_call(
     tmp_path: Path, provider: ChatProvider, surroundings: dict[str, str]
 ) -> None:
@@ -169,7 +168,9 @@ async def test_a_client_that_is_killed_interrupts_nothing_and_the_next_one_has_i
             assert client.stdout is not None
             assert await client.stdout.receive() == b"hanging\n"
             client.kill()
-        async with Conversation(Agent(llm=llm, tools=(hang,)), RemoteWorkspace(url, path="work"), id="c1") as conversation:
+        async with Conversation(
+            Agent(llm=llm, tools=(hang,)), RemoteWorkspace(url, path="work"), id="c1"
+        ) as conversation:
             assert conversation.state.is_working
             # The first program had begun: it is not done again, and nobody can say what came of it but a person.
             assert await conversation.interrupt_call(next(iter(conversation.state.open_actions)))
@@ -196,7 +197,9 @@ async def _cancel_twice(run: Callable[[], Any], arrived: Callable[[], Any]) -> N
 
 
 @pytest.mark.parametrize("cancel", [_wait_for, _cancel_twice])
-async def test_cancelled_by_asyncio_itself_a_run_is_interrupted(tmp_path: Path, provider: ChatProvider, cancel: Any) -> None:
+async def test_cancelled_by_asyncio_itself_a_run_is_interrupted(
+    tmp_path: Path, provider: ChatProvider, cancel: Any
+) -> None:
     if sniffio.current_async_library() != "asyncio":
         pytest.skip("it is about asyncio's own cancellation")
 
