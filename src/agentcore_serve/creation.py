@@ -107,7 +107,6 @@ class Creation:
                 workspace=place.id,
                 is_local=place.is_local,
                 created=self._wall(),
-                is_open=True,  # at once: a second transaction would say no more
             )
             if replaces:
                 await self._records.delete(conversation_id)
