@@ -78,11 +78,12 @@ async def serve(
                 tasks.cancel_scope.cancel("the server did not end")
 
 
-def open_listener(host: str = "127.0.0.1") -> socket.socket:
-    """Listen on a free port."""
+def open_listener(host: str = "127.0.0.1", port: int = 0) -> socket.socket:
+    """Listen on a port, by default a free one."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    listener.bind((host, 0))
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
     listener.listen(2048)
     listener.setblocking(False)
     return listener

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agentcore_serve.client_parts import ASKS
+from agentcore_serve.page.routes import PAGE
 from agentcore_serve.routes.catalog import CATALOG
 from agentcore_serve.routes.commands import command_routes
 from agentcore_serve.routes.conversations import COLLECTION
@@ -27,5 +28,6 @@ def all_routes() -> list[Route]:
         *CATALOG,
         *KEYS,
         *DOCUMENT,
+        *PAGE,
         *PROBES,
     ]

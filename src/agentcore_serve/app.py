@@ -129,6 +129,7 @@ class ServeApp(Starlette):
                 store=self._given_store,
                 places=SharedPlaces(workspaces),
                 client_parts=make_client_parts,
+                count_usage=self._metrics.count_usage,
                 is_locked=True,
             ) as hub,
             StreamHub() as streams,
@@ -167,6 +168,16 @@ class ServeApp(Starlette):
             return None
         _, secret = await keys.add("first")
         return secret
+
+    async def make_page_link(self, url: str) -> str | None:
+        """Return the link to the page of the server at `url`. It logs a browser in, once, within a minute.
+
+        None: no key may do everything, so that nobody in particular would be logged in.
+        """
+        if not self.settings.auth:
+            return f"{url}/"
+        key_id = await self._security.keys.find_first()
+        return None if key_id is None else f"{url}/enter?code={self._security.pages.codes.issue(key_id)}"
 
     def _gauges(self) -> Gauges:
         hub = self._hub

@@ -28,10 +28,12 @@ from agentcore.ids import check_conversation_id
 from agentcore.logs import get_logger
 from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
+from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.creation import Creation
+from agentcore_serve.crashes import CutOff
 from agentcore_serve.database import Database
 from agentcore_serve.followed import Followed, Followers
 from agentcore_serve.index import NOBODY, ConversationIndex, Page
@@ -71,6 +73,7 @@ class Hub(AsyncContextManagerMixin):
         places: Hands out workspaces; by default folders below `settings.root`.
         is_locked: True if the caller holds the lock of the store (`hold_store`).
         client_parts: Makes the parts of conversations that clients run.
+        count_usage: Told what each model call used.
         clock: Seconds, for how long conversations rest.
         wall: The time of day, in seconds.
     """
@@ -84,6 +87,7 @@ class Hub(AsyncContextManagerMixin):
         places: Places | None = None,
         is_locked: bool = False,
         client_parts: MakeClientParts | None = None,
+        count_usage: Callable[[Usage], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
@@ -95,6 +99,7 @@ class Hub(AsyncContextManagerMixin):
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
         self._client_parts = client_parts
+        self._count_usage = count_usage
         self.now, self.wall = clock, wall
         self._folder = Path(self.store.location) if isinstance(self.store, FileStore) else None
         self._database = Database(self._at("serve.sqlite"), SCHEMA, durable=True)
@@ -103,6 +108,7 @@ class Hub(AsyncContextManagerMixin):
         self.indexing = Indexing(self.index, wall=wall)
         self._open_ones: OpenConversations | None = None
         self._followers: Followers | None = None
+        self._cut_off: CutOff | None = None
         self.streams: Any = None
         """The streams of the server, where it has some: `close_streams` ends them."""
         self.is_caught_up = anyio.Event()
@@ -143,9 +149,22 @@ class Hub(AsyncContextManagerMixin):
                     )
                     limits = self.settings.limits
                     self._open_ones = OpenConversations(
-                        opening, self.records, self.indexing, limits=limits, tasks=tasks, clock=self.now
+                        opening,
+                        self.records,
+                        self.indexing,
+                        limits=limits,
+                        tasks=tasks,
+                        clock=self.now,
+                        count_usage=self._count_usage,
                     )
                     self._followers = Followers(self.store, limits, tasks, self.now)
+                    self._cut_off = CutOff(
+                        rows,
+                        self.records,
+                        self._open_ones.open_row,
+                        self._open_ones.wait_for_room_to_run,
+                        limits.restarts if self.settings.after_crash == "continue" else 0,
+                    )
                     tasks.start_soon(after_start, self, rows, name="catch up")
                     tasks.start_soon(tidy_again_and_again, self, name="close what rests")
                     tasks.start_soon(self.indexing.keep, name="index")
@@ -162,7 +181,7 @@ class Hub(AsyncContextManagerMixin):
         for served in open_ones.served:
             await served.ended.wait()
         try:
-            await self.records.mark_all_closed()
+            await self.records.mark_closed(but=[*self.cut_off.waiting, *open_ones.cut_off])
             await self.indexing.flush()
         except sqlite3.Error as error:
             _log.error("end not recorded", error=str(error))
@@ -181,6 +200,12 @@ class Hub(AsyncContextManagerMixin):
         if self._open_ones is None:
             raise ConversationError("The hub is not open: use `async with Hub(settings) as hub`.")
         return self._open_ones
+
+    @property
+    def cut_off(self) -> CutOff:
+        """The conversations that worked when the server ended, and are still to go on."""
+        assert self._cut_off is not None
+        return self._cut_off
 
     @property
     def is_draining(self) -> bool:
@@ -206,7 +231,10 @@ class Hub(AsyncContextManagerMixin):
         replace: bool = False,
     ) -> tuple[Served, bool]:
         """Do as `create`, and return whether it was created just now."""
-        return await self._creation.create_or_open(identity, spec, id, replace=replace)
+        served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace)
+        # Before the answer: from it on, whoever waits for a run takes a conversation that rests for one that stays so.
+        await self.cut_off.go_on_with(served.id)
+        return served, is_new
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002
         """Return an open conversation, opened now where it was not. It counts as used.

@@ -9,8 +9,11 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agentcore.errors import ConversationNotFound
+from agentcore.events import UsageEvent
 from agentcore.logs import get_logger
 from agentcore.record import Store
+from agentcore.usage import Usage
+from agentcore_serve.crashes import was_cut_off
 from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
 from agentcore_serve.opening import Opening
@@ -36,6 +39,7 @@ class OpenConversations:
         limits: How many at once.
         tasks: Where each is attended; it ends after their host.
         clock: Seconds.
+        count_usage: Told what each model call used.
     """
 
     def __init__(
@@ -47,12 +51,16 @@ class OpenConversations:
         limits: ServeLimits,
         tasks: TaskGroup,
         clock: Callable[[], float],
+        count_usage: Callable[[Usage], None] | None = None,
     ) -> None:
         self.opening = opening
+        self._count_usage = count_usage
         self.locks = NamedLocks()
         """Held while a conversation is created, opened or deleted, by its id."""
         self.is_draining = False
         """True once the server is about to end: nothing new is opened or run."""
+        self.cut_off: list[str] = []
+        """The ids of those that ended with the server, and did not come to the end of their work."""
         self._store: Store = opening.store
         self._records = records
         self._indexing = indexing
@@ -118,8 +126,10 @@ class OpenConversations:
     async def _attend(self, served: Served, place_id: str) -> None:
         """Note what happens in a conversation, and its end."""
         try:
-            async for _ in served.conversation.events(after=served.state.head):
+            async for event in served.conversation.events(after=served.state.head):
                 served.touch()
+                if self._count_usage is not None and isinstance(event, UsageEvent):
+                    self._count_usage(event.usage)
                 self._admitted.pop(served.id, None)
                 self._indexing.note(served)
         finally:
@@ -129,8 +139,11 @@ class OpenConversations:
             with anyio.CancelScope(shield=True):  # noqa: ASYNC912 the release and the database are checkpoints
                 try:
                     await self.opening.places.release(place_id)
+                    goes_on = was_cut_off(served.state)
+                    if goes_on and self.is_draining:
+                        self.cut_off.append(served.id)
                     if not self.is_draining:  # then all are marked together, once the logs say that they rest
-                        await self._records.update(served.id, is_open=False)
+                        await self._records.update(served.id, is_open=goes_on)
                 except Exception as error:  # one that ends badly does not end the server
                     _log.error("closing not recorded", conversation=served.id, error=str(error))
                 served.ended.set()

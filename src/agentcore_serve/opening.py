@@ -87,7 +87,11 @@ class Opening:
         if name is None:
             name = next(iter(self.profiles), None)
             if name is None:
-                raise Refused(422, "agent_not_found", "This server has no agents: bring your own, or add agents.toml.")
+                raise Refused(
+                    422,
+                    "agent_not_found",
+                    "This server has no agents: bring your own, or start it with --model or --agents (create_app(agents=...)).",
+                )
         if name not in self.profiles:
             raise Refused(422, "agent_not_found", "The server has no agent of that name.")
         return name, self.profiles[name]

@@ -7,7 +7,7 @@ log is ever nobody's; a row whose log was never made is removed at the next star
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from agentcore_serve.database import Database
@@ -40,7 +40,7 @@ class ConversationRow(NamedTuple):
     is_made: bool = False
     """True once its log is there, with all that it was created with."""
     is_open: bool = False
-    """True while it is open. Still so at a start: the server was killed."""
+    """True while it is open. Still so at a start: the server was killed, or ended while it worked."""
     restarts: int = 0
     """How often it was continued after a crash since the model last replied."""
     last_reply: int = 0
@@ -84,9 +84,14 @@ class ConversationRecords:
         statement = f"UPDATE conversations SET {changes} WHERE id = ?"  # noqa: S608 names of fields
         await self._execute(statement, *fields.values(), conversation_id)
 
-    async def mark_all_closed(self) -> None:
-        """Note that the server ended in peace: nothing has to be continued."""
-        await self._execute("UPDATE conversations SET is_open = 0 WHERE is_open")
+    async def mark_closed(self, *, but: Collection[str]) -> None:
+        """Note that the server ended in peace: nothing has to be continued, except for these."""
+
+        def mark(connection: sqlite3.Connection) -> None:
+            connection.execute("UPDATE conversations SET is_open = 0 WHERE is_open")
+            connection.executemany("UPDATE conversations SET is_open = 1 WHERE id = ?", [(each,) for each in but])
+
+        await self._database.run(mark)
 
     async def delete(self, conversation_id: str) -> None:
         """Remove a row; nothing where there is none."""

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 import anyio
+from pydantic import JsonValue
 
 from agentcore.conversation import Conversation, DeltaCursor
 from agentcore.conversation.watch import HeadSignal
 from agentcore.record import ConversationState
 from agentcore.wire.requests import ConversationInfo
 from agentcore_serve.describe import SearchText, describe
+from agentcore_serve.jobs import JobBook
 from agentcore_serve.opening import ClientParts
 from agentcore_serve.records import ConversationRow
 
@@ -33,6 +35,7 @@ class Served:
         """Set when it is closed."""
         self.parts = ClientParts()
         """The parts of it that its clients run."""
+        self.jobs = JobBook[JsonValue]()
         self.streams: Any = None
         """Those who watch it, where somebody does."""
 

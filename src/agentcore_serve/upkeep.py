@@ -11,7 +11,7 @@ import anyio
 from agentcore.errors import AgentcoreError
 from agentcore.logs import get_logger
 from agentcore.record import Store
-from agentcore_serve.crashes import continue_cut_off
+from agentcore_serve.crashes import CutOff
 from agentcore_serve.index import ConversationIndex
 from agentcore_serve.indexing import catch_up
 from agentcore_serve.open_conversations import OpenConversations
@@ -40,6 +40,11 @@ class Keeps(Protocol):
     is_caught_up: anyio.Event
 
     @property
+    def cut_off(self) -> CutOff:
+        """The conversations that were open when the server ended."""
+        ...
+
+    @property
     def open_ones(self) -> OpenConversations:
         """The conversations that are open."""
         ...
@@ -60,13 +65,7 @@ async def after_start(hub: Keeps, rows: Sequence[ConversationRow]) -> None:
         hub: The hub.
         rows: The conversations as they were when the server started.
     """
-    continues = hub.settings.after_crash == "continue"
-    for row in rows:
-        if row.is_open:
-            restarts = hub.settings.limits.restarts if continues else 0
-            await continue_cut_off(
-                row, hub.records, hub.open_ones.open_row, hub.open_ones.wait_for_room_to_run, restarts
-            )
+    await hub.cut_off.go_on()
     hub.crashes_handled.set()
     try:
         logs = {info.conversation_id for info in await hub.store.list()}

@@ -141,7 +141,7 @@ async def test_errors_arrive_as_the_classes_they_were(tmp_path: Path) -> None:
 
 
 async def test_the_key_is_nowhere_to_be_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGENTCORE_API_KEY", KEY)
+    monkeypatch.setenv("AGENTCORE_SERVER_KEY", KEY)
     async with serve_workspaces(tmp_path) as server:
         workspace = RemoteWorkspace(server.url, reconnect_seconds=0.1)
         async with workspace:

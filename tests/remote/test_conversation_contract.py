@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from agentcore import Agent, Conversation, FileStore
@@ -17,6 +19,7 @@ from agentcore.testing import ChatProvider, ConversationContract, ConversationPl
 from agentcore.testing.conversation_place import ScriptLines
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.app import ServeApp
+from cutting_proxy import CuttingProxy, cutting_proxy
 from serving import serve
 
 
@@ -33,7 +36,7 @@ class There:
         return LLM(f"openai/{name}", base_url=self.provider.base_url, api_key="none-at-all", num_retries=0)
 
     def open(self, agent: Agent | None, **options: Any) -> AbstractAsyncContextManager[Conversation]:
-        return Conversation(agent, RemoteWorkspace(self.url, path="work", reconnect_seconds=20), **options)
+        return Conversation(agent, RemoteWorkspace(self.url, path="work", reconnect_seconds=50), **options)
 
     async def read_state(self, conversation_id: str) -> ConversationState:
         return await read_log(self.store, conversation_id)
@@ -58,3 +61,44 @@ class TestOnAServer(ConversationContract):
     async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
         async with serve_provider([]) as provider, serve(app) as server:
             yield There(store, server.url, provider)
+
+
+class Troubles:
+    """What a network does to the connections of a test, again and again: all are cut, delayed, or nothing comes through."""
+
+    def __init__(self, proxy: CuttingProxy) -> None:
+        self._proxy = proxy
+
+    async def trouble(self) -> None:
+        """Trouble the connections until cancelled."""
+        proxy = self._proxy
+        for number in count():
+            await anyio.sleep(0.4)
+            match number % 4:
+                case 0:
+                    await proxy.cut()
+                case 1:
+                    proxy.delay = 0.02
+                case 2:
+                    proxy.delay = 0.0
+                    proxy.bytes_until_cut = {"down": 700, "up": 3_000}
+                case _:
+                    proxy.half_open()
+                    await anyio.sleep(0.1)
+                    proxy.flow()
+                    await proxy.cut()
+
+
+@pytest.mark.slow
+class TestBehindABadNetwork(ConversationContract):
+    @pytest.fixture
+    async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
+        async with (
+            serve_provider([]) as provider,
+            serve(app) as server,
+            cutting_proxy(server.port) as proxy,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(Troubles(proxy).trouble)
+            yield There(store, proxy.url, provider)
+            tasks.cancel_scope.cancel()

@@ -81,6 +81,21 @@ async def revoke_key(key_id: str, *, store: str | None) -> int:
     return 0
 
 
+async def print_link(url: str) -> int:
+    """Print a link that logs a browser in at a server that runs, and return the exit code."""
+    from agentcore.remote.client import ServerClient  # noqa: PLC0415 the other commands need no client
+
+    try:
+        async with ServerClient(url, reconnect_seconds=0) as client:
+            answer = await client.request("POST", "page-codes")
+            link = f"{client.url}/enter?code={answer.json()['ticket']}"
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    print_line(make_console(), link)
+    print_line(make_console(stderr=True), "It works once, for a minute.", DIM)
+    return 0
+
+
 def parse_expiry(text: str, now: datetime) -> datetime:
     """Return when a key ends: after hours or days, or at the beginning of a day (UTC).
 

@@ -45,7 +45,7 @@ def keys_add_command(
     """Make a key and print it. It is shown this once: the server keeps only a hash of it.
 
     A server that runs takes it at once. The key stands on a line of its own on standard output, the rest on standard error:
-    AGENTCORE_API_KEY=$(agentcore keys add ci)
+    AGENTCORE_SERVER_KEY=$(agentcore keys add ci)
     """
     execute(lambda: keys.add_key(name, owner=owner, scopes=scopes, expires=expires, store=store, json=json), debug)
 
@@ -65,3 +65,16 @@ def keys_revoke_command(
 ) -> None:
     """Revoke a key for ever. A server that runs refuses it at once, and ends its pages and open streams within seconds."""
     execute(lambda: keys.revoke_key(key_id, store=store), debug)
+
+
+@keys_app.command("link", short_help="Print a link that logs a browser in.")
+def keys_link_command(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where the server is.")] = "http://127.0.0.1:8420",
+    *,
+    debug: Debug = False,
+) -> None:
+    """Print a link to the page of a server that runs. It works once, for a minute, and logs the browser in with the rights of the key.
+
+    The key is that of AGENTCORE_SERVER_KEY; it is not in the link.
+    """
+    execute(lambda: keys.print_link(url), debug)

@@ -19,13 +19,16 @@ from anyio.to_thread import run_sync
 import agentcore
 from agentcore._groups import leaf_exceptions
 from agentcore.cli.failures import UsageError
+from agentcore.cli.models import build_agent
 from agentcore.cli.process import catch_interrupts
+from agentcore.cli.settings import read_settings
 from agentcore.errors import MissingExtra
 from agentcore.logs import configure_logging
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
 
+    from agentcore.agent import Agent
     from agentcore_serve import ServeSettings
     from agentcore_serve.app import ServeApp
 
@@ -35,11 +38,14 @@ _REMOVE_SECONDS: Final = 5.0
 _BACKLOG: Final = 2_048
 
 
-async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"], level: str) -> int:
+async def serve(
+    flags: Mapping[str, Any], *, model: str | None, log: Literal["text", "json", "none"], level: str
+) -> int:
     """Serve until a signal: the first one ends it in order, a second one at once.
 
     Args:
         flags: Settings by name, over those of the environment.
+        model: The model of the one agent that there is without a file of agents.
         log: The form of the log on standard error.
         level: The least level that is logged.
 
@@ -60,7 +66,7 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"
         configure_logging(json=log == "json", level=level)
     try:
         settings = ServeSettings.from_environment(**flags)
-        app = create_app(settings)
+        app = create_app(settings, agents=_default_agent(model) if settings.agents is None else None)
     except ValueError as error:
         raise UsageError(str(error)) from None
     listener = await run_sync(_listen, settings)
@@ -88,6 +94,17 @@ async def serve(flags: Mapping[str, Any], *, log: Literal["text", "json", "none"
             with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
                 await anyio.Path(settings.unix).unlink(missing_ok=True)
     return 0
+
+
+def _default_agent(model: str | None) -> dict[str, Agent]:
+    """Return the agent of `agentcore run` under the name "default", where a model is named.
+
+    Raises:
+        UsageError: The model cannot be reached with these settings.
+    """
+    settings = read_settings(model=model)
+    # Not with the memory of the person who starts the server: its owners are others.
+    return {} if settings.model is None else {"default": build_agent(settings, without=("memory",))}
 
 
 @asynccontextmanager
@@ -210,10 +227,14 @@ async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.soc
     if (key := await app.make_first_key()) is not None:
         sys.stderr.write(
             f"This server had no key, so one was made. It is shown this once:\n\n    {key.get_secret_value()}\n\n"
-            f"Use it as AGENTCORE_API_KEY, or: curl -H 'Authorization: Bearer KEY' {url}/api/v1/version\n"
+            f"Use it as AGENTCORE_SERVER_KEY, or: curl -H 'Authorization: Bearer KEY' {url}/api/v1/version\n"
             "More keys: agentcore keys add NAME\n"
         )
-        sys.stderr.flush()
+    # A browser does not reach a Unix socket.
+    if settings.unix is None and (link := await app.make_page_link(url)) is not None:
+        once = " (the link works once, for a minute; another one: agentcore keys link)" if settings.auth else ""
+        sys.stderr.write(f"Watch it in a browser{once}:\n\n    {link}\n\n")
+    sys.stderr.flush()
     print(json.dumps(line), flush=True)
 
 

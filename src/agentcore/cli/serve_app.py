@@ -36,6 +36,13 @@ def serve_command(
     agents: Annotated[
         str | None, typer.Option(help="File with the agents that clients can name.", metavar="FILE")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model of the one agent that there is without --agents, with the tools of `agentcore run` (or AGENTCORE_MODEL).",
+            metavar="PROVIDER/MODEL",
+        ),
+    ] = None,
     api_key_file: Annotated[
         str | None,
         typer.Option(
@@ -97,4 +104,4 @@ def serve_command(
         "tls_key": tls_key,
         "shared_user": shared_user or None,
     }
-    execute(lambda: serve.serve(flags, log=log, level="DEBUG" if debug else "INFO"), debug)
+    execute(lambda: serve.serve(flags, model=model, log=log, level="DEBUG" if debug else "INFO"), debug)

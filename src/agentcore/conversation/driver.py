@@ -90,7 +90,7 @@ async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
             continue
         # Before anybody is asked: while a person decides nothing runs.
         if state.pause_requested and (core.confirm is not None or core.on_question is not None or not state.pending):
-            await end_turn_with(core, status_event(ConversationStatus.PAUSED, "pause"))
+            await end_turn_with(core, status_event(ConversationStatus.PAUSED, state.pause_code))
         elif pending := state.pending:
             if await ask_for_approval(core, turn):
                 continue

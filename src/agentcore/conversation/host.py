@@ -16,18 +16,20 @@ from anyio.to_thread import run_sync
 
 from agentcore._arguments import SECONDS, check_arguments, checked
 from agentcore.agent import Agent
-from agentcore.commands import Pause
+from agentcore.commands import Interrupt, Pause
 from agentcore.conversation.close import delete_closed
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import masked_repr, open_group
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.handle import Conversation
 from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.link import HostsConversations
 from agentcore.conversation.local import LocalLink
 from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
 from agentcore.errors import ConversationClosed, ConversationError, StoreError
+from agentcore.events import DRAINED
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.secrets import SecretSource
@@ -110,6 +112,11 @@ class Host(AsyncContextManagerMixin):
             attended=attended,
         )
         setup.validate()
+        if isinstance(workspace, HostsConversations):
+            raise ConversationError(
+                f"{workspace!r} holds conversations itself: use `async with Conversation(agent, workspace=...)`. Its handle, too, "
+                "may be used from any task of this event loop."
+            )
         assert self._jobs is not None
         # In a task of the host's: a caller that is cancelled twice, as asyncio cancels, leaves nothing half open.
         hosted = await self._jobs.do(
@@ -180,7 +187,7 @@ class Host(AsyncContextManagerMixin):
     async def drain(self, seconds: float) -> None:
         """Bring all conversations to rest: pause those that work, and interrupt what still runs after `seconds`.
 
-        Returns when the log of each says that it rests. They stay open, and nothing keeps a later `run` from working on.
+        Returns when the log of each says that it rests: paused, with the code "drained" where nobody else asked for that. They stay open, and nothing keeps a later `run` from working on.
 
         Raises:
             ConversationError: The host belongs to another event loop.
@@ -244,13 +251,14 @@ async def _pause(core: Core) -> None:
     """Pause a conversation, and wait until it rests."""
     with suppress(ConversationClosed, StoreError):  # it ended meanwhile: there is nothing left to wait for
         while (turn := core.turn) is not None:
-            await core.journal.receipt_of(core.journal.hand_over(Pause()))
+            await core.journal.receipt_of(core.journal.hand_over(Pause(by=DRAINED)))
             await turn.done.wait()
 
 
 async def _interrupt(conversation: Conversation) -> None:
     with suppress(ConversationClosed, StoreError):
-        await conversation.interrupt("The program is ending.")
+        link = conversation.link
+        await link.interrupt(Interrupt(run=link.state.run.seq, reason="The program is ending.", by=DRAINED))
 
 
 def _close_unless_taken(hosted: _Hosted) -> None:

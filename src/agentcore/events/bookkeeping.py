@@ -2,7 +2,7 @@
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import FiniteFloat, JsonValue
 
@@ -24,6 +24,7 @@ __all__ = [
     "HeadMoved",
     "HookEvent",
     "InterruptEvent",
+    "DRAINED",
     "PauseEvent",
     "QuestionAnswered",
     "QuestionAsked",
@@ -158,6 +159,10 @@ class Condensation(EventBase):
     tokens_after: int | None = None
     critical: Literal[True] = True
     """A version that does not know this event must not continue the log: its model would be shown another history."""
+
+
+DRAINED: Final = "drained"
+"""By whom the work was paused or interrupted where its process ended in order: nobody asked for that, so it may go on."""
 
 
 class PauseEvent(CommandedEvent):

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 
 from agentcore.commands import Receipt
 from agentcore.events import (
+    DRAINED,
     ActionEvent,
     AgentConfigured,
     CommandedEvent,
@@ -73,6 +74,8 @@ class ConversationState:
         """Where it works, or worked last."""
         self.forked_from: Forked | None = None
         self.pause_requested = False
+        self.pause_code = "pause"
+        """Why the status is what it is once a pause that was asked for takes effect: "pause" or "drained"."""
         self.run = RunTally()
         """The newest run."""
         self.worked_seconds = 0.0
@@ -313,11 +316,12 @@ class ConversationState:
     def _fold_pause(self, event: PauseEvent) -> None:
         if self.is_working:
             self.pause_requested = True
+            self.pause_code = _code_of(event, "pause")
         self._set_status(event, next_status(self.status, "pause"))
 
     def _fold_interrupt(self, event: InterruptEvent) -> None:
         if (status := next_status(self.status, "interrupt")) is not self.status:
-            self._set_status(event, status, "interrupt", event.reason)
+            self._set_status(event, status, _code_of(event, "interrupt"), event.reason)
 
     def _fold_error(self, event: ConversationErrorEvent) -> None:
         self._set_status(event, ConversationStatus.ERROR, event.code, event.detail)
@@ -393,3 +397,7 @@ class ConversationState:
         UnknownEvent: _fold_unknown,
     }
     """The folds over the whole log, by the event's class; the other classes concern one branch only."""
+
+
+def _code_of(event: PauseEvent | InterruptEvent, code: str) -> str:
+    return DRAINED if event.by == DRAINED else code

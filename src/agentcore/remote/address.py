@@ -5,16 +5,16 @@ from __future__ import annotations
 import ipaddress
 import os
 from typing import Final
+from urllib.parse import urlsplit
 
-import httpx
 from pydantic import SecretStr
 
-KEY_VARIABLE: Final = "AGENTCORE_API_KEY"
+KEY_VARIABLE: Final = "AGENTCORE_SERVER_KEY"
 """The environment variable with the key for a server, where a program passes none."""
 
 
-def parse_address(url: str, *, insecure: bool = False) -> httpx.URL:
-    """Return a server's address, ready to have paths added.
+def parse_address(url: str, *, insecure: bool = False) -> str:
+    """Return a server's address, without a slash at its end.
 
     Args:
         url: Where the server is, as in "https://agents.example.org".
@@ -24,19 +24,21 @@ def parse_address(url: str, *, insecure: bool = False) -> httpx.URL:
         ValueError: It is not the address of a server, or an unprotected one. The message does not repeat a password.
     """
     try:
-        address = httpx.URL(url)
-    except httpx.InvalidURL:
+        address = urlsplit(url)
+        _ = address.port
+    except ValueError:
         raise ValueError("The url of a server is text like https://host:port.") from None
-    if address.scheme not in ("http", "https") or not address.host:
+    host = address.hostname
+    if address.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
         raise ValueError("The url of a server begins with https:// (or http:// for this machine) and names a host.")
-    if address.userinfo or address.query or address.fragment:
+    if address.username is not None or address.query or address.fragment:
         raise ValueError("The url of a server holds no key, query or fragment. Pass the key as api_key.")
-    if address.scheme == "http" and not insecure and not is_loopback(address.host):
+    if address.scheme == "http" and not insecure and not is_loopback(host):
         raise ValueError(
-            f"http:// to {address.host} would send the key unprotected. Use https://, or pass insecure=True if the network "
+            f"http:// to {host} would send the key unprotected. Use https://, or pass insecure=True if the network "
             "between is yours alone."
         )
-    return address.copy_with(path=address.path.rstrip("/") + "/")
+    return address._replace(path=address.path.rstrip("/")).geturl()
 
 
 def is_loopback(host: str) -> bool:

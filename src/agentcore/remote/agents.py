@@ -10,8 +10,9 @@ from pydantic import SecretStr
 
 from agentcore.agent import Agent, record_agent
 from agentcore.errors import ConversationError
-from agentcore.llm import LLM
+from agentcore.llm import LLM, Model
 from agentcore.llm.keys import find_key
+from agentcore.llm.providers import HOSTS
 from agentcore.tools import AnyTool, Tool
 from agentcore.tools.function import FUNCTION_SPEC
 from agentcore.wire.requests import ClientAgent, ClientTool, Version
@@ -44,7 +45,7 @@ def make_client_agent(agent: Agent, tools: Collection[AnyTool]) -> ClientAgent:
         ConversationError: A part of it cannot be recorded.
     """
     toolsets = [each for each in agent.tools if not isinstance(each, Tool)]
-    record, missing = record_agent(replace(agent, tools=(*tools, *toolsets)))
+    record, missing = record_agent(replace(agent, llm=_with_address(agent.llm), tools=(*tools, *toolsets)))
     if missing:
         raise ConversationError(
             f"This agent cannot work on a server: {', '.join(missing)} cannot be recorded. Use parts that can, or an agent "
@@ -52,6 +53,15 @@ def make_client_agent(agent: Agent, tools: Collection[AnyTool]) -> ClientAgent:
         )
     key = find_key(agent.llm) if isinstance(agent.llm, LLM) else None
     return ClientAgent(record=record, model_key=None if key is None else SecretStr(key))
+
+
+def _with_address(llm: Model) -> Model:
+    """Return a model with the address that this environment has for its provider: the server's may have another one."""
+    if not isinstance(llm, LLM) or llm.base_url is not None or llm.provider not in HOSTS:
+        return llm
+    host = HOSTS[llm.provider]
+    address = host.address(None)
+    return llm if address in (None, host.base_url) else llm.model_copy(update={"base_url": address})
 
 
 def describe_tool(tool: AnyTool) -> ClientTool:

@@ -10,6 +10,7 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Self, final
+from urllib.parse import urlsplit
 
 import anyio
 import httpx
@@ -42,7 +43,7 @@ class ServerClient:
 
     Args:
         url: Where the server is.
-        api_key: The key; by default `AGENTCORE_API_KEY` of the environment, else none.
+        api_key: The key; by default `AGENTCORE_SERVER_KEY` of the environment, else none.
         reconnect_seconds: How long a server that cannot be reached, or is busy, is tried again.
         insecure: Allow http:// to another machine.
 
@@ -70,17 +71,17 @@ class ServerClient:
     @property
     def url(self) -> str:
         """The server's address, without the key."""
-        return str(self._address).rstrip("/")
+        return self._address
 
     async def __aenter__(self) -> Self:
         headers = {"Authorization": f"Bearer {self._key.get_secret_value()}"} if self._key else {}
         self._http = httpx.AsyncClient(
-            base_url=self._address,
+            base_url=f"{self._address}/",
             headers=headers,
             # Each process is a connection. Idle ones are let go before hypercorn closes them (5 s).
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=4),
             # A proxy is not on the way to this machine.
-            trust_env=not is_loopback(self._address.host),
+            trust_env=not is_loopback(urlsplit(self._address).hostname or ""),
         )
         return self
 
@@ -200,7 +201,7 @@ class ServerClient:
             NotAuthorized, ServerError: It refuses.
             MissingExtra: The extra "remote" is not installed.
         """
-        address = self._address.join(f"{API}/{path.lstrip('/')}")
+        address = httpx.URL(f"{self._address}/{API}/{path.lstrip('/')}")
         return open_socket(self._client(), address, self.url)
 
     def _client(self) -> httpx.AsyncClient:

@@ -6,6 +6,7 @@ Whole groups only, as the log has them: so its state is at each moment one that 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
 
 import anyio
 
@@ -18,12 +19,15 @@ from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.result import RunFailure, RunResult, finished_value, make_result
 from agentcore.conversation.watch import HeadSignal
 from agentcore.errors import AgentcoreError, ConversationClosed, ConversationError, RunError
-from agentcore.events import CommandedEvent, ConversationErrorEvent, ConversationStatus, Event
+from agentcore.events import DRAINED, CommandedEvent, ConversationErrorEvent, ConversationStatus, Event
 from agentcore.record import ConversationState
 from agentcore.wire.frames import Cursor, DeltaFrame, EventFrame, Frame, Gap, Hello
 from agentcore.wire.problems import Problem, code_of, error_of
 
 Leave = Callable[["RemoteRun"], Awaitable[None]]
+
+_CUT_OFF: Final = frozenset({"recovered", DRAINED})
+"""The codes of a status that the end of a server left."""
 
 
 class RemoteRun:
@@ -41,6 +45,8 @@ class RemoteRun:
         self.settled = anyio.Event()
         self.seen = False
         """True once an event of the command was folded."""
+        self.cut_off = False
+        """True once the server ended while it did this."""
         self.waiting = 0
         """The callers that wait for it."""
         self.raised: Exception | None = None
@@ -49,6 +55,11 @@ class RemoteRun:
         """True if it was interrupted because this link ends."""
         self._result: RunResult | None = None
         self._failure: Event | None = None
+
+    @property
+    def is_there(self) -> bool:
+        """True once the state has the run."""
+        return self.seen or (self.receipt is not None and self.receipt.seq <= self._follower.state.head)
 
     async def recorded(self) -> Receipt:
         self.waiting += 1
@@ -97,7 +108,8 @@ class RemoteRun:
             closed = RunFailure(code="closed", detail="The conversation was closed while the agent worked.")
             result = result.model_copy(update={"error": closed})
         self._result, self._failure, self.error = result, failure, self.error or error
-        self.answered.set()
+        if self.error is not None:
+            self.answered.set()  # else the receipt is on its way, or will be once the connection is back
         self.settled.set()
 
 
@@ -164,19 +176,20 @@ class Follower:
             self._last = event if isinstance(event, ConversationErrorEvent) else self._last
             if isinstance(event, CommandedEvent) and event.command in self.runs:
                 self.runs[event.command].seen = True
-        # What a restart of the server cut off may be continued: whoever connects again knows.
-        if self.state.status_code != "recovered":
+        if self.state.status_code in _CUT_OFF:
+            # It may be continued: whoever connects again knows.
+            for run in self.runs.values():
+                run.cut_off = run.cut_off or run.is_there
+        else:
             self.settle_runs()
         self.head_signal.notify()
 
     def settle_runs(self, *, recovered: bool = False) -> None:
         """Settle the runs that are over. With `recovered`, those too that a restart of the server cut off for good."""
         state = self.state
-        if state.is_working or (state.status_code == "recovered" and not recovered):
+        if state.is_working or (state.status_code in _CUT_OFF and not recovered):
             return
-        over = [
-            run for run in self.runs.values() if run.seen or (run.receipt is not None and run.receipt.seq <= state.head)
-        ]
+        over = [run for run in self.runs.values() if run.is_there]
         if not over:
             return
         result = make_result(state, finished_value(None if self.agent is None else self.agent.output, state))

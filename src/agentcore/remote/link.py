@@ -62,6 +62,10 @@ class ClientParts(Protocol):
         """Return a command as it is sent, and what travels beside it: a key, the values of secrets."""
         ...
 
+    def renewed(self) -> tuple[Command, Beside] | None:
+        """Return the command that gives a server, which may have been started anew, what it was given since the opening."""
+        ...
+
 
 class RemoteLink:
     """Carries commands to a server, and follows the log there. See `Link`.
@@ -165,7 +169,15 @@ class RemoteLink:
         try:
             await run.answered.wait()
             if run.receipt is not None and run.result is None:
-                await self.leave(run.command_id)
+                if run.cut_off:
+                    # The server went on with it by itself, so that there nobody waits for it who could leave.
+                    others = [each for each in self._follower.runs.values() if each is not run and each.waiting]
+                    if self._closed or not others:
+                        await self.interrupt(
+                            Interrupt(run=self.state.run.seq, reason="the caller of run() was cancelled")
+                        )
+                else:
+                    await self.leave(run.command_id)
         except AgentcoreError as error:
             _log.warning("could not leave a run", conversation=self.state.conversation_id, error=type(error).__name__)
         finally:
@@ -273,6 +285,8 @@ class RemoteLink:
             while True:
                 await self._follow_once(info)
                 info = await self._open_there()  # the client tries for as long as it may
+                if (again := self._parts.renewed()) is not None:
+                    await self._send(request_for(*again))
         except AgentcoreError as error:
             self._end(error)
 
@@ -284,14 +298,16 @@ class RemoteLink:
         began = anyio.current_time()
         try:
             async with self._client.stream_socket(f"{self.path}/stream?{urlencode(query)}") as socket:
-                going = True
+                going, caught_up = True, False
                 while going:
                     with anyio.fail_after(_SILENCE_SECONDS):
                         message = await socket.receive()
                     for frame in parse_frames(message):
                         going = self._take(frame) and going
-                    if self.state.head >= info.head:
-                        # Nothing that was there on opening is still to come: what is at rest now stays so.
+                    if not caught_up and self.state.head >= info.head:
+                        # Nothing that was there on opening is still to come: what is at rest now stays so. Once only: a server
+                        # that ends may pause what works before it ends this stream.
+                        caught_up = True
                         self._follower.settle_runs(recovered=True)
         except (ConnectionLost, TimeoutError, anyio.EndOfStream):
             pass

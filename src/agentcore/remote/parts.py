@@ -6,7 +6,7 @@ Above: the opening of the conversation, which says what they are. Below: `Answer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast, final
 
 from anyio.abc import TaskGroup
@@ -24,7 +24,7 @@ from agentcore.remote.client import ServerClient
 from agentcore.remote.deciding import Deciding
 from agentcore.remote.follower import Follower
 from agentcore.remote.link import RemoteLink
-from agentcore.secrets import SecretRegistry
+from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Confirm, is_checks
 from agentcore.tools import AnyTool
 from agentcore.wire.asks import AskResult, dump_ask_result
@@ -54,6 +54,8 @@ class RemoteParts:
         self._client = client
         self._follower = follower
         self._secrets = SecretRegistry(setup.secrets)
+        self._added: dict[str, SecretSource] = {}
+        """Secrets that were added since: a server that was started anew has not got them."""
         self._link: RemoteLink | None = None
         self._answering: Answering | None = None
 
@@ -90,14 +92,17 @@ class RemoteParts:
             case AddSecrets() if attachment is not None:
                 for name, source in attachment.secrets.items():
                     self._secrets.register(name, source)
-                values = {
-                    name: SecretStr(value) for name, value in attachment.secrets.items() if isinstance(value, str)
-                }
-                return command, Beside(secrets=values)
+                self._added |= attachment.secrets
+                return command, _values_of(attachment.secrets)
             case SetAgent() if attachment is not None and attachment.agent is not None:
                 return self._prepare_agent(command, attachment.agent)
             case _:
                 return command, None
+
+    def renewed(self) -> tuple[Command, Beside] | None:
+        if not self._added:
+            return None
+        return AddSecrets(names=tuple(self._added)), _values_of(self._added)
 
     def _prepare_agent(self, command: SetAgent, agent: Agent) -> tuple[Command, Beside]:
         there, here = divide_tools(agent, self._version)
@@ -125,3 +130,8 @@ class RemoteParts:
         self._follower.fail_runs(error)
         reason = f"a callback of the program raised {type(error).__name__}: {self._secrets.mask(safe_str(error))}"
         await link.interrupt(Interrupt(run=link.state.run.seq, reason=reason))
+
+
+def _values_of(secrets: Mapping[str, SecretSource]) -> Beside:
+    """Return the values that are known; the server asks for the others."""
+    return Beside(secrets={name: SecretStr(value) for name, value in secrets.items() if isinstance(value, str)})

@@ -11,6 +11,7 @@ import secrets
 import stat as modes
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -19,10 +20,12 @@ from urllib.parse import quote
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.to_thread import run_sync
 from pydantic import JsonValue, SecretStr
 
 from agentcore._arguments import FLAG, SECONDS, TEXT, checked, instance_of, optional
 from agentcore.errors import AgentcoreError, ConnectionLost, PathError, ServerError, WorkspaceError, WorkspaceNotOpen
+from agentcore.remote.address import find_key, parse_address
 from agentcore.remote.bodies import base64_of, query_of, read_answer
 from agentcore.remote.process import RemoteProcess
 from agentcore.remote.transfer import pack, save_pieces, send_pieces, stat_file, temporary_folder, unpack
@@ -65,7 +68,7 @@ class RemoteWorkspace:
 
     Args:
         url: Where the server is, as in "https://agents.example.org".
-        api_key: The key; by default `AGENTCORE_API_KEY` of the environment. It is in no record, repr or error.
+        api_key: The key; by default `AGENTCORE_SERVER_KEY` of the environment. It is in no record, repr or error.
         path: The folder, below the server's root; it is made if need be. By default a fresh one.
         id: A workspace that is there already, in place of a path.
         agent: The server's agent that conversations here have, by its name, where the program passes none.
@@ -99,11 +102,9 @@ class RemoteWorkspace:
     ) -> None:
         if path is not None and id is not None:
             raise ValueError("Pass path (a folder) or id (a workspace that is there already), not both.")
-        from agentcore.remote.client import ServerClient  # noqa: PLC0415 - httpx, when the first one is made
-
-        self._client: ServerClient = ServerClient(
-            url, api_key=api_key, reconnect_seconds=reconnect_seconds, insecure=insecure
-        )
+        self._url = parse_address(url, insecure=insecure)
+        self._key = find_key(api_key)
+        self._made_client: ServerClient | None = None
         self._insecure = insecure
         self._agent = agent
         self._reconnect = reconnect_seconds
@@ -117,7 +118,7 @@ class RemoteWorkspace:
 
     def __repr__(self) -> str:
         place = f", id={self._id!r}" if self._id else f", path={self._path!r}" if self._path else ""
-        return f"RemoteWorkspace({self._client.url!r}{place})"
+        return f"RemoteWorkspace({self._url!r}{place})"
 
     @property
     def id(self) -> str | None:
@@ -137,10 +138,26 @@ class RemoteWorkspace:
 
     def record(self) -> WorkspaceSpec:
         """Return the url and the id; never the key."""
-        params: dict[str, JsonValue] = {"url": self._client.url, "id": self._id}
+        params: dict[str, JsonValue] = {"url": self._url, "id": self._id}
         if self._insecure:
             params["insecure"] = True
         return WorkspaceSpec(kind="remote", params=params)
+
+    async def _make_client(self) -> ServerClient:
+        made = self._made_client
+        if made is None:
+            # It imports httpx, which takes a while.
+            client = await run_sync(import_module, "agentcore.remote.client")
+            made = self._made_client = client.ServerClient(
+                self._url, api_key=self._key, reconnect_seconds=self._reconnect, insecure=self._insecure
+            )
+        return made
+
+    @property
+    def _client(self) -> ServerClient:
+        if self._made_client is None:
+            raise WorkspaceNotOpen(repr(self))
+        return self._made_client
 
     @asynccontextmanager
     async def open_link(self, setup: Setup) -> AsyncGenerator[Link]:
@@ -150,26 +167,32 @@ class RemoteWorkspace:
             ConversationError: A part of what it is opened with cannot be used with a server.
             AgentcoreError: What the server refuses, with the error of its kind.
         """
-        from agentcore.remote.opening import find_workspace, open_remote  # noqa: PLC0415 - all of a conversation
-
+        opening = await run_sync(import_module, "agentcore.remote.opening")  # all of a conversation
         async with AsyncExitStack() as stack:
             if not self._open:
                 if setup.id is not None and self._id is None and self._path is None:
-                    async with self._client as client:
-                        self._id = await find_workspace(client, setup.id)
+                    async with await self._make_client() as client:
+                        self._id = await opening.find_workspace(client, setup.id)
                 await stack.enter_async_context(self)
-            yield await stack.enter_async_context(open_remote(self._client, self, self._id, setup, profile=self._agent))
+            yield await stack.enter_async_context(
+                opening.open_remote(self._client, self, self._id, setup, profile=self._agent)
+            )
 
     async def __aenter__(self) -> Self:
         if self._open:
             raise WorkspaceError(f"{self!r} is entered already. Enter it once, and hand it on.")
         self._open = True
         try:
-            await self._client.__aenter__()
+            client = await self._make_client()
+        except BaseException:
+            self._open = False
+            raise
+        try:
+            await client.__aenter__()
             info = await self._find()
         except BaseException:
             self._open = False
-            await self._client.__aexit__()  # noqa: ASYNC102 shielded and bounded there
+            await client.__aexit__()  # noqa: ASYNC102 shielded and bounded there
             raise
         self._id, self._root = info.id, info.root
         self._tasks = anyio.create_task_group()
@@ -274,7 +297,7 @@ class RemoteWorkspace:
             size=size,
         )
         path = self._at("processes")
-        process = RemoteProcess(opening, lambda: self._client.stream_socket(path), self._client.url)
+        process = RemoteProcess(opening, lambda: self._client.stream_socket(path), self._url)
         assert self._tasks is not None
         self._tasks.start_soon(process.hold)
         try:
@@ -382,7 +405,7 @@ class RemoteWorkspace:
         except ServerError as error:
             if error.code != "command_lost":
                 raise
-            raise ConnectionLost(self._client.url, f"{error} That was in {self!r}.") from error
+            raise ConnectionLost(self._url, f"{error} That was in {self!r}.") from error
 
     def _check_open(self) -> None:
         if not self._open:

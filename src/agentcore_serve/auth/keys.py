@@ -198,6 +198,15 @@ class KeyStore:
         )
         return found is not None
 
+    async def find_first(self) -> str | None:
+        """Return the id of the key that whoever starts the server has: the file's, else the oldest that may do everything."""
+        if self._file_digest is not None:
+            return FILE_KEY_ID
+        for record in await self.records(owner=DEFAULT_OWNER):
+            if record.scopes == frozenset(SCOPES) and await self.find(record.id) is not None:
+                return record.id
+        return None
+
     async def _touch(self, key_id: str) -> None:
         """Record the use of a key, to the minute: a write for each request would be the slowest part of it."""
         now = self._clock()

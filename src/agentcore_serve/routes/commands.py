@@ -45,6 +45,7 @@ from agentcore.wire.routes import (
     command_of,
     refuse,
 )
+from agentcore_serve.asks import ClientAsks
 from agentcore_serve.auth.identity import require_scope
 from agentcore_serve.routes.dispatch import refusing
 from agentcore_serve.routes.table import Call, Route
@@ -91,14 +92,16 @@ async def _carry(call: Call, *, kind: str) -> Any:
 
 
 async def _do_job(call: Call, served: Served, job: Ask | Fork | Condense) -> SideAnswer | ForkInfo | CondenseInfo:
+    """Do a job; one that is asked for again has the result of the first time."""
     link = served.conversation.link
     match job:
         case Ask():
-            return SideAnswer(text=cast("str", await link.job(job)))
+            return SideAnswer(text=cast("str", await served.jobs.do(job.id, lambda: link.job(job))))
         case Fork():
-            return ForkInfo(conversation=await call.hub.fork(call.identity, served, job))
+            forked = await served.jobs.do(job.id, lambda: call.hub.fork(call.identity, served, job))
+            return ForkInfo(conversation=cast("str", forked))
         case Condense():
-            return CondenseInfo(seq=cast("int | None", await link.job(job)))
+            return CondenseInfo(seq=cast("int | None", await served.jobs.do(job.id, lambda: link.job(job))))
 
 
 async def _decide(call: Call, served: Served, command: Command, beside: Beside) -> Receipt:
@@ -163,8 +166,7 @@ async def _add_secrets(call: Call, served: Served, command: AddSecrets, beside: 
     sources: dict[str, SecretSource] = {name: value.get_secret_value() for name, value in beside.secrets.items()}
     for name in command.names:
         if name not in sources:
-            with refusing("body"):
-                raise refuse(("secrets", name), "It has no value.")
+            sources[name] = cast("ClientAsks", served.parts.asks).secret(name)
     SecretRegistry(sources)  # refuses all of them where one can't be used
     call.hub.hold_secrets(served, beside.secrets)
     return await served.conversation.link.execute(command, Attachment(secrets=sources))

@@ -16,11 +16,16 @@ from agentcore_serve.refused import Refused
 from agentcore_serve.routes.table import Call, Route
 
 _TAG: Final = "keys"
-PAGE: Final = "docs"
+PAGE: Final = "./"
 """The page that a code leads to, relative to `/enter`."""
 _ENTERED: Final = (
     f"<!doctype html><html lang='en'><meta charset='utf-8'><meta http-equiv='refresh' content='0; url={PAGE}'>"
     f"<title>agentcore</title><p><a href='{PAGE}'>Go on.</a></p></html>"
+)
+_NOT_ENTERED: Final = (
+    "<!doctype html><html lang='en'><meta charset='utf-8'><title>agentcore</title>"
+    "<p>This link was used already, or is older than a minute. Get another one: <code>agentcore keys link</code>.</p>"
+    f"<p>A browser that is logged in needs none: <a href='{PAGE}'>go to the page</a>.</p></html>"
 )
 
 
@@ -82,7 +87,12 @@ class EnterQuery(RequestBody):
 async def _enter(call: Call) -> Response:
     security = _security(call)
     code = cast("EnterQuery", call.query).code
-    cookie = await security.pages.enter(code, call.request.scope, secure=security.secure_cookies)
+    try:
+        cookie = await security.pages.enter(code, call.request.scope, secure=security.secure_cookies)
+    except Refused:
+        if "text/html" not in call.request.headers.get("accept", ""):
+            raise
+        return HTMLResponse(_NOT_ENTERED, status_code=401, headers={"Cache-Control": "no-store"})
     # A page and no redirect: behind a link from elsewhere, a browser would not send the cookie to where it is redirected.
     return HTMLResponse(_ENTERED, headers={"Set-Cookie": cookie, "Cache-Control": "no-store"})
 
