@@ -101,6 +101,13 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session
+def serve(session: nox.Session) -> None:
+    """Do the slow half of the server's tests, its page in chromium included; what is missing fails, and is not skipped."""
+    install(session, "all,test-serve")
+    session.run("pytest", "-q", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env={"AGENTCORE_NO_SKIPS": "1"})
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Run the terminal's tests over and over, on as many rounds as stand behind `--` (1000), mixed in another order each time."""
     install(session, "all,test")
