@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import anyio
-from pydantic import SecretStr
 
 from agentcore.commands import Fork
 from agentcore.errors import ConversationNotFound
@@ -80,8 +79,7 @@ class Creation:
             if is_new:
                 row = await self._add_row(identity, spec, conversation_id, text, digest, replaces=row is not None)
             assert row is not None
-            key = spec.agent.model_key if isinstance(spec.agent, ClientAgent) and row.profile is None else None
-            await self._supply(row, key, spec.secrets)
+            await self._supply(row, spec)
             return await self._open.open(row), is_new
 
     async def _add_row(
@@ -154,18 +152,23 @@ class Creation:
         )
         return row
 
-    async def _supply(self, row: ConversationRow, key: SecretStr | None, secrets: Mapping[str, SecretStr]) -> None:
+    async def _supply(self, row: ConversationRow, spec: ConversationSpec) -> None:
         """Keep a key and secrets in memory, and pass them to the conversation where that is open."""
-        opening = self._open.opening
-        is_new_key = key is not None and key != opening.key_of(row.id)
-        opening.hold(row.id, key=key, secrets=secrets)
+        opening, secrets = self._open.opening, spec.secrets
+        brought = spec.agent if isinstance(spec.agent, ClientAgent) and row.profile is None else None
+        is_new_key = False
+        if brought is not None and brought.model_key is not None:
+            is_new_key = brought.model_key != opening.key_of(row.id, brought.record)
+            opening.hold_key(row.id, brought.record, brought.model_key)
+        opening.hold_secrets(row.id, secrets)
         served = self._open.find(row.id)
         if served is None:
             return
         if secrets:
             await served.conversation.add_secrets({name: value.get_secret_value() for name, value in secrets.items()})
         recorded = served.state.agent
-        if is_new_key and recorded is not None:
+        key = None if recorded is None else opening.key_of(row.id, recorded.agent)
+        if is_new_key and recorded is not None and key is not None:
             agent = await opening.own_agent(OwnAgent(recorded.agent, key))
             await served.conversation.set_agent(served.parts.added_to(agent))
 

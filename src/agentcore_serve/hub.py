@@ -219,7 +219,8 @@ class Hub(AsyncContextManagerMixin):
         """Do as `create`, and return whether it was created just now."""
         served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace)
         # Before the answer: from it on, whoever waits for a run takes a conversation that rests for one that stays so.
-        await self.cut_off.continue_one(served.id)
+        if self.open_ones.opening.has_key(served.row, served.state.agent):
+            await self.cut_off.continue_one(served.id)
         return served, is_new
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002
@@ -306,13 +307,14 @@ class Hub(AsyncContextManagerMixin):
         agent = await opening.own_agent(OwnAgent(record, model_key))
         # Before it is set: between the two, the server's own agent works without the server's key at worst.
         await self.records.update(served.id, profile=None)
-        opening.hold(served.id, key=model_key)
+        if model_key is not None:
+            opening.hold_key(served.id, record, model_key)
         served.row = served.row._replace(profile=None)
         return served.parts.added_to(agent)
 
     def hold_secrets(self, served: Served, secrets: Mapping[str, SecretStr]) -> None:
         """Keep secrets that were added in memory, for when the conversation is closed and opened again."""
-        self.open_ones.opening.hold(served.id, secrets=secrets)
+        self.open_ones.opening.hold_secrets(served.id, secrets)
 
     async def list(
         self,

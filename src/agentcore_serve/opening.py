@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pydantic import SecretStr, ValidationError
+from pydantic import JsonValue, SecretStr, ValidationError
 
 from agentcore.agent import Agent
 from agentcore.conversation import Conversation, Host, OnQuestion
 from agentcore.errors import AgentcoreError, ConversationNotFound, NotRecorded
+from agentcore.events import AgentConfigured
 from agentcore.record import Store, read_log
 from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Confirm, read_checks
@@ -78,7 +79,8 @@ class Opening:
         self._model_addresses = model_addresses
         self._parts = parts
         self._client_parts = client_parts
-        self._keys: dict[str, SecretStr] = {}
+        self._keys: dict[str, dict[str, SecretStr]] = {}
+        """By conversation and model: a key is for the model that it came with, and for no other."""
         self._secrets: dict[str, dict[str, SecretStr]] = {}
 
     def profile(self, name: str | None) -> tuple[str, Agent]:
@@ -107,22 +109,27 @@ class Opening:
         """
         return await restore_own_agent(own, self._model_addresses, self._parts)
 
-    def hold(
-        self, conversation_id: str, *, key: SecretStr | None = None, secrets: Mapping[str, SecretStr] = {}
-    ) -> None:
-        """Keep a model key and secrets of a conversation in memory, for when it is opened again."""
-        if key is not None:
-            self._keys[conversation_id] = key
+    def hold_key(self, conversation_id: str, record: Mapping[str, JsonValue], key: SecretStr) -> None:
+        """Keep the key of a client's agent in memory, for when the conversation is opened again."""
+        self._keys.setdefault(conversation_id, {})[_model_of(record)] = key
+
+    def hold_secrets(self, conversation_id: str, secrets: Mapping[str, SecretStr]) -> None:
+        """Keep secrets of a conversation in memory, for when it is opened again."""
         if secrets:
             self._secrets.setdefault(conversation_id, {}).update(secrets)
 
     def hold_like(self, conversation_id: str, other: str) -> None:
         """Keep for a conversation what is kept for another one, which it is a copy of."""
-        self.hold(conversation_id, key=self._keys.get(other), secrets=self._secrets.get(other, {}))
+        self._keys[conversation_id] = dict(self._keys.get(other, {}))
+        self.hold_secrets(conversation_id, self._secrets.get(other, {}))
 
-    def key_of(self, conversation_id: str) -> SecretStr | None:
-        """Return the key that is kept for a conversation's model."""
-        return self._keys.get(conversation_id)
+    def key_of(self, conversation_id: str, record: Mapping[str, JsonValue]) -> SecretStr | None:
+        """Return the key that is kept for the model of a client's agent."""
+        return self._keys.get(conversation_id, {}).get(_model_of(record))
+
+    def has_key(self, row: ConversationRow, agent: AgentConfigured | None) -> bool:
+        """Return whether the agent that works in a conversation has a key, or needs none of a client's."""
+        return row.profile is not None or agent is None or self.key_of(row.id, agent.agent) is not None
 
     def forget(self, conversation_id: str, *, key_only: bool = False) -> None:
         """Drop the key of a conversation, and its secrets."""
@@ -211,7 +218,11 @@ class Opening:
         if record is None:
             raise Refused(409, "agent_not_found", "The conversation has no agent. Set one: PUT /agent.")
         # Never `agent=None`: the log would be read with the keys of the environment.
-        return parts.added_to(await self.own_agent(OwnAgent(record, self._keys.get(row.id))))
+        return parts.added_to(await self.own_agent(OwnAgent(record, self.key_of(row.id, record))))
+
+
+def _model_of(record: Mapping[str, JsonValue]) -> str:
+    return json.dumps(record.get("llm"), sort_keys=True)
 
 
 def digest_of(spec: ConversationSpec) -> tuple[str, str]:

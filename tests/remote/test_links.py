@@ -19,6 +19,7 @@ from agentcore.testing.conversation_place import ScriptLines
 from agentcore.tools import ToolContext
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.app import ServeApp
+from cutting_proxy import cutting_proxy
 from serving import serve
 
 
@@ -138,3 +139,22 @@ async def test_of_two_clients_each_sees_what_the_other_does(place: Place) -> Non
                     break
         assert two.state.snapshot() == one.state.snapshot()
         assert (await two.run("on")).text == "two"
+
+
+async def test_after_a_cut_the_agent_that_was_set_keeps_its_own_key(place: Place) -> None:
+    async with cutting_proxy(int(place.url.rpartition(":")[2])) as proxy:
+        first, second = place.agent([say("one")]), place.agent([say("two"), say("three")])
+        assert isinstance(second.llm, LLM)
+        other = second.llm.model_copy(update={"api_key": "of-the-other-model"})
+        async with Conversation(first, RemoteWorkspace(proxy.url, reconnect_seconds=20)) as conversation:
+            await conversation.run("go")
+            await conversation.set_agent(Agent(llm=other))
+            await conversation.run("on")
+            await proxy.cut()
+            result = await conversation.run("and on")
+    assert result.text == "three"
+    assert [request.headers["authorization"] for request in place.provider.requests] == [
+        "Bearer none-at-all",
+        "Bearer of-the-other-model",
+        "Bearer of-the-other-model",
+    ]

@@ -7,6 +7,7 @@ the stream open, over cuts and restarts of the server, and gives up when it coul
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from contextlib import suppress
 from contextvars import Context
 from typing import Any, Final, Protocol
@@ -62,8 +63,8 @@ class ClientParts(Protocol):
         """Return a command as it is sent, and what travels beside it: a key, the values of secrets."""
         ...
 
-    def renewed(self) -> tuple[Command, Beside] | None:
-        """Return the command that gives a server, which may have been started anew, what it was given since the opening."""
+    def renewed(self) -> Sequence[tuple[Command, Beside]]:
+        """Return the commands that give a server, which may have been started anew, what it was given since the opening."""
         ...
 
 
@@ -285,8 +286,10 @@ class RemoteLink:
             while True:
                 await self._follow_once(info)
                 info = await self._open_there()  # the client tries for as long as it may
-                if (again := self._parts.renewed()) is not None:
-                    await self._send(request_for(*again))
+                if again := self._parts.renewed():
+                    for command in again:
+                        await self._send(request_for(*command))
+                    info = await self._open_there()  # what was cut off may go on since
         except AgentcoreError as error:
             self._end(error)
 

@@ -6,7 +6,7 @@ Above: the opening of the conversation, which says what they are. Below: `Answer
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast, final
 
 from anyio.abc import TaskGroup
@@ -56,6 +56,8 @@ class RemoteParts:
         self._secrets = SecretRegistry(setup.secrets)
         self._added: dict[str, SecretSource] = {}
         """Secrets that were added since: a server that was started anew has not got them."""
+        self._set: Callable[[], tuple[Command, Beside]] | None = None
+        """Makes the command that sets the agent that was set last."""
         self._link: RemoteLink | None = None
         self._answering: Answering | None = None
 
@@ -99,10 +101,13 @@ class RemoteParts:
             case _:
                 return command, None
 
-    def renewed(self) -> tuple[Command, Beside] | None:
-        if not self._added:
-            return None
-        return AddSecrets(names=tuple(self._added)), _values_of(self._added)
+    def renewed(self) -> Sequence[tuple[Command, Beside]]:
+        renewed: list[tuple[Command, Beside]] = []
+        if self._added:
+            renewed.append((AddSecrets(names=tuple(self._added)), _values_of(self._added)))
+        if self._set is not None:
+            renewed.append(self._set())
+        return renewed
 
     def _prepare_agent(self, command: SetAgent, agent: Agent) -> tuple[Command, Beside]:
         there, here = divide_tools(agent, self._version)
@@ -112,6 +117,11 @@ class RemoteParts:
                 "opened. Open it again with the agent."
             )
         sent = make_client_agent(agent, there)
+
+        def again() -> tuple[Command, Beside]:
+            return SetAgent(agent=sent.record), Beside(model_key=sent.model_key)
+
+        self._set = again
         return command.model_copy(update={"agent": sent.record, "missing": ()}), Beside(model_key=sent.model_key)
 
     async def _post(self, ask_id: str, result: AskResult) -> None:

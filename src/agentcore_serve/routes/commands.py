@@ -159,6 +159,8 @@ async def _set_agent(call: Call, served: Served, command: SetAgent, beside: Besi
     receipt = await link.execute(made.model_copy(update={"id": command.id, "by": command.by}), attachment)
     if beside.profile is not None:
         await call.hub.agent_was_set(served, beside.profile)
+    else:
+        await call.hub.cut_off.continue_one(served.id)  # it may have waited for the key of this one
     return receipt
 
 
