@@ -46,7 +46,8 @@ class CutOff:
         room_to_run: Callable[[], Awaitable[None]],
         restarts: int,
     ) -> None:
-        self._rows = {row.id: row for row in rows if row.is_open}
+        # One that was not made yet did not work. Opened, it would be made.
+        self._rows = {row.id: row for row in rows if row.is_open and row.is_made}
         self._records = records
         self._open_it = open_it
         self._room_to_run = room_to_run
@@ -56,8 +57,11 @@ class CutOff:
     async def continue_all(self) -> None:
         """Go on with all that need no client."""
         for row in tuple(self._rows.values()):
-            if not needs_client(row):
-                await self.continue_one(row.id)
+            try:
+                if not needs_client(row):
+                    await self.continue_one(row.id)
+            except Exception as error:  # one that can't be read or noted does not keep the server from starting
+                _log.error("not continued", conversation=row.id, error=type(error).__name__)
 
     async def continue_one(self, conversation_id: str) -> None:
         """Go on with a conversation, where that is still to be done. When this returns, its status says what came of that."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 
 import anyio
 
 from agentcore.commands import Fork
-from agentcore.errors import ConversationNotFound
+from agentcore.errors import AgentcoreError, ConversationNotFound
 from agentcore.ids import check_conversation_id, new_conversation_id
+from agentcore.logs import get_logger
 from agentcore.wire.requests import ClientAgent, ConversationSpec
 from agentcore_serve.agents import OwnAgent
 from agentcore_serve.auth.identity import Identity
@@ -17,6 +19,8 @@ from agentcore_serve.opening import digest_of
 from agentcore_serve.records import ConversationRecords, ConversationRow
 from agentcore_serve.refused import Refused
 from agentcore_serve.served import Served
+
+_log = get_logger(__name__)
 
 
 class Creation:
@@ -49,6 +53,7 @@ class Creation:
         id: str | None = None,  # noqa: A002
         *,
         replace: bool = False,
+        create: bool = True,
     ) -> tuple[Served, bool]:
         """Create a conversation, or open the one of the same id and spec; return whether it was created just now.
 
@@ -58,6 +63,7 @@ class Creation:
             id: Its id.
             replace: Open one of another spec with this one from now on, as a program that resumes it with another agent
                 does; what the spec leaves out stays as it was.
+            create: Create it where there is none. A program that follows one opens it again, and not one anew in its place.
         """
         self._open.refuse_draining()
         conversation_id = check_conversation_id(id or new_conversation_id())
@@ -69,6 +75,8 @@ class Creation:
             has_log = await self._open.has_log(conversation_id)
             if (row is not None and row.owner != identity.owner) or (row is None and has_log):
                 raise ConversationNotFound(conversation_id, "this server")
+            if not create and not has_log:
+                raise ConversationNotFound(conversation_id, "this server")
             if row is not None and has_log and row.digest != digest:
                 if not replace:
                     raise Refused(
@@ -77,10 +85,26 @@ class Creation:
                 row = await self._replace_spec(row, spec, text, digest)
             is_new = row is None or not has_log
             if is_new:
+                await self._open.make_room()  # before anything is made that a refusal would leave behind
                 row = await self._add_row(identity, spec, conversation_id, text, digest, replaces=row is not None)
             assert row is not None
-            await self._supply(row, spec)
-            return await self._open.open(row), is_new
+            try:
+                await self._supply(row, spec)
+                return await self._open.open(row), is_new
+            except BaseException:
+                if is_new:
+                    with anyio.CancelScope(shield=True):
+                        await self._undo(row)
+                raise
+
+    async def _undo(self, row: ConversationRow) -> None:
+        """Forget a conversation that could not be begun: its row would count as its owner's until the next start."""
+        try:
+            if not await self._open.has_log(row.id):
+                self._open.opening.forget(row.id)
+                await self._records.delete(row.id)
+        except (AgentcoreError, sqlite3.Error) as error:  # the one that is being raised says more
+            _log.warning("creation not undone", conversation=row.id, error=str(error))
 
     async def _add_row(
         self,
@@ -141,7 +165,8 @@ class Creation:
         workspace = row.workspace
         if spec.workspace is not None:
             place = await opening.places.choose(row.owner, spec.workspace)
-            await opening.places.release(place.id)
+            with anyio.CancelScope(shield=True):
+                await opening.places.release(place.id)
             workspace = place.id
         profile = row.profile
         if spec.agent is not None:

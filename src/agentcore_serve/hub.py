@@ -215,9 +215,10 @@ class Hub(AsyncContextManagerMixin):
         id: str | None = None,  # noqa: A002
         *,
         replace: bool = False,
+        create: bool = True,
     ) -> tuple[Served, bool]:
-        """Do as `create`, and return whether it was created just now."""
-        served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace)
+        """Do as `create`, and return whether it was created just now: see `Creation.create_or_open`."""
+        served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace, create=create)
         # Before the answer: from it on, whoever waits for a run takes a conversation that rests for one that stays so.
         if self.open_ones.opening.has_key(served.row, served.state.agent):
             await self.cut_off.continue_one(served.id)
@@ -366,6 +367,8 @@ class Hub(AsyncContextManagerMixin):
         async with self.open_ones.locks.hold(row.id):
             served = self.open_ones.ended_or_open(row.id)
             found = True
+            if served is not None and served.streams is not None:
+                served.streams.end_code = "deleted"
             try:
                 await self.open_ones.opening.host.delete(row.id, self.store)
             except ConversationNotFound:

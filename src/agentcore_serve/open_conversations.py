@@ -96,7 +96,7 @@ class OpenConversations:
             await served.ended.wait()
         if row.is_made and not await self.has_log(row.id):
             raise ConversationNotFound(row.id, "this server")  # its agent is there, and would begin another log
-        await self._make_room()
+        await self.make_room()
         self._being_opened += 1
         try:
             return await self._open_now(row)
@@ -107,8 +107,8 @@ class OpenConversations:
         assert row.workspace is not None
         place = await self.opening.places.get(row.owner, row.workspace)
         try:
-            if not row.is_open:
-                await self._records.update(row.id, is_open=True)
+            # Whatever the row says: it may have been read before the conversation was last closed.
+            await self._records.update(row.id, is_open=True)
             conversation, parts = await self.opening.open(row, place)
             if not row.is_made:
                 await self._records.update(row.id, is_made=True)
@@ -133,8 +133,6 @@ class OpenConversations:
                 self._admitted.pop(served.id, None)
                 self._indexing.note(served)
         finally:
-            if self._served.get(served.id) is served:
-                del self._served[served.id]
             self._indexing.note(served)
             with anyio.CancelScope(shield=True):  # noqa: ASYNC912 the release and the database are checkpoints
                 try:
@@ -146,6 +144,9 @@ class OpenConversations:
                         await self._records.update(served.id, is_open=goes_on)
                 except Exception as error:  # one that ends badly does not end the server
                     _log.error("closing not recorded", conversation=served.id, error=str(error))
+                # Not earlier: it is opened again behind this, and then the row says so.
+                if self._served.get(served.id) is served:
+                    del self._served[served.id]
                 served.ended.set()
 
     def find(self, conversation_id: str) -> Served | None:
@@ -211,7 +212,12 @@ class OpenConversations:
         while self.running_count >= self._limits.running_conversations:  # noqa: ASYNC110 many things end a run
             await anyio.sleep(1)
 
-    async def _make_room(self) -> None:
+    async def make_room(self) -> None:
+        """Close what is missed the least, where as many are open as may be.
+
+        Raises:
+            TooBusy: None of them can be closed (503).
+        """
         while len(self._served) + self._being_opened >= self._limits.open_conversations:
             chosen = choose_to_make_room(self._served.values(), self.holds_sessions, self._clock())
             if chosen is None:

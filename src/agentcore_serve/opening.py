@@ -195,10 +195,14 @@ class Opening:
             attended=True,
         )
         if begins:
-            if spec.title is not None and conversation.state.title != spec.title:
-                await conversation.set_title(spec.title)
-            if spec.tags and dict(conversation.state.tags) != spec.tags:
-                await conversation.set_tags(spec.tags)
+            try:
+                if spec.title is not None and conversation.state.title != spec.title:
+                    await conversation.set_title(spec.title)
+                if spec.tags and dict(conversation.state.tags) != spec.tags:
+                    await conversation.set_tags(spec.tags)
+            except BaseException:
+                await conversation.close()  # nobody would attend it
+                raise
         return conversation, parts
 
     async def _agent(self, row: ConversationRow, spec: ConversationSpec, parts: ClientParts) -> Agent | None:

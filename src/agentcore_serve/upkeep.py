@@ -94,10 +94,16 @@ async def tidy_again_and_again(hub: Keeps) -> None:
 
 async def tidy(hub: Keeps) -> int:
     """Close the conversations that rested for long; return how many."""
-    resting = choose_to_close(hub.open_ones.served, hub.open_ones.holds_sessions, hub.now(), hub.settings.limits)
-    for served in resting:
-        await served.conversation.close()
-    return len(resting)
+    open_ones, limits = hub.open_ones, hub.settings.limits
+    closed = 0
+    for served in choose_to_close(open_ones.served, open_ones.holds_sessions, hub.now(), limits):
+        # Asked again: somebody may have come back to it while those before it were closed.
+        if open_ones.find(served.id) is served and choose_to_close(
+            [served], open_ones.holds_sessions, hub.now(), limits
+        ):
+            await served.conversation.close()
+            closed += 1
+    return closed
 
 
 async def delete_old(hub: Keeps) -> int:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import anyio
+import httpx
 import pytest
 
 from agentcore import Agent, Conversation, FileStore, Host, MemoryStore, tool
-from agentcore.errors import ConversationError, NotRecorded, ServerError
+from agentcore.errors import ConversationClosed, ConversationError, NotRecorded, ServerError
 from agentcore.events import ObservationEvent
 from agentcore.llm import LLM
 from agentcore.remote import RemoteWorkspace
@@ -158,3 +159,18 @@ async def test_after_a_cut_the_agent_that_was_set_keeps_its_own_key(place: Place
         "Bearer of-the-other-model",
         "Bearer of-the-other-model",
     ]
+
+
+async def test_what_one_client_deletes_is_not_made_anew_by_another_that_follows_it(place: Place) -> None:
+    agent = place.agent([say("one")])
+    async with Conversation(agent, place.workspace(path="shared")) as one:
+        async with Conversation(agent, place.workspace(path="shared"), id=one.id) as two:
+            await one.run("go")
+            await one.delete()
+            with anyio.fail_after(20):
+                async for _ in two.events():
+                    pass
+            with pytest.raises(ConversationClosed):
+                await two.send("still there?")
+    async with httpx.AsyncClient() as client:
+        assert (await client.get(f"{place.url}/api/v1/conversations/{one.id}")).status_code == 404

@@ -276,7 +276,8 @@ class RemoteLink:
 
     async def _open_there(self, *, replace: bool = False) -> ConversationInfo:
         # Of two programs that open it differently the later one has it: the other one is told so, and does not take it back.
-        params = {"replace": "1"} if replace else None
+        # Opened again it has to be there: what somebody deleted meanwhile is not begun anew.
+        params = {"replace": "1"} if replace else {"create": "0"}
         headers = {"Content-Type": "application/json"}
         response = await self._client.request("PUT", self.path, content=self._spec, params=params, headers=headers)
         return ConversationInfo.model_validate_json(response.content)

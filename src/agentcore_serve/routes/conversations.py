@@ -46,6 +46,8 @@ class PutQuery(RequestBody):
 
     replace: bool = False
     """Open one that was made of another body with this one from now on; what it leaves out stays as it was."""
+    create: bool = True
+    """Make it where there is none; with 0 that is a 404."""
 
 
 async def _create(call: Call) -> Response:
@@ -60,8 +62,10 @@ async def _make(call: Call, conversation_id: str | None) -> Response:
     spec = cast("ConversationSpec", call.body)
     if not isinstance(spec.agent, str | None):
         require_scope(call.identity, "agents")
-    replace = isinstance(call.query, PutQuery) and call.query.replace
-    served, created = await call.hub.create_or_open(call.identity, spec, conversation_id, replace=replace)
+    query = call.query if isinstance(call.query, PutQuery) else PutQuery()
+    served, created = await call.hub.create_or_open(
+        call.identity, spec, conversation_id, replace=query.replace, create=query.create
+    )
     headers = {"Location": f"{CONVERSATIONS}/{served.id}"} if created else None
     return Response(
         encode_body(served.info()),

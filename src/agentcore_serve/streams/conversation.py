@@ -79,6 +79,8 @@ class ConversationStreams:
         self._moved = anyio.Event()
         self._delta_scope: anyio.CancelScope | None = None
         self._ended = False
+        self.end_code = "closed"
+        """The code of the `bye` that ends a stream when the conversation closes."""
         # What comes behind a position is the same for all who are there, until the log or the deltas grow.
         self._memo: dict[tuple[Position, WireFormat], Payload | None] = {}
         self._memo_head = -1

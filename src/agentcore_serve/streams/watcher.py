@@ -55,6 +55,11 @@ class Source(Protocol):
         """True if nothing more will come."""
         ...
 
+    @property
+    def end_code(self) -> str:
+        """The code of the `bye` for that."""
+        ...
+
 
 class Watcher:
     """A connection that watches."""
@@ -135,7 +140,7 @@ class Watcher:
                     self._position = payload.position
                     just_sent = True
                 elif self._source.ended:
-                    self.dismiss("closed")
+                    self.dismiss(self._source.end_code)
                 else:
                     just_sent = False
                     self._news = anyio.Event()

@@ -1,0 +1,145 @@
+"""Faults and races in the hub: each leaves the server whole, and nothing behind that was not asked for."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import anyio
+import pytest
+from pydantic import SecretStr
+
+from agentcore import FileStore
+from agentcore.errors import AgentcoreError, ConversationNotFound, StoreError
+from agentcore.testing import Gate, call, say
+from agentcore.testing.disks import FaultyDisk
+from agentcore.wire.requests import ConversationSpec
+from agentcore_serve.hub import Hub
+from agentcore_serve.refused import TooBusy
+from agentcore_serve.settings import ServeSettings
+from agentcore_serve.upkeep import tidy
+from hubs import ANN, BEN, Clock, serving
+from talks import FINISHED, at_once, hang, scripted
+
+
+def damage(folder: Path, statement: str) -> None:
+    """Change `serve.sqlite` of a server that does not run."""
+    connection = sqlite3.connect(folder / "store" / "serve.sqlite")
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+async def test_one_that_is_used_again_while_others_are_closed_stays_open(tmp_path: Path) -> None:
+    clock, gate = Clock(), Gate()
+    async with serving(scripted([gate.hold(say("x"))]), tmp_path, clock) as hub:
+        await hub.create(ANN, ConversationSpec(), "first")
+        await hub.create(ANN, ConversationSpec(), "second")
+        clock.time += 700
+
+        async def close_what_rests() -> None:
+            assert await tidy(hub) == 1
+            gate.open()
+
+        async def use() -> None:
+            served = await hub.open(ANN, "second")
+            assert (await served.conversation.run("go")).status is FINISHED
+
+        await at_once(close_what_rests, use)
+
+
+async def test_one_that_is_opened_while_it_closes_is_noted_as_open(tmp_path: Path) -> None:
+    async with serving(scripted([]), tmp_path) as hub:
+        served = await hub.create(ANN, ConversationSpec(), "c1")
+
+        async def open_again() -> None:
+            assert await hub.open(ANN, "c1") is not served
+
+        await at_once(served.conversation.close, open_again)
+        row = await hub.records.find("c1")
+        assert row is not None
+        assert row.is_open  # else it would not go on after a crash
+
+
+async def test_a_creation_for_which_there_is_no_room_leaves_nothing(tmp_path: Path) -> None:
+    limits = {"open_conversations": 1}
+    async with serving(scripted([call("hang")], hang), tmp_path, limits=limits) as hub:
+        working = await hub.create(ANN, ConversationSpec())
+        await working.conversation.start("go")
+        with pytest.raises(TooBusy):
+            await hub.create(ANN, ConversationSpec())
+        assert len(await hub.records.all()) == 1
+        assert len(list((tmp_path / "root").iterdir())) == 1
+
+
+@pytest.mark.parametrize("step", range(1, 20))
+async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp_path: Path, step: int) -> None:
+    disk = FaultyDisk()
+    settings = ServeSettings(store=tmp_path / "store", root=tmp_path / "root")
+    store = FileStore(tmp_path / "store", disk=disk)
+    spec = ConversationSpec(title="t", secrets={"TOKEN": SecretStr("a-very-long-value")})
+    with anyio.fail_after(30):
+        async with Hub(settings, agents={"coder": scripted([say("done")])}, store=store) as hub:
+            await hub.is_caught_up.wait()
+            disk.fail(at=step, times=None)
+            try:
+                await hub.create(ANN, spec, "c1")
+            except StoreError:
+                assert not hub.open_ones.is_open("c1")
+                assert hub.open_ones.opening.host.conversations == ()
+            disk.normalize()
+            if not await hub.open_ones.has_log("c1"):
+                assert await hub.records.find("c1") is None
+                await hub.create(BEN, ConversationSpec(), "c2")  # nobody else is taken for an owner on this machine
+                return
+            served = await hub.create(ANN, spec, "c1")
+            assert served.info().title == "t"
+            assert (await served.conversation.run("go")).text == "done"
+
+
+async def test_a_full_disk_ends_one_run_and_nothing_else(tmp_path: Path) -> None:
+    disk = FaultyDisk()
+    settings = ServeSettings(store=tmp_path / "store", root=tmp_path / "root")
+    store = FileStore(tmp_path / "store", disk=disk)
+    with anyio.fail_after(30):
+        async with Hub(settings, agents={"coder": scripted([say("a"), say("b")])}, store=store) as hub:
+            served = await hub.create(ANN, ConversationSpec(), "c1")
+            other = await hub.create(ANN, ConversationSpec(), "c2")
+            disk.fail("write", times=None)
+            with pytest.raises(AgentcoreError):
+                await served.conversation.run("go")
+            disk.normalize()
+            again = await hub.open(ANN, "c1")
+            assert (await again.conversation.run("go")).text == "a"
+            assert (await other.conversation.run("go")).text == "b"
+
+
+async def test_a_row_that_can_not_be_read_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.create(ANN, ConversationSpec(), "c1")
+        await hub.create(ANN, ConversationSpec(), "c2")
+    damage(tmp_path, "UPDATE conversations SET spec = '{\"of\": \"another version\"}', is_open = 1 WHERE id = 'c1'")
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.is_caught_up.wait()
+        assert (await hub.open(ANN, "c2")).id == "c2"
+
+
+async def test_a_creation_that_was_killed_before_its_log_was_made_is_removed_at_the_start(tmp_path: Path) -> None:
+    async with serving(scripted([]), tmp_path) as hub:
+        row = (await hub.create(ANN, ConversationSpec(), "c1")).row
+    await_row = f"INSERT INTO conversations SELECT 'c2', owner, digest, spec, profile, workspace, is_local, created, 0, 1, 0, 0 FROM conversations WHERE id = '{row.id}'"
+    damage(tmp_path, await_row)
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.is_caught_up.wait()
+        assert await hub.records.find("c2") is None
+        assert not (tmp_path / "store" / "c2").exists()
+
+
+async def test_one_that_was_deleted_is_not_made_anew_by_who_opens_it_again(tmp_path: Path) -> None:
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.create(ANN, ConversationSpec(), "c1")
+        assert (await hub.create_or_open(ANN, ConversationSpec(), "c1", create=False))[1] is False
+        await hub.delete(ANN, "c1")
+        with pytest.raises(ConversationNotFound):
+            await hub.create_or_open(ANN, ConversationSpec(), "c1", create=False)
+        assert await hub.records.all() == []
