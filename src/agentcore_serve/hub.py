@@ -32,8 +32,8 @@ from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
-from agentcore_serve.creation import Creation
 from agentcore_serve.crashes import CutOff
+from agentcore_serve.creation import Creation
 from agentcore_serve.database import Database
 from agentcore_serve.followed import Followed, Followers
 from agentcore_serve.index import NOBODY, ConversationIndex, Page

@@ -12,6 +12,7 @@ from agentcore.events.base import CommandedEvent, EventBase
 from agentcore.usage import Usage
 
 __all__ = [
+    "DRAINED",
     "ActionApproved",
     "ActionAssessed",
     "ActionStarted",
@@ -24,7 +25,6 @@ __all__ = [
     "HeadMoved",
     "HookEvent",
     "InterruptEvent",
-    "DRAINED",
     "PauseEvent",
     "QuestionAnswered",
     "QuestionAsked",
