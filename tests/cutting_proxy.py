@@ -98,12 +98,14 @@ class CuttingProxy:
                     await anyio.sleep(self.delay)
                 await self._flowing.wait()
                 left = self.bytes_until_cut.get(direction)
-                await target.send(piece if left is None else piece[:left])
-                if left is not None and len(piece) >= left:
+                is_last = left is not None and len(piece) >= left
+                if is_last:  # before anything is awaited: another connection counts too
                     del self.bytes_until_cut[direction]
-                    await self._cut(pair)
                 elif left is not None:
                     self.bytes_until_cut[direction] = left - len(piece)
+                await target.send(piece[:left] if is_last else piece)
+                if is_last:
+                    await self._cut(pair)
             await target.send_eof()
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             await self._cut(pair)

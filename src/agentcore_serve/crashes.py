@@ -53,19 +53,19 @@ class CutOff:
         self._restarts = restarts
         self._locks = NamedLocks()
 
-    async def go_on(self) -> None:
+    async def continue_all(self) -> None:
         """Go on with all that need no client."""
         for row in tuple(self._rows.values()):
             if not needs_client(row):
-                await self.go_on_with(row.id)
+                await self.continue_one(row.id)
 
-    async def go_on_with(self, conversation_id: str) -> None:
+    async def continue_one(self, conversation_id: str) -> None:
         """Go on with a conversation, where that is still to be done. When this returns, its status says what came of that."""
         if conversation_id not in self._rows:
             return
         async with self._locks.hold(conversation_id):
             row = self._rows.get(conversation_id)
-            if row is not None and await self._go_on_with(row):
+            if row is not None and await self._continue(row):
                 del self._rows[conversation_id]
 
     @property
@@ -73,7 +73,7 @@ class CutOff:
         """The ids of those that are still to go on."""
         return tuple(self._rows)
 
-    async def _go_on_with(self, row: ConversationRow) -> bool:
+    async def _continue(self, row: ConversationRow) -> bool:
         """Go on where that is right; return False where it is still to be done: there is no room, or the server ends."""
         try:
             served = await self._open_it(row)

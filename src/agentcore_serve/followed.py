@@ -26,11 +26,14 @@ class GrowthSignal:
 
     def __init__(self) -> None:
         self._event = anyio.Event()
+        self._listeners: list[Callable[[], None]] = []
         self.closed = False
         """True if nothing more will be read."""
 
     def notify(self) -> None:
         """Wake all who wait."""
+        for listener in tuple(self._listeners):
+            listener()
         self._event.set()
         self._event = anyio.Event()
 
@@ -38,6 +41,11 @@ class GrowthSignal:
         """Wake all who wait, for the last time."""
         self.closed = True
         self.notify()
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called when the log has grown; call what is returned to end that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     async def wait(self) -> None:
         """Wait until the log has grown; not at all where nothing more will be read."""

@@ -30,7 +30,7 @@ from agentcore.record import FileStore, Store
 from agentcore.tools import allow_imports
 from agentcore.usage import Usage
 from agentcore.wire.requests import ConversationSpec
-from agentcore_serve.agents import AgentProfile, OwnAgent, load_profiles
+from agentcore_serve.agents import AgentProfile, AllowedParts, OwnAgent, load_profiles
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.crashes import CutOff
 from agentcore_serve.creation import Creation
@@ -42,25 +42,13 @@ from agentcore_serve.open_conversations import OpenConversations
 from agentcore_serve.opening import MakeClientParts, Opening
 from agentcore_serve.places import FolderPlaces, Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
-from agentcore_serve.refused import Refused, TooBusy
+from agentcore_serve.refused import OfAnotherProgram, Refused, TooBusy
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.store_lock import hold_store
 from agentcore_serve.upkeep import after_start, tidy_again_and_again
 
 _log = get_logger(__name__)
-
-
-class OfAnotherProgram(Refused):
-    """A conversation was made by another program in the same store: it can be watched here, by administrators."""
-
-    def __init__(self, conversation_id: str) -> None:
-        super().__init__(
-            409,
-            "of_another_program",
-            f"Conversation {conversation_id!r} was not made by this server. It can be watched here; continue it where it "
-            "was made.",
-        )
 
 
 class Hub(AsyncContextManagerMixin):
@@ -95,6 +83,8 @@ class Hub(AsyncContextManagerMixin):
         self.store: Store = FileStore(settings.store) if store is None else store
         self.profiles: dict[str, AgentProfile | None] = dict.fromkeys(agents or {})
         """The server's agents by name; a profile is None where the program passed the agent."""
+        self.allowed_parts = AllowedParts(settings.allowed_modules, settings.allowed_parts)
+        """The parts that clients' own agents may have."""
         self._agents = dict(agents or {})
         self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
         self._is_locked = is_locked
@@ -108,7 +98,8 @@ class Hub(AsyncContextManagerMixin):
         self.indexing = Indexing(self.index, wall=wall)
         self._open_ones: OpenConversations | None = None
         self._followers: Followers | None = None
-        self._cut_off: CutOff | None = None
+        self.cut_off: CutOff
+        """The conversations that worked when the server ended, and are still to go on; there while the hub is open."""
         self.streams: Any = None
         """The streams of the server, where it has some: `close_streams` ends them."""
         self.is_caught_up = anyio.Event()
@@ -145,6 +136,7 @@ class Hub(AsyncContextManagerMixin):
                         self._places,
                         self._agents,
                         model_addresses=self.settings.model_addresses,
+                        parts=self.allowed_parts,
                         client_parts=self._client_parts,
                     )
                     limits = self.settings.limits
@@ -158,7 +150,7 @@ class Hub(AsyncContextManagerMixin):
                         count_usage=self._count_usage,
                     )
                     self._followers = Followers(self.store, limits, tasks, self.now)
-                    self._cut_off = CutOff(
+                    self.cut_off = CutOff(
                         rows,
                         self.records,
                         self._open_ones.open_row,
@@ -202,12 +194,6 @@ class Hub(AsyncContextManagerMixin):
         return self._open_ones
 
     @property
-    def cut_off(self) -> CutOff:
-        """The conversations that worked when the server ended, and are still to go on."""
-        assert self._cut_off is not None
-        return self._cut_off
-
-    @property
     def is_draining(self) -> bool:
         """True once the server is about to end: nothing new is opened or run."""
         return self.open_ones.is_draining
@@ -233,7 +219,7 @@ class Hub(AsyncContextManagerMixin):
         """Do as `create`, and return whether it was created just now."""
         served, is_new = await self._creation.create_or_open(identity, spec, id, replace=replace)
         # Before the answer: from it on, whoever waits for a run takes a conversation that rests for one that stays so.
-        await self.cut_off.go_on_with(served.id)
+        await self.cut_off.continue_one(served.id)
         return served, is_new
 
     async def open(self, identity: Identity, id: str) -> Served:  # noqa: A002

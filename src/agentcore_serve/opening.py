@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from agentcore.agent import Agent
 from agentcore.conversation import Conversation, Host, OnQuestion
-from agentcore.errors import ConversationNotFound, NotRecorded
+from agentcore.errors import AgentcoreError, ConversationNotFound, NotRecorded
 from agentcore.record import Store, read_log
-from agentcore.secrets import SecretSource
+from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import Confirm, read_checks
 from agentcore.tools import AnyTool
 from agentcore.wire.requests import ClientAgent, ConversationSpec
-from agentcore_serve.agents import OwnAgent, restore_own_agent
+from agentcore_serve.agents import DEFAULT_PARTS, AllowedParts, OwnAgent, restore_own_agent
 from agentcore_serve.places import Place, Places
 from agentcore_serve.records import ConversationRow
 from agentcore_serve.refused import Refused
@@ -56,6 +56,7 @@ class Opening:
         places: Where they work.
         profiles: The server's agents by name, the default first.
         model_addresses: Private addresses that clients' models may be at.
+        parts: The parts that clients' agents may have.
         client_parts: Makes the parts that clients run.
     """
 
@@ -67,6 +68,7 @@ class Opening:
         profiles: Mapping[str, Agent],
         *,
         model_addresses: Sequence[str] = (),
+        parts: AllowedParts = DEFAULT_PARTS,
         client_parts: MakeClientParts | None = None,
     ) -> None:
         self.host = host
@@ -74,6 +76,7 @@ class Opening:
         self.places = places
         self.profiles = profiles
         self._model_addresses = model_addresses
+        self._parts = parts
         self._client_parts = client_parts
         self._keys: dict[str, SecretStr] = {}
         self._secrets: dict[str, dict[str, SecretStr]] = {}
@@ -102,7 +105,7 @@ class Opening:
         Raises:
             Refused: It names what is not allowed (422).
         """
-        return await restore_own_agent(own, self._model_addresses)
+        return await restore_own_agent(own, self._model_addresses, self._parts)
 
     def hold(
         self, conversation_id: str, *, key: SecretStr | None = None, secrets: Mapping[str, SecretStr] = {}
@@ -131,16 +134,29 @@ class Opening:
         """Refuse a spec that could not be opened, before anything is written.
 
         Raises:
-            Refused: It names an agent or a policy that is not possible here (422).
+            Refused: It names an agent, a policy, a tool or a secret that is not possible here (422).
         """
         if isinstance(spec.agent, ClientAgent):
-            await self.own_agent(OwnAgent(spec.agent.record, spec.agent.model_key))
+            agent = await self.own_agent(OwnAgent(spec.agent.record, spec.agent.model_key))
         else:
-            self.profile(spec.agent)
+            agent = self.profile(spec.agent)[1]
         if spec.policy is not None and read_checks(spec.policy) is None:
             raise Refused(422, "policy_refused", "There is no such policy here.")
         if self._client_parts is None and (spec.tools or spec.client_secrets or spec.confirm or spec.on_question):
             raise Refused(422, "client_parts_refused", "This server has no parts that run in clients.")
+        try:
+            parts = ClientParts() if self._client_parts is None else self._client_parts("", spec)
+            parts.added_to(agent)
+            SecretRegistry(
+                {**parts.secrets, **{name: value.get_secret_value() for name, value in spec.secrets.items()}}
+            )
+        except ValidationError as error:
+            detail = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, detail["loc"]))[:64]
+            text = f"A tool that runs in the client does not fit: {where}: {detail['msg']}."
+            raise Refused(422, "client_parts_refused", text) from None
+        except (AgentcoreError, ValueError, TypeError) as error:
+            raise Refused(422, "client_parts_refused", str(error)) from None
 
     async def open(self, row: ConversationRow, place: Place) -> tuple[Conversation, ClientParts]:
         """Open a conversation, making its log where there is none; return its handle, and the parts that clients run.

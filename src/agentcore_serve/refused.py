@@ -38,6 +38,18 @@ class Refused(Exception):
             self.headers["Retry-After"] = str(max(1, math.ceil(retry_after)))
 
 
+class OfAnotherProgram(Refused):
+    """A conversation was made by another program in the same store: it can be watched here, by administrators."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(
+            409,
+            "of_another_program",
+            f"Conversation {conversation_id!r} was not made by this server. It can be watched here; continue it where it "
+            "was made.",
+        )
+
+
 class TooBusy(Refused):
     """There is no room: for a run (429), or for one more open conversation (503)."""
 

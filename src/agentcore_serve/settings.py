@@ -85,6 +85,9 @@ class ServeSettings(BaseModel):
     """True lets several owners work on this machine, whose shells can read each other's files."""
     allowed_modules: tuple[str, ...] = ()
     """Modules that tools of clients' own agents may be imported from."""
+    allowed_parts: tuple[str, ...] = ()
+    """Registered tools, toolsets, sources of context and condensers, by name, that clients' own agents may have besides
+    those that come with agentcore and stay in the workspace."""
     model_addresses: tuple[str, ...] = ()
     """Hosts and networks on a private network that clients' own models may be at, as in "10.0.0.0/8"."""
     workspaces: WorkspacesFactory | None = Field(default=None, exclude=True)

@@ -65,7 +65,7 @@ async def after_start(hub: Keeps, rows: Sequence[ConversationRow]) -> None:
         hub: The hub.
         rows: The conversations as they were when the server started.
     """
-    await hub.cut_off.go_on()
+    await hub.cut_off.continue_all()
     hub.crashes_handled.set()
     try:
         logs = {info.conversation_id for info in await hub.store.list()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from agentcore.record import ConversationState, read_log
 from agentcore.remote.workspace import RemoteWorkspace
 from agentcore.testing import ChatProvider, ConversationContract, ConversationPlace, serve_provider
 from agentcore.testing.conversation_place import ScriptLines
+from agentcore.testing.conversation_watching_contract import WatchingContract
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.app import ServeApp
 from cutting_proxy import CuttingProxy, cutting_proxy
@@ -73,7 +74,7 @@ class Troubles:
         """Trouble the connections until cancelled."""
         proxy = self._proxy
         for number in count():
-            await anyio.sleep(0.4)
+            await anyio.sleep(0.2)
             match number % 4:
                 case 0:
                     await proxy.cut()
@@ -89,16 +90,29 @@ class Troubles:
                     await proxy.cut()
 
 
-@pytest.mark.slow
-class TestBehindABadNetwork(ConversationContract):
+@asynccontextmanager
+async def _behind_a_bad_network(app: ServeApp, store: FileStore) -> AsyncGenerator[There]:
+    async with (
+        serve_provider([]) as provider,
+        serve(app) as server,
+        cutting_proxy(server.port) as proxy,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(Troubles(proxy).trouble)
+        yield There(store, proxy.url, provider)
+        tasks.cancel_scope.cancel()
+
+
+class TestWatchingOverABadNetwork(WatchingContract):
     @pytest.fixture
     async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
-        async with (
-            serve_provider([]) as provider,
-            serve(app) as server,
-            cutting_proxy(server.port) as proxy,
-            anyio.create_task_group() as tasks,
-        ):
-            tasks.start_soon(Troubles(proxy).trouble)
-            yield There(store, proxy.url, provider)
-            tasks.cancel_scope.cancel()
+        async with _behind_a_bad_network(app, store) as place:
+            yield place
+
+
+@pytest.mark.slow
+class TestOverABadNetwork(ConversationContract):
+    @pytest.fixture
+    async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
+        async with _behind_a_bad_network(app, store) as place:
+            yield place

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import asyncio  # noqa: TID251 it is about its own cancellation
 import signal
 import subprocess
 import sys
@@ -23,6 +23,7 @@ from agentcore.record import read_log
 from agentcore.remote import RemoteWorkspace
 from agentcore.testing import ChatProvider, Gate, call, say, serve_provider
 from agentcore.testing.conversation_place import ScriptLines, running, until, until_has
+from agentcore_tools import run_tool
 from cutting_proxy import cutting_proxy
 from ending import left_running, open_server
 
@@ -42,12 +43,6 @@ def agent_at(provider: ChatProvider, replies: ScriptLines, *tools: Any) -> Agent
     )
 
 
-@tool(resources=())
-def count() -> str:
-    """Count."""
-    return "counted"
-
-
 def _port(url: str) -> int:
     port = urlsplit(url).port
     assert port is not None
@@ -56,7 +51,7 @@ def _port(url: str) -> int:
 
 async def test_a_run_outlives_a_server_that_is_replaced(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
-    agent = agent_at(provider, [gate.hold(call("count")), say("done")], count)
+    agent = agent_at(provider, [gate.hold(call("run", command="true")), say("done")], run_tool())
     async with open_server(tmp_path) as (server, url):
         async with Conversation(agent, RemoteWorkspace(url, path="work", reconnect_seconds=60)) as conversation:
             async with running(conversation) as begun:
@@ -96,6 +91,7 @@ async def test_a_run_that_went_on_after_a_kill_is_still_ended_by_who_waits_for_i
             assert begun.cancelled
 
 
+@pytest.mark.slow
 async def test_a_server_that_does_not_come_back_is_a_lost_connection(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
     agent = agent_at(provider, [gate.hold(say("lost"))])
@@ -152,6 +148,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 async def test_a_client_that_is_killed_interrupts_nothing_and_the_next_one_has_its_call(
     tmp_path: Path, provider: ChatProvider, surroundings: dict[str, str]
 ) -> None:

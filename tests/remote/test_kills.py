@@ -24,6 +24,7 @@ from ending import Fleet, Watcher, left_running, model_at, open_server, provider
 async def _kill_again_and_again(folder: Path, *, conversations: int, watchers: int, kills: int, calls: int) -> None:
     notes = folder / "notes"
     notes.mkdir()
+    store = FileStore(folder / "store")
     results: dict[str, RunResult] = {}
     seen: dict[str, list[Event]] = {}
     names = [f"c{number}" for number in range(conversations)]
@@ -75,7 +76,6 @@ async def _kill_again_and_again(folder: Path, *, conversations: int, watchers: i
                     server, _ = await servers.enter_async_context(open_server(folder, port, restarts="1000"))
                 while len(results) < conversations:
                     await anyio.sleep(0.01)
-                store = FileStore(folder / "store")
                 logs = {name: await read_log(store, name) for name in names}
                 for watcher in fleet.watchers:
                     await watcher.until(logs[watcher.conversation_id].head)

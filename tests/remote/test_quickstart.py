@@ -11,12 +11,12 @@ from types import ModuleType
 
 import pytest
 from anyio.from_thread import start_blocking_portal
+from tests.docs.test_programs import TO_RUN, Program, prepared
 
 from agentcore.llm import LLM
 from agentcore.testing import serve_provider
 from agentcore.testing.conversation_place import ScriptLines
 from agentcore_serve import ServeSettings, create_app
-from docs.test_programs import TO_RUN, Program, prepared
 from programs import run_here
 from serving import serve
 

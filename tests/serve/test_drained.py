@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -103,7 +104,7 @@ async def test_an_agent_of_a_client_goes_on_when_its_key_is_back_and_never_witho
         llm = LLM("openai/scripted", base_url=provider.base_url, api_mode="chat")
         record, _ = record_agent(Agent(llm=llm, tools=()))
         spec = ConversationSpec(agent=ClientAgent(record=record, model_key=key))
-        settings = {"model_addresses": ("127.0.0.0/8",)}
+        settings: dict[str, Any] = {"model_addresses": ("127.0.0.0/8",)}
         other = Agent(llm=ScriptedLLM([]))
         async with serving(other, tmp_path, **settings) as hub:
             served = await hub.create(ANN, spec, "c1")

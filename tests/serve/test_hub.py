@@ -287,7 +287,7 @@ async def test_secrets_outlive_closing_and_come_again_with_the_same_spec_after_a
         assert "a-very-long-value" not in again.state.events[-1].model_dump_json()
 
 
-async def test_draining_pauses_and_refuses(tmp_path: Path) -> None:
+async def test_draining_pauses_and_refuses_and_the_next_start_goes_on(tmp_path: Path) -> None:
     reached, release = anyio.Event(), anyio.Event()
 
     @tool(resources=())
@@ -314,8 +314,7 @@ async def test_draining_pauses_and_refuses(tmp_path: Path) -> None:
     async with serving(scripted([say("done")], hold), tmp_path) as hub:
         await hub.crashes_handled.wait()
         again = await hub.open(ANN, served.id)
-        assert again.state.status is PAUSED  # it was no crash
-        assert (await again.conversation.run()).status is FINISHED
+        assert (await again.conversation.run()).status is FINISHED  # what the end of the server cut off goes on
 
 
 async def test_a_profile_that_is_set_is_the_one_it_is_opened_with_again(tmp_path: Path) -> None:

@@ -28,19 +28,60 @@ HEADERS = {"authorization": f"Bearer {KEY}"}
 
 _UVICORN = """
 import socket, sys, uvicorn
-from agentcore_serve import ServeSettings, create_app
+from agentcore_serve import create_app
+app = create_app()
+if sys.argv[1:]:
+    from fastapi import FastAPI
+    app, served = FastAPI(lifespan=app.lifespan), app
+    app.mount("/agents", served)
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 listener.listen(512)
 print('{"url": "http://127.0.0.1:%d"}' % listener.getsockname()[1], flush=True)
-config = uvicorn.Config(create_app(), ws="websockets-sansio", log_level="warning", lifespan="on")
+config = uvicorn.Config(app, ws="websockets-sansio", log_level="warning", lifespan="on")
 uvicorn.Server(config).run(sockets=[listener])
 """
 
 
+_MOUNTED_ON_HYPERCORN = """
+import signal, socket, anyio
+from hypercorn.asyncio import serve
+from hypercorn.config import Config, Sockets
+from starlette.applications import Starlette
+from agentcore_serve import create_app
+
+served = create_app()
+app = Starlette(lifespan=served.lifespan)
+app.mount("/agents", served)
+
+class OnAFreePort(Config):
+    def create_sockets(self):
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+        print('{"url": "http://127.0.0.1:%d"}' % listener.getsockname()[1], flush=True)
+        return Sockets([], [listener], [])
+
+async def end():
+    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
+        async for _ in signals:
+            return await served.drain()
+
+anyio.run(lambda: serve(app, OnAFreePort(), shutdown_trigger=end))
+"""
+
+ServerKind = Literal["hypercorn", "uvicorn", "in Starlette on hypercorn", "in FastAPI on uvicorn"]
+
+_COMMANDS: dict[ServerKind, list[str]] = {
+    "hypercorn": ["-m", "agentcore", "serve", "--log", "none"],
+    "uvicorn": ["-c", _UVICORN],
+    "in Starlette on hypercorn": ["-c", _MOUNTED_ON_HYPERCORN],
+    "in FastAPI on uvicorn": ["-c", _UVICORN, "mounted"],
+}
+
+
 @asynccontextmanager
 async def server_process(
-    tmp_path: Path, surroundings: dict[str, str], server: Literal["hypercorn", "uvicorn"], base_url: str
+    tmp_path: Path, surroundings: dict[str, str], server: ServerKind, base_url: str
 ) -> AsyncGenerator[tuple[Process, str]]:
     """Start a server in a process of its own, and give it and its address."""
     tmp_path.joinpath("agents.toml").write_text(
@@ -56,15 +97,15 @@ async def server_process(
         "AGENTCORE_SERVE_AGENTS": str(tmp_path / "agents.toml"),
         "AGENTCORE_SERVE_API_KEY_FILE": str(tmp_path / "key"),
         "AGENTCORE_SERVE_PORT": "0",
+        "AGENTCORE_SERVE_DRAIN_SECONDS": "60",  # a loaded machine is not what is tested
     }
-    command = ["-m", "agentcore", "serve", "--log", "none"] if server == "hypercorn" else ["-c", _UVICORN]
     async with await anyio.open_process(
-        [sys.executable, *command], env=environment, stderr=sys.stderr, stdin=subprocess.DEVNULL, cwd=tmp_path
+        [sys.executable, *_COMMANDS[server]], env=environment, stderr=sys.stderr, stdin=subprocess.DEVNULL, cwd=tmp_path
     ) as process:
         assert process.stdout is not None
         line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", 10_000)
         try:
-            yield process, json.loads(line)["url"]
+            yield process, json.loads(line)["url"] + ("/agents" if server.startswith("in ") else "")
         finally:
             if process.returncode is None:
                 process.kill()
@@ -95,9 +136,7 @@ async def follow_websocket(client: httpx.AsyncClient, path: str, ends: list[str]
     ends.append(last)
 
 
-async def _stop_in_the_middle(
-    tmp_path: Path, surroundings: dict[str, str], server: Literal["hypercorn", "uvicorn"], count: int
-) -> None:
+async def _stop_in_the_middle(tmp_path: Path, surroundings: dict[str, str], server: ServerKind, count: int) -> None:
     gate = Gate()
 
     def reply(request: Any) -> Any:
@@ -130,26 +169,28 @@ async def _stop_in_the_middle(
         assert ends == ["bye"] * 2 * count
         assert process.returncode is None  # the steps still work
         gate.open()
+        began = anyio.current_time()
         code = await process.wait()
-        assert code == (0 if server == "hypercorn" else -signal.SIGTERM)
+        assert code == (-signal.SIGTERM if "uvicorn" in server else 0)
+        assert anyio.current_time() - began < 2 + count / 10  # not at the end of a bound
     # What was under way was ended in order: the reply is in each log, and nothing was interrupted.
     logs = [path.read_text() for path in (tmp_path / "store").glob("*/events.jsonl")]
     assert len(logs) == count
     assert all("Done." in log and '"interrupt"' not in log for log in logs)
 
 
-@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+@pytest.mark.parametrize("server", _COMMANDS)
 async def test_streams_get_bye_and_runs_end_their_step(
-    server: Literal["hypercorn", "uvicorn"], tmp_path: Path, surroundings: dict[str, str]
+    server: ServerKind, tmp_path: Path, surroundings: dict[str, str]
 ) -> None:
     with anyio.fail_after(60):
         await _stop_in_the_middle(tmp_path, surroundings, server, 5)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("server", ["hypercorn", "uvicorn"])
+@pytest.mark.parametrize("server", _COMMANDS)
 async def test_a_hundred_streams_of_each_kind_get_bye(
-    server: Literal["hypercorn", "uvicorn"], tmp_path: Path, surroundings: dict[str, str]
+    server: ServerKind, tmp_path: Path, surroundings: dict[str, str]
 ) -> None:
     with anyio.fail_after(240):
         await _stop_in_the_middle(tmp_path, surroundings, server, 100)

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import perf_counter
 
 import anyio
+import pytest
 
 from agentcore.conversation import StreamDelta
+from agentcore.conversation.guards import LoopAffinity
+from agentcore.conversation.watch import HeadSignal
 from agentcore.wire import DeltaFrame, Gap
+from agentcore_serve.followed import GrowthSignal
+from agentcore_serve.streams import StreamHub
 from agentcore_serve.streams.deltas import RecentDeltas, join_pieces
-from agentcore_serve.streams.encode import EncodedEvents
+from agentcore_serve.streams.encode import SOCKET, EncodedEvents
 from agentcore_serve.streams.fanout import FanOut
+from agentcore_serve.streams.watcher import Watcher
 from watching import GrowingLog
 
 
@@ -118,3 +125,50 @@ async def test_a_fan_out_lets_others_run_between_its_slices() -> None:
             while not all(watcher.done for watcher in watchers):
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("watchers", [3, 40])
+async def test_a_few_watchers_are_woken_at_once_and_more_than_a_slice_by_the_task(watchers: int) -> None:
+    log = GrowingLog()
+    async with StreamHub() as hub, anyio.create_task_group() as tasks:
+        streams = hub.of(log)
+        sent: list[bytes] = []
+        followed: list[Watcher] = []
+
+        async def follow() -> None:
+            async def keep(data: bytes) -> None:
+                await anyio.lowlevel.checkpoint()
+                sent.append(data)
+
+            with streams.watch(0, SOCKET, deltas=False) as watcher:
+                followed.append(watcher)
+                await watcher.run(keep)
+
+        for _ in range(watchers):
+            tasks.start_soon(follow)
+        await anyio.wait_all_tasks_blocked()
+
+        for number in range(3):
+            sent.clear()
+            log.append(f"message {number}")
+            await anyio.wait_all_tasks_blocked()
+            assert len(sent) == watchers
+
+        log.close()
+        await anyio.wait_all_tasks_blocked()
+        assert [watcher.said_bye for watcher in followed] == [True] * watchers
+        assert len(hub) == 0
+
+
+@pytest.mark.parametrize("make", [lambda: HeadSignal(LoopAffinity(None)), GrowthSignal], ids=["head", "growth"])
+async def test_a_listener_is_called_at_each_ring_until_it_ends(make: Callable[[], HeadSignal | GrowthSignal]) -> None:
+    signal = make()
+    heard: list[int] = []
+    end = signal.listen(lambda: heard.append(1))
+
+    signal.notify()
+    signal.close()
+    end()
+    signal.notify()
+
+    assert len(heard) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Self
 
 import anyio
@@ -29,6 +30,7 @@ class HeadSignal:
         self._home = home
         self._rung = anyio.Event()
         self._waiting = 0
+        self._listeners: list[Callable[[], None]] = []
         self._closed = False
 
     @property
@@ -38,6 +40,8 @@ class HeadSignal:
 
     def notify(self) -> None:
         """Wake all who wait."""
+        for listener in tuple(self._listeners):
+            listener()
         if self._waiting:
             self._rung.set()
             self._rung = anyio.Event()
@@ -46,6 +50,11 @@ class HeadSignal:
         """Wake all who wait, for the last time."""
         self._closed = True
         self.notify()
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called at each ring, which neither waits nor raises; call what is returned to end that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     async def wait(self) -> None:
         """Wait for the next ring; not at all when the bell is closed.

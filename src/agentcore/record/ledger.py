@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from agentcore.assessment import SecurityRisk
 from agentcore.commands import Receipt
 from agentcore.events import (
+    DRAINED,
     ActionApproved,
     ActionAssessed,
     ActionEvent,
@@ -20,6 +21,8 @@ from agentcore.events import (
     ConversationStatus,
     Event,
     HeadMoved,
+    InterruptEvent,
+    PauseEvent,
     QuestionAnswered,
     QuestionAsked,
     UserRejectObservation,
@@ -218,3 +221,8 @@ conversation idle: both are written as status changes of their own.
 def next_status(status: ConversationStatus, trigger: Trigger) -> ConversationStatus:
     """Return the status that the trigger leads to."""
     return TRANSITIONS.get((status, trigger), status)
+
+
+def pause_code(event: PauseEvent | InterruptEvent, code: str) -> str:
+    """Return the code of the status that an event leads to: "drained" where its process ended in order."""
+    return DRAINED if event.by == DRAINED else code

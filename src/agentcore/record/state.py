@@ -18,7 +18,6 @@ from pydantic import JsonValue
 
 from agentcore.commands import Receipt
 from agentcore.events import (
-    DRAINED,
     ActionEvent,
     AgentConfigured,
     CommandedEvent,
@@ -47,7 +46,7 @@ from agentcore.events import (
     WorkspaceOpened,
 )
 from agentcore.record.branch import Branch, ShownEvent
-from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally, events_of_branch, next_status
+from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally, events_of_branch, next_status, pause_code
 from agentcore.usage import Limits, Usage
 
 ASKING: Final = "asking"
@@ -316,12 +315,12 @@ class ConversationState:
     def _fold_pause(self, event: PauseEvent) -> None:
         if self.is_working:
             self.pause_requested = True
-            self.pause_code = _code_of(event, "pause")
+            self.pause_code = pause_code(event, "pause")
         self._set_status(event, next_status(self.status, "pause"))
 
     def _fold_interrupt(self, event: InterruptEvent) -> None:
         if (status := next_status(self.status, "interrupt")) is not self.status:
-            self._set_status(event, status, _code_of(event, "interrupt"), event.reason)
+            self._set_status(event, status, pause_code(event, "interrupt"), event.reason)
 
     def _fold_error(self, event: ConversationErrorEvent) -> None:
         self._set_status(event, ConversationStatus.ERROR, event.code, event.detail)
@@ -397,7 +396,3 @@ class ConversationState:
         UnknownEvent: _fold_unknown,
     }
     """The folds over the whole log, by the event's class; the other classes concern one branch only."""
-
-
-def _code_of(event: PauseEvent | InterruptEvent, code: str) -> str:
-    return DRAINED if event.by == DRAINED else code

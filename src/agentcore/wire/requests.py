@@ -20,6 +20,7 @@ from pydantic import (
     SecretStr,
     SerializationInfo,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -39,7 +40,12 @@ def _dump_hidden(value: SecretStr, info: SerializationInfo) -> str:
     return value.get_secret_value() if info.context is _REVEAL else str(value)
 
 
-Hidden = Annotated[SecretStr, PlainSerializer(_dump_hidden, return_type=str)]
+Hidden = Annotated[
+    SecretStr,
+    PlainSerializer(_dump_hidden, return_type=str),
+    # pydantic's own schema says that no answer has one, which that of a new key has.
+    WithJsonSchema({"type": "string", "format": "password"}, mode="serialization"),
+]
 """A secret or a key."""
 
 

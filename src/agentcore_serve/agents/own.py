@@ -7,11 +7,11 @@ of the machine, models inside of a condenser. All of that is refused before the 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import anyio
@@ -24,10 +24,12 @@ from agentcore.llm import LLM, FallbackLLM, LimitedModel, Model, RateLimitedMode
 from agentcore.llm.llm import goes_native
 from agentcore.llm.providers import HOSTS
 from agentcore.tools import register_tool
+from agentcore_serve.agents.parts import DEFAULT_PARTS, AllowedParts, check_parts
 from agentcore_serve.refused import Refused
 from agentcore_tools import FACTORIES
 
 _LOOK_UP_SECONDS: Final = 10.0
+_SECRETS: Final = frozenset({"api_key", "secret_headers"})
 
 _Wrapped = Callable[[Mapping[str, Any], Callable[[Mapping[str, Any]], Model]], Model]
 
@@ -53,12 +55,13 @@ class OwnAgent(NamedTuple):
     """The key of its model; None sends none, as after a restart, until the client passes it again."""
 
 
-async def restore_own_agent(own: OwnAgent, allowed: Sequence[str] = ()) -> Agent:
+async def restore_own_agent(own: OwnAgent, allowed: Sequence[str] = (), parts: AllowedParts = DEFAULT_PARTS) -> Agent:
     """Make a client's agent, which uses the client's key and no other.
 
     Args:
         own: The agent's record and key.
         allowed: Names of hosts, addresses and networks that are private and may be reached all the same.
+        parts: The tools and other parts that it may have besides those that come with agentcore.
 
     Raises:
         Refused: The record is not an agent's, or names what is not allowed (422).
@@ -66,14 +69,12 @@ async def restore_own_agent(own: OwnAgent, allowed: Sequence[str] = ()) -> Agent
     recorded = own.record.get("llm")
     if not isinstance(recorded, dict):
         raise _refusal("agent_refused", "The agent's record names no model: an agent of your own brings its model.")
-    if _names_model(own.record.get("condenser")):
-        raise _refusal(
-            "agent_refused", "A condenser with a model of its own is not possible here: leave its `llm` out."
-        )
+    check_parts(own.record, parts)
     try:
-        llm = _restore_model(own.model_key, recorded)
-        for settings in _each_llm(llm_record=recorded):
-            await _check_address(settings, allowed)
+        found: list[LLM] = []
+        llm = _restore_model(own.model_key, found, recorded)
+        for each in found:
+            await _check_address(each, allowed)
         # Finding tools reads files and imports modules.
         return await run_sync(partial(_restore, dict(own.record), llm))
     except Refused:
@@ -94,7 +95,8 @@ def _restore(record: dict[str, Any], llm: Model) -> Agent:
     return restore_agent(record, llm=llm)
 
 
-def _restore_model(key: SecretStr | None, recorded: Mapping[str, Any]) -> Model:
+def _restore_model(key: SecretStr | None, found: list[LLM], recorded: Mapping[str, Any]) -> Model:
+    """Make a model of its record, and note each one that is reached over the network."""
     kind = recorded.get("kind", "llm")
     if kind != "llm":
         wrapper = _WRAPPERS.get(kind) if isinstance(kind, str) else None
@@ -102,8 +104,10 @@ def _restore_model(key: SecretStr | None, recorded: Mapping[str, Any]) -> Model:
             raise _refusal(
                 "agent_refused", f"A model of another kind than LLM and {', '.join(_WRAPPERS)} is not possible."
             )
-        return wrapper(recorded, partial(_restore_model, key))
-    fields = {name: value for name, value in recorded.items() if name not in {"kind", "api_key", "secret_headers"}}
+        return wrapper(recorded, partial(_restore_model, key, found))
+    if not _SECRETS.isdisjoint(recorded):
+        raise _refusal("agent_refused", "The agent's record holds a key, and records are kept: send it as model_key.")
+    fields = {name: value for name, value in recorded.items() if name != "kind"}
     # An empty key is one that was given: the environment is not asked for another.
     llm = LLM.model_validate({**fields, "api_key": key or SecretStr("")})
     if llm.provider not in HOSTS or not goes_native(llm):
@@ -111,39 +115,22 @@ def _restore_model(key: SecretStr | None, recorded: Mapping[str, Any]) -> Model:
             "agent_refused",
             "A model of your own has to be one that is reached over plain HTTP: litellm would use this server's credentials.",
         )
+    found.append(llm)
     return llm
-
-
-def _each_llm(llm_record: Any) -> Iterator[LLM]:
-    if isinstance(llm_record, Mapping):
-        parts = cast("Mapping[str, Any]", llm_record)
-        if parts.get("kind", "llm") == "llm" and "model" in parts:
-            yield LLM.model_validate({name: parts[name] for name in parts if name != "kind"})
-        else:
-            for part in parts.values():
-                yield from _each_llm(part)
-    elif isinstance(llm_record, list):
-        for part in cast("list[Any]", llm_record):
-            yield from _each_llm(part)
-
-
-def _names_model(part: Any) -> bool:
-    if isinstance(part, Mapping):
-        parts = cast("Mapping[str, Any]", part)
-        return any((name == "llm" and value is not None) or _names_model(value) for name, value in parts.items())
-    return isinstance(part, list) and any(map(_names_model, cast("list[Any]", part)))
 
 
 async def _check_address(llm: LLM, allowed: Sequence[str]) -> None:
     """Refuse a model whose address, or an address that its name resolves to, is private."""
-    if llm.base_url is None:
-        return  # the provider's own, or the one that this server's environment names for it
-    parts = urlsplit(llm.base_url)
-    host = (parts.hostname or "").rstrip(".")
-    if host.lower() in {each.lower() for each in allowed}:
+    host = HOSTS[llm.provider]
+    url = host.address(llm.base_url)
+    if url is None or (llm.base_url is None and url == host.base_url and url.startswith("https://")):
+        return  # the provider's own; those of servers of one's own, as ollama's, are of this machine
+    parts = urlsplit(url)
+    name = (parts.hostname or "").rstrip(".")
+    if name.lower() in {each.lower() for each in allowed}:
         return
     networks = [network for each in allowed if (network := _network(each)) is not None]
-    for found in await _resolve(host, parts.port or (443 if parts.scheme == "https" else 80)):
+    for found in await _resolve(name, parts.port or (443 if parts.scheme == "https" else 80)):
         mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
         address = mapped or found
         if any(address.version == network.version and address in network for network in networks):

@@ -59,6 +59,11 @@ def digest_of(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
+def contains_key(text: str) -> bool:
+    """Return whether a key stands in a text, such as a URL."""
+    return _KEY.search(text) is not None
+
+
 def mask_keys(text: str) -> str:
     """Replace the secret part of every key, code, ticket and cookie in a text."""
     return _ANY_SECRET.sub(r"\1_***", text)

@@ -12,7 +12,7 @@ from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from agentcore_serve.auth.identity import IDENTITY, LOCAL
-from agentcore_serve.auth.keys import ValidKey, digest_of
+from agentcore_serve.auth.keys import ValidKey, contains_key, digest_of
 from agentcore_serve.auth.pages import session_token
 from agentcore_serve.auth.security import Security
 from agentcore_serve.auth.throttle import Buckets, client_address
@@ -56,7 +56,11 @@ class Authentication:
         if scope["type"] in ("http", "websocket"):
             scope.pop(IDENTITY, None)
             query = QueryParams(scope.get("query_string", b""))
-            if not _IN_URL.isdisjoint(name.lower() for name in query):
+            if (
+                not _IN_URL.isdisjoint(name.lower() for name in query)
+                or contains_key(scope["path"])
+                or any(contains_key(text) for pair in query.multi_items() for text in pair)
+            ):
                 raise Refused(
                     400,
                     "key_in_url",

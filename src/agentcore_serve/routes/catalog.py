@@ -11,7 +11,7 @@ from agentcore.agent import Agent
 from agentcore.errors import MissingExtra
 from agentcore.llm import LLM
 from agentcore.llm.catalog import model_info
-from agentcore.tools import AnyTool, Tool, tool_names
+from agentcore.tools import AnyTool, Tool
 from agentcore.wire.requests import AgentInfo, ServedModel, ToolInfo, Version
 from agentcore.wire.routes import API
 from agentcore_serve.routes.table import Call, Route
@@ -20,7 +20,7 @@ _TAG: Final = "catalog"
 
 
 async def _version(call: Call) -> Version:
-    names = await run_sync(tool_names)  # it reads what is installed
+    names = await run_sync(call.hub.allowed_parts.tool_names)  # it reads what is installed
     return Version(version=agentcore.__version__, tools=names, modules=call.hub.settings.allowed_modules)
 
 

@@ -22,6 +22,7 @@ from agentcore_serve.auth.identity import Identity, Scope, identity_of, require_
 from agentcore_serve.refused import Refused
 from agentcore_serve.routes.table import WEBSOCKET, Call, Route
 
+_LONGEST_NAME = 64
 _ANYBODY = Identity("", "", frozenset())
 
 
@@ -86,8 +87,12 @@ def _read_query(route: Route, connection: HTTPConnection) -> Any:
 
 
 def _unknown(name: str) -> dict[str, Any]:
+    return {"loc": ("query", _shown(name)), "msg": "There is no such parameter."}
+
+
+def _shown(part: str | int) -> str | int:
     # A name is repeated as far as it can be one.
-    return {"loc": ("query", name[:40]), "msg": "There is no such parameter."}
+    return part[:_LONGEST_NAME] if isinstance(part, str) else part
 
 
 async def _read_body(route: Route, request: Request) -> Any:
@@ -115,7 +120,8 @@ def refusing(part: str) -> Generator[None]:
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False, include_context=False)
         errors = [
-            {"loc": (part, *detail["loc"]), "msg": _message(detail["type"], detail["msg"])} for detail in details[:50]
+            {"loc": (part, *map(_shown, detail["loc"])), "msg": _message(detail["type"], detail["msg"])}
+            for detail in details[:50]
         ]
         raise Refused(422, "invalid_request", f"The {part} is not what it has to be.", errors=errors) from None
 

@@ -1,7 +1,7 @@
 """The streams of one conversation: who watches it, what comes next for them, and who wakes them.
 
-Above: the endpoints. Below: `Watched`, a log that grows. Two tasks of the hub's run while somebody watches: one waits for the
-head to move, the other collects deltas.
+Above: the endpoints. Below: `Watched`, a log that grows. Two tasks of the hub's run while somebody watches: one wakes
+many watchers when the head has moved, the other collects deltas.
 """
 
 from __future__ import annotations
@@ -75,6 +75,8 @@ class ConversationStreams:
         self._held: list[StreamDelta] = []
         self._delta_watchers = 0
         self._scope: anyio.CancelScope | None = None
+        self._end_listening: Callable[[], None] | None = None
+        self._moved = anyio.Event()
         self._delta_scope: anyio.CancelScope | None = None
         self._ended = False
         # What comes behind a position is the same for all who are there, until the log or the deltas grow.
@@ -132,11 +134,14 @@ class ConversationStreams:
 
     def payload_behind(self, position: Position, wire: WireFormat) -> Payload | None:
         """Return what comes next for a watcher at this position, the deltas first; None where it has everything."""
-        if self._memo_head != self._watched.state.head:
+        head = self._watched.state.head
+        if self._memo_head != head:
             # Pieces of a reply go before the event that ends it.
             self._collect()
-            self._memo_head = self._watched.state.head
+            self._memo_head = head
             self._memo.clear()
+        if position.seq == head and (position.deltas is None or position.deltas == self._deltas.end):
+            return None
         key = (position, wire)
         if key not in self._memo:
             if len(self._memo) >= _MEMO:
@@ -165,6 +170,7 @@ class ConversationStreams:
         if self._scope is None:
             self._scope = anyio.CancelScope()
             scope = self._scope
+            self._end_listening = self._watched.head_signal.listen(self._on_head)
             self._services.start(lambda: self._guard(scope, self._follow_head), "follow the head of a watched log")
         if self._delta_watchers and self._delta_scope is None and (cursor := self._watched.deltas()) is not None:
             self._cursor = cursor
@@ -181,6 +187,9 @@ class ConversationStreams:
         if not self._watchers and self._scope is not None:
             self._scope.cancel("nobody watches")
             self._scope = None
+            if self._end_listening is not None:
+                self._end_listening()
+                self._end_listening = None
             self._memo.clear()
             self._services.leave(self)
 
@@ -195,19 +204,22 @@ class ConversationStreams:
             for watcher in self._watchers:
                 watcher.dismiss("failed")
 
+    def _on_head(self) -> None:
+        if len(self._watchers) <= self._fan_out.size and not self._watched.head_signal.closed:
+            # A slice. Waking the task, for it to wake them a turn of the event loop later, would be most of the work for one.
+            for watcher in self._watchers:
+                watcher.wake()
+        else:
+            self._moved.set()
+
     async def _follow_head(self) -> None:
-        signal = self._watched.head_signal
-        woken_for = -1
         while True:
             # Who reads more than one event behind gets all of them at once: what comes during a fan-out is joined.
-            head, closed = self._watched.state.head, signal.closed
-            if head != woken_for or closed:
-                await self._fan_out.wake(self._watchers)
-                woken_for = head
-                if closed:
-                    return
-            else:
-                await signal.wait()
+            await self._fan_out.wake(self._watchers)
+            if self._watched.head_signal.closed:
+                return
+            await self._moved.wait()
+            self._moved = anyio.Event()
 
     async def _follow_deltas(self, cursor: DeltaCursor) -> None:
         timing = self._services.timing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -14,15 +14,18 @@ from agentcore.wire import Frame
 
 
 class Signal(Protocol):
-    """Wakes those who wait for the log to grow."""
+    """Tells that the log grows."""
 
     @property
     def closed(self) -> bool:
         """True if nothing will ever be appended again."""
         ...
 
-    async def wait(self) -> None:
-        """Wait until the head has moved, or there is nothing more to wait for."""
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called when the head has moved, and when nothing more will be appended.
+
+        The function neither waits nor raises. Call what is returned to end that.
+        """
         ...
 
 

@@ -150,8 +150,12 @@ class WorkspaceHub:
             record = WorkspaceRecord(
                 workspace_id, identity.owner, folder or workspace_id, folder is None, None, datetime.now(UTC)
             )
-            await _DISK.run(_make_folder, self._root, record.folder)
-            await _DISK.run(self._table.save, record)
+
+            def make() -> None:
+                _make_folder(self._root, record.folder)
+                self._table.save(record)
+
+            await _DISK.run(make)
             self._records[workspace_id] = record
             return record
 
