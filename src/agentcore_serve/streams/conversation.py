@@ -34,6 +34,9 @@ _WRITE_BYTES = 64 * 1024
 _MEMO = 4
 """Payloads that are kept for the next watcher at the same position: most are at the head."""
 
+_FEW = 8
+"""So many watchers are woken at once, without the task that wakes more of them in slices."""
+
 _numbers = count(1)
 
 
@@ -207,8 +210,8 @@ class ConversationStreams:
                 watcher.dismiss("failed")
 
     def _on_head(self) -> None:
-        if len(self._watchers) <= self._fan_out.size and not self._watched.head_signal.closed:
-            # A slice. Waking the task, for it to wake them a turn of the event loop later, would be most of the work for one.
+        if len(self._watchers) <= _FEW and not self._watched.head_signal.closed:
+            # Waking the task, for it to wake them a turn of the event loop later, would be most of the work for one.
             for watcher in self._watchers:
                 watcher.wake()
         else:
