@@ -104,7 +104,9 @@ def faults(session: nox.Session) -> None:
 def serve(session: nox.Session) -> None:
     """Do the slow half of the server's tests, its page in chromium included; what is missing fails, and is not skipped."""
     install(session, "all,test-serve")
-    session.run("pytest", "-q", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env={"AGENTCORE_NO_SKIPS": "1"})
+    session.run(
+        "pytest", "-q", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env={"AGENTCORE_NO_SKIPS": "1"}
+    )
 
 
 @nox.session

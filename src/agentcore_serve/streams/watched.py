@@ -14,7 +14,7 @@ from agentcore.wire import Frame
 
 
 class Signal(Protocol):
-    """Tells that the log grows."""
+    """The signal that the log has grown."""
 
     @property
     def closed(self) -> bool:
