@@ -178,11 +178,22 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail what would be skipped because something is not installed, where AGENTCORE_NO_SKIPS is set, as in `nox -s serve`."""
+    """Fail a test that would be skipped because something is not installed, where AGENTCORE_NO_SKIPS is set, as in `nox -s serve`."""
     report = yield
-    if report.skipped and not hasattr(report, "wasxfail") and os.environ.get("AGENTCORE_NO_SKIPS"):
-        reason = str(report.longrepr)
-        if "uvicorn does not run on trio" not in reason:
-            report.outcome = "failed"
-            report.longrepr = f"This may not be skipped here: {reason}"
+    if not hasattr(report, "wasxfail") and "uvicorn does not run on trio" not in str(report.longrepr):
+        _forbid_skip(report)
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Do the same for a whole module."""
+    report = yield
+    _forbid_skip(report)
+    return report
+
+
+def _forbid_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if report.skipped and os.environ.get("AGENTCORE_NO_SKIPS"):
+        report.outcome = "failed"
+        report.longrepr = f"This may not be skipped here: {report.longrepr}"

@@ -138,6 +138,7 @@ def third_party_imports(files: Iterable[Path]) -> dict[str, set[str]]:
         ("src", ["all"]),
         # The doubles may need what tests need: who uses them has tests.
         ("src/agentcore/testing", ["all", "test"]),
+        # What of test-serve is missing is skipped, but by `nox -s serve`.
         ("tests", ["all", "test", "test-serve"]),
     ],
 )
