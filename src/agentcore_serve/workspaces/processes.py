@@ -46,7 +46,9 @@ _ORDERS_AT_ONCE: Final = 8
 async def serve_process(call: Call) -> None:
     """Start the process that the first message asks for, and be its other end until one of the two is gone."""
     websocket = call.websocket
-    hub_of(call).find(call.identity, call.params["workspace"])  # one that is another's is refused as one that is not there
+    hub_of(call).find(
+        call.identity, call.params["workspace"]
+    )  # one that is another's is refused as one that is not there
     await websocket.accept()
     silence = hub_of(call).limits.silence_seconds
     try:
