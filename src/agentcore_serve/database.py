@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -65,7 +66,10 @@ class Database:
         if self._path is not None:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             # Readable by its user alone from the first moment: who owns what, and the hashes of keys.
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            # Only where it is not there yet: closing a file drops all locks of this process on it, those of SQLite included,
+            # and the next process that closes the database would delete the log that this one still writes to.
+            with suppress(FileExistsError):
+                os.close(os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
         # The threads change, and only one at a time uses it: the limiter sees to that.
         connection = sqlite3.connect(
             ":memory:" if self._path is None else self._path,

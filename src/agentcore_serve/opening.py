@@ -98,7 +98,8 @@ class Opening:
                     "This server has no agents: bring your own, or start it with --model or --agents (create_app(agents=...)).",
                 )
         if name not in self.profiles:
-            raise Refused(422, "agent_not_found", "The server has no agent of that name.")
+            names = ", ".join(map(repr, self.profiles)) or "none"
+            raise Refused(422, "agent_not_found", f"The server has no agent of that name. There are: {names}.")
         return name, self.profiles[name]
 
     async def own_agent(self, own: OwnAgent) -> Agent:
@@ -148,7 +149,12 @@ class Opening:
         else:
             agent = self.profile(spec.agent)[1]
         if spec.policy is not None and read_checks(spec.policy) is None:
-            raise Refused(422, "policy_refused", "There is no such policy here.")
+            raise Refused(
+                422,
+                "policy_refused",
+                "There is no such policy here. There are never_confirm, always_confirm and confirm_risky, "
+                'as in {"name": "always_confirm"}.',
+            )
         if self._client_parts is None and (spec.tools or spec.client_secrets or spec.confirm or spec.on_question):
             raise Refused(422, "client_parts_refused", "This server has no parts that run in clients.")
         try:

@@ -35,6 +35,7 @@ async def test_mounted_with_its_lifespan_it_serves(outer: Any, tmp_path: Path) -
         made = await client.post(f"/agents{API}/conversations", json={})
         assert made.status_code == 201
         path = f"/agents{API}/conversations/{made.json()['id']}"
+        assert made.headers["Location"] == path
         result = await client.post(f"{path}/run?wait=10", json={"text": "Go"})
         assert result.json()["text"] == "Done."
         assert (await client.get("/agents/readyz")).text == "ok"

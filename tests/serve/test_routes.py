@@ -276,3 +276,11 @@ def test_every_command_of_the_wire_has_a_route_with_its_scope(kind: str) -> None
         if (route.method, route.path) == (command.method, f"{API}/conversations/{{id}}{command.path}")
     ]
     assert [route.scope for route in found] == [command.scope]
+
+
+async def test_a_name_that_there_is_none_of_is_answered_with_those_that_there_are(tmp_path: Path) -> None:
+    async with served(tmp_path) as (_, client):
+        for spec, name in (({"agent": "codr"}, "'coder'"), ({"policy": {"name": "always"}}, "always_confirm")):
+            answer = await client.post(f"{API}/conversations", json=spec)
+            assert answer.status_code == 422
+            assert name in answer.json()["detail"]

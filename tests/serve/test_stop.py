@@ -230,6 +230,11 @@ async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence
             (["--port", str(port)], f"error: 127.0.0.1:{port} is in use."),
             (["--host", "0.0.0.0"], "error: Keys would travel to 0.0.0.0 in plain text."),
             (["--agents", "/nowhere.toml"], "error: /nowhere.toml: it cannot be read"),
+            (
+                ["--tls-cert", "/nowhere.pem", "--tls-key", "/nowhere.pem"],
+                "error: --tls-cert: no such file: '/nowhere.pem'",
+            ),
+            (["--tls-cert", __file__, "--tls-key", __file__], "error: --tls-cert and --tls-key are not a certificate"),
         ]
         for options, sentence in cases:
             done = await anyio.run_process(

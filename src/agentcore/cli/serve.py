@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import socket
+import ssl
 import sys
 from contextlib import asynccontextmanager
 from functools import partial
@@ -76,6 +77,7 @@ async def serve(
         app = create_app(settings, agents=_default_agent(model) if settings.agents is None else None)
     except ValueError as error:
         raise UsageError(str(error)) from None
+    await run_sync(_check_certificate, settings)
     listener = await run_sync(_listen, settings)
     try:
         async with catch_interrupts() as interrupts:
@@ -166,6 +168,25 @@ async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, 
     hypercorn: Any = import_module("hypercorn.asyncio")
     served = partial(_without_lifespan, app)
     await hypercorn.serve(served, config, shutdown_trigger=shutdown_trigger, mode="asgi")
+
+
+def _check_certificate(settings: ServeSettings) -> None:
+    """Read the certificate and its key before the address is announced.
+
+    Raises:
+        UsageError: One can't be read, or they do not belong together.
+    """
+    if settings.tls_cert is None:
+        return
+    for flag, path in (("--tls-cert", settings.tls_cert), ("--tls-key", settings.tls_key)):
+        if path is not None and not path.is_file():
+            raise UsageError(f"{flag}: no such file: {str(path)!r}.")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(settings.tls_cert, settings.tls_key)
+    except OSError as error:
+        raise UsageError(
+            f"--tls-cert and --tls-key are not a certificate and its private key in PEM: {error.strerror or error}."
+        ) from None
 
 
 def _listen(settings: ServeSettings) -> socket.socket:

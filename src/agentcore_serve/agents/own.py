@@ -139,7 +139,7 @@ async def _check_address(llm: LLM, allowed: Sequence[str]) -> None:
             raise _refusal(
                 "address_not_allowed",
                 "The model's address is on a private network, which models of clients may not be at. "
-                "Whoever runs this server can allow it (model_addresses).",
+                "Whoever runs this server can allow it with AGENTCORE_SERVE_MODEL_ADDRESSES.",
             )
 
 

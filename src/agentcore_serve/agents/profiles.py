@@ -130,11 +130,15 @@ def _load(path: Path, name: str, table: Any) -> tuple[AgentProfile, Agent]:
     except ValidationError as error:
         _refuse(path, name, error)
     except (ValueError, TypeError) as error:
-        raise ProfileError(f"{path}: [agents.{name}]: {str(error).rstrip('.')}.") from None
+        message = str(error)
+        end = "" if message.endswith("?") else "."
+        raise ProfileError(f"{path}: [agents.{name}]: {message.rstrip('.')}{end}") from None
 
 
 def _refuse(path: Path, name: str, error: ValidationError) -> NoReturn:
     detail = error.errors(include_url=False, include_input=False)[0]
     key = ".".join(str(part) for part in detail["loc"])
     message = "there is no such key" if detail["type"] == "extra_forbidden" else detail["msg"]
-    raise ProfileError(f"{path}: [agents.{name}] {key}: {message[:1].lower()}{message[1:].rstrip('.')}.") from None
+    message = message.removeprefix("Value error, ")
+    where = f"[agents.{name}] {key}".rstrip()
+    raise ProfileError(f"{path}: {where}: {message[:1].lower()}{message[1:].rstrip('.')}.") from None

@@ -66,7 +66,8 @@ async def _make(call: Call, conversation_id: str | None) -> Response:
     served, created = await call.hub.create_or_open(
         call.identity, spec, conversation_id, replace=query.replace, create=query.create
     )
-    headers = {"Location": f"{CONVERSATIONS}/{served.id}"} if created else None
+    mounted_at = call.connection.scope.get("root_path", "")
+    headers = {"Location": f"{mounted_at}{CONVERSATIONS}/{served.id}"} if created else None
     return Response(
         encode_body(served.info()),
         status_code=201 if created else 200,
