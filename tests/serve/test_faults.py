@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from agentcore import FileStore
+from agentcore.commands import Fork
 from agentcore.errors import AgentcoreError, ConversationNotFound, StoreError
 from agentcore.testing import Gate, call, say
 from agentcore.testing.disks import FaultyDisk
@@ -24,9 +25,9 @@ from hubs import ANN, BEN, Clock, serving
 from talks import FINISHED, at_once, hang, scripted
 
 
-def damage(folder: Path, statement: str) -> None:
-    """Change `serve.sqlite` of a server that does not run."""
-    connection = sqlite3.connect(folder / "store" / "serve.sqlite")
+def damage(folder: Path, statement: str, name: str = "serve.sqlite") -> None:
+    """Change a database of a server behind its back."""
+    connection = sqlite3.connect(folder / "store" / name)
     with connection:
         connection.execute(statement)
     connection.close()
@@ -159,3 +160,17 @@ async def test_a_damaged_database_is_named_and_a_damaged_index_is_made_anew(tmp_
     with pytest.raises(DatabaseDamaged, match=r"serve\.sqlite cannot be used"):
         async with app.lifespan():
             pass
+
+
+async def test_a_list_that_can_not_be_written_fails_no_deletion_and_no_fork(tmp_path: Path) -> None:
+    async with serving(scripted([say("x")]), tmp_path) as hub:
+        served = await hub.create(ANN, ConversationSpec(), "c1")
+        await served.conversation.run("go")
+        await hub.indexing.flush()
+        damage(tmp_path, "DROP TABLE listed", "index.sqlite")
+        assert await hub.fork(ANN, served, Fork(conversation="copy")) == "copy"
+        await hub.delete(ANN, "c1")
+        assert await hub.records.find("c1") is None
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.is_caught_up.wait()
+        assert [info.id for info in (await hub.list(ANN)).read().items] == ["copy"]
