@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import anyio
 from pydantic import SecretStr
 
 from agentcore.agent import Agent
@@ -181,7 +182,8 @@ class Opening:
                 if spec.tags and dict(conversation.state.tags) != spec.tags:
                     await conversation.set_tags(spec.tags)
             except BaseException:
-                await conversation.close()  # nobody would attend it
+                with anyio.CancelScope(shield=True):
+                    await conversation.close()  # nobody would attend it
                 raise
         return conversation, parts
 
