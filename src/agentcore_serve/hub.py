@@ -23,6 +23,7 @@ from agentcore.errors import (
     ConversationError,
     ConversationLocked,
     ConversationNotFound,
+    StoreError,
 )
 from agentcore.ids import check_conversation_id
 from agentcore.logs import get_logger
@@ -347,10 +348,13 @@ class Hub(AsyncContextManagerMixin):
         if served.owner != identity.owner:
             raise ConversationNotFound(served.id, "this server")
         row = await self._creation.fork(served, fork)
-        for info in await self.store.list(limit=1):
-            listed = await read_listed(self.store, info, {row.id: row})
-            if info.conversation_id == row.id and listed is not None:
-                await self.index.put([listed])
+        try:
+            for info in await self.store.list(limit=1):
+                listed = await read_listed(self.store, info, {row.id: row})
+                if info.conversation_id == row.id and listed is not None:
+                    await self.index.put([listed])
+        except (sqlite3.Error, StoreError) as error:  # the copy is there, listed or not
+            _log.error("index not written", conversation=row.id, error=str(error))
         return row.id
 
     async def delete(self, identity: Identity, id: str) -> None:  # noqa: A002
@@ -389,7 +393,10 @@ class Hub(AsyncContextManagerMixin):
         self.open_ones.opening.forget(conversation_id)
         self.indexing.forget(conversation_id)
         await self.records.delete(conversation_id)
-        await self.index.remove(conversation_id)
+        try:
+            await self.index.remove(conversation_id)
+        except sqlite3.Error as error:  # a cache: what is deleted is deleted, and the next start sees to the list
+            _log.error("index not written", conversation=conversation_id, error=str(error))
 
     async def close_streams(self, code: str = "draining") -> None:
         """Send `bye` to all who watch, and take nothing new."""

@@ -6,8 +6,9 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import anyio
 from pydantic import JsonValue, SecretStr, ValidationError
 
 from agentcore.agent import Agent
@@ -46,6 +47,8 @@ class ClientParts(NamedTuple):
 
 MakeClientParts = Callable[[str, ConversationSpec], ClientParts]
 """Makes the parts of the conversation of this id."""
+
+_CLOSE_SECONDS: Final = 30.0
 
 
 class Opening:
@@ -207,7 +210,8 @@ class Opening:
                 if spec.tags and dict(conversation.state.tags) != spec.tags:
                     await conversation.set_tags(spec.tags)
             except BaseException:
-                await conversation.close()  # nobody would attend it
+                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                    await conversation.close()  # nobody would attend it
                 raise
         return conversation, parts
 

@@ -62,7 +62,7 @@ class FolderPlaces:
         """Return the workspace of a folder, which is made where it is missing."""
         if isinstance(wanted, str):
             return await self.get(owner, wanted)
-        return await self._place(new_id("ws") if wanted is None else wanted.folder, make=True)
+        return await self._place(new_id("ws") if wanted is None or wanted.folder is None else wanted.folder, make=True)
 
     async def get(self, owner: str, workspace_id: str) -> Place:  # noqa: ARG002 folders have no owner
         """Return the workspace of a folder that is there."""

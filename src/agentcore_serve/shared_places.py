@@ -23,7 +23,7 @@ class SharedPlaces:
         """Return a workspace by its id, that of a folder, or one with a folder of its own, and hold it open."""
         if isinstance(wanted, str):
             return await self.get(owner, wanted)
-        folder = wanted.folder if wanted is not None and "folder" in wanted.model_fields_set else None
+        folder = None if wanted is None else wanted.folder
         record = await self._hub.create(_of(owner), folder=folder)
         return await self.get(owner, record.id)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 import stat
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -14,7 +13,7 @@ import anyio
 import pytest
 from pydantic import SecretStr
 
-from agentcore_serve.auth.database import open_auth_database
+from agentcore_serve.auth.database import DatabaseDamaged, open_auth_database
 from agentcore_serve.auth.identity import SCOPES, Identity, parse_scopes, require_scope
 from agentcore_serve.auth.keys import KeyStore, check_file_key, mask_keys
 from agentcore_serve.refused import Refused
@@ -150,7 +149,7 @@ async def test_two_processes_worth_of_connections_use_one_database(tmp_path: Pat
 async def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     (tmp_path / "store/serve.sqlite").write_text("not a database, and long enough to be looked at as one" * 20)
-    with pytest.raises(sqlite3.DatabaseError):
+    with pytest.raises(DatabaseDamaged):
         async with open_keys(tmp_path):
             pass
 

@@ -53,7 +53,7 @@ async def test_no_path_leads_out_of_the_workspace(tmp_path: Path, path: str) -> 
         assert sorted(os.listdir(server.root)) == ["project", "secret"]
 
 
-@pytest.mark.parametrize("folder", ["..", "../x", "/tmp", "link/x", "a/../../x", "", "."])
+@pytest.mark.parametrize("folder", ["..", "../x", "/tmp", "link/x", "a/../../x", ""])
 async def test_no_workspace_is_outside_of_the_root(tmp_path: Path, folder: str) -> None:
     async with _serve(tmp_path) as (server, client, _):
         (server.root / "link").symlink_to(tmp_path)

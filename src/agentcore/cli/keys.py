@@ -15,7 +15,7 @@ from agentcore.cli.failures import UsageError
 from agentcore.cli.settings import read_settings
 from agentcore.cli.text import one_line
 from agentcore_serve.auth.audit import AUDIT_LOG, AuditLog
-from agentcore_serve.auth.database import DATABASE, open_auth_database
+from agentcore_serve.auth.database import DATABASE, DatabaseDamaged, open_auth_database
 from agentcore_serve.auth.identity import SCOPES
 from agentcore_serve.auth.keys import KeyRecord, KeyStore
 from agentcore_serve.settings import ServeSettings, SettingsError
@@ -122,6 +122,8 @@ async def _opened(store: str | None) -> AsyncGenerator[tuple[KeyStore, AuditLog]
     try:
         async with open_auth_database(path) as database:
             yield KeyStore(database), AuditLog(os.path.join(folder, AUDIT_LOG))
+    except DatabaseDamaged as error:
+        raise UsageError(str(error)) from error
     except sqlite3.DatabaseError as error:
         raise UsageError(f"{path} cannot be used: {error}.") from error
 

@@ -52,6 +52,8 @@ class Host(AsyncContextManagerMixin):
         self._tasks: TaskGroup | None = None
         self._jobs: Jobs | None = None
         self._open: list[_Hosted] = []
+        self._by_id: dict[str, list[_Hosted]] = {}
+        """The same by the conversation's id: a server looks one up for each request."""
         self._opening: dict[str, anyio.Lock] = {}
         """By the conversation's id: two who open one share its handle."""
         self._leaving = False
@@ -144,8 +146,8 @@ class Host(AsyncContextManagerMixin):
                 del self._opening[setup.id]
 
     def _find(self, conversation_id: str, store: Store | None) -> _Hosted | None:
-        for hosted in self._open:
-            if hosted.handle.id == conversation_id and (store is None or store == hosted.core.store):
+        for hosted in self._by_id.get(conversation_id, ()):
+            if store is None or store == hosted.core.store:
                 return hosted
         return None
 
@@ -213,7 +215,8 @@ class Host(AsyncContextManagerMixin):
     async def _start(self, setup: Setup) -> _Hosted:
         assert self._tasks is not None
         core: Core = await self._tasks.start(self._serve, setup, name="conversation")
-        hosted = next((each for each in self._open if each.core is core), None)
+        found = self._by_id.get(core.state.conversation_id, ())
+        hosted = next((each for each in found if each.core is core), None)
         if hosted is None:
             raise ConversationClosed(core.state.conversation_id)  # it ended as soon as it was open
         return hosted
@@ -230,13 +233,21 @@ class Host(AsyncContextManagerMixin):
             _log.error("conversation ended", conversation=status.core.state.conversation_id, error=shown)
         finally:
             if status.core is not None:
-                self._open = [hosted for hosted in self._open if hosted.core is not status.core]
+                self._forget(status.core)
 
     def _remember(self, setup: Setup, core: Core) -> None:
         handle = Conversation._hosted(setup, LocalLink(core))  # pyright: ignore[reportPrivateUsage]
-        self._open.append(_Hosted(core, handle))
+        hosted = _Hosted(core, handle)
+        self._open.append(hosted)
+        self._by_id.setdefault(core.state.conversation_id, []).append(hosted)
         if self._leaving:
             core.life.stop.set()
+
+    def _forget(self, core: Core) -> None:
+        self._open = [hosted for hosted in self._open if hosted.core is not core]
+        rest = [hosted for hosted in self._by_id.pop(core.state.conversation_id, ()) if hosted.core is not core]
+        if rest:
+            self._by_id[core.state.conversation_id] = rest
 
 
 @dataclass(eq=False)

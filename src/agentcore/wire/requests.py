@@ -133,8 +133,8 @@ class ClientTool(RequestBody):
 class WorkspaceSpecification(RequestBody):
     """A workspace to open."""
 
-    folder: str = "."
-    """Below the server's root."""
+    folder: str | None = None
+    """Below the server's root; "." is the root itself, None a fresh folder."""
 
 
 class ConversationSpec(RequestBody):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+from agentcore.errors import AgentcoreError
 from agentcore_serve.database import Database
 
 DATABASE: Final = "serve.sqlite"
@@ -23,17 +25,33 @@ CREATE TABLE IF NOT EXISTS page_sessions (
 """
 
 
+class DatabaseDamaged(AgentcoreError):
+    """`serve.sqlite` is damaged, or not a database."""
+
+    def __init__(self, path: str, error: sqlite3.DatabaseError) -> None:
+        super().__init__(
+            f"{path} cannot be used: {error}. It has the keys, and the owners of the conversations: put a copy of it in its "
+            "place. Removed, the server begins without keys, and the conversations that are there can only be watched."
+        )
+
+
 @asynccontextmanager
 async def open_auth_database(path: str) -> AsyncGenerator[Database]:
     """Open the database, and make it where it is missing: readable by its user alone.
 
     Raises:
         OSError: The file cannot be made.
-        sqlite3.DatabaseError: The file is no database, or is locked for long.
+        DatabaseDamaged: The file is not a database.
+        sqlite3.OperationalError: It is locked for long, or cannot be opened.
     """
     # A key that was revoked has to stay so.
     database = Database(Path(path), _TABLES, durable=True)
-    await database.open()
+    try:
+        await database.open()
+    except sqlite3.OperationalError:
+        raise
+    except sqlite3.DatabaseError as error:
+        raise DatabaseDamaged(path, error) from error
     try:
         yield database
     finally:

@@ -277,6 +277,8 @@ def _prepare(root: Path, temporary: Path) -> str:
 
 
 def _place(root: Path, folder: str) -> str:
+    if folder == ".":
+        return folder  # the root itself
     parts = PurePosixPath(folder).parts
     if not parts or folder.startswith("/") or ".." in parts or "\0" in folder:
         raise PathError(folder, "invalid", "The folder of a workspace is a path below the server's root, without '..'.")

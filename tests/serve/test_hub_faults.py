@@ -10,10 +10,13 @@ import pytest
 from pydantic import SecretStr
 
 from agentcore import FileStore
+from agentcore.commands import Fork
 from agentcore.errors import AgentcoreError, ConversationNotFound, StoreError
 from agentcore.testing import Gate, call, say
 from agentcore.testing.disks import FaultyDisk
 from agentcore.wire.requests import ConversationSpec
+from agentcore_serve import create_app
+from agentcore_serve.auth.database import DatabaseDamaged
 from agentcore_serve.hub import Hub
 from agentcore_serve.refused import TooBusy
 from agentcore_serve.settings import ServeSettings
@@ -22,9 +25,9 @@ from hubs import ANN, BEN, Clock, serving
 from talks import FINISHED, at_once, hang, scripted
 
 
-def damage(folder: Path, statement: str) -> None:
-    """Change `serve.sqlite` of a server that does not run."""
-    connection = sqlite3.connect(folder / "store" / "serve.sqlite")
+def damage(folder: Path, statement: str, name: str = "serve.sqlite") -> None:
+    """Change a database of a server behind its back."""
+    connection = sqlite3.connect(folder / "store" / name)
     with connection:
         connection.execute(statement)
     connection.close()
@@ -127,8 +130,8 @@ async def test_a_row_that_can_not_be_read_does_not_keep_the_server_from_starting
 async def test_a_creation_that_was_killed_before_its_log_was_made_is_removed_at_the_start(tmp_path: Path) -> None:
     async with serving(scripted([]), tmp_path) as hub:
         row = (await hub.create(ANN, ConversationSpec(), "c1")).row
-    await_row = f"INSERT INTO conversations SELECT 'c2', owner, digest, spec, profile, workspace, is_local, created, 0, 1, 0, 0 FROM conversations WHERE id = '{row.id}'"
-    damage(tmp_path, await_row)
+    statement = f"INSERT INTO conversations SELECT 'c2', owner, digest, spec, profile, workspace, is_local, created, 0, 1, 0, 0 FROM conversations WHERE id = '{row.id}'"
+    damage(tmp_path, statement)
     async with serving(scripted([]), tmp_path) as hub:
         await hub.is_caught_up.wait()
         assert await hub.records.find("c2") is None
@@ -143,3 +146,31 @@ async def test_one_that_was_deleted_is_not_made_anew_by_who_opens_it_again(tmp_p
         with pytest.raises(ConversationNotFound):
             await hub.create_or_open(ANN, ConversationSpec(), "c1", create=False)
         assert await hub.records.all() == []
+
+
+async def test_a_damaged_database_is_named_and_a_damaged_index_is_made_anew(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    app = create_app(ServeSettings(store=store, root=tmp_path / "root"), agents={"coder": scripted([])})
+    async with app.lifespan():
+        pass
+    (store / "index.sqlite").write_bytes(b"not a database " * 999)
+    async with app.lifespan():
+        pass
+    (store / "serve.sqlite").write_bytes(b"not a database " * 999)
+    with pytest.raises(DatabaseDamaged, match=r"serve\.sqlite cannot be used"):
+        async with app.lifespan():
+            pass
+
+
+async def test_a_list_that_can_not_be_written_fails_no_deletion_and_no_fork(tmp_path: Path) -> None:
+    async with serving(scripted([say("x")]), tmp_path) as hub:
+        served = await hub.create(ANN, ConversationSpec(), "c1")
+        await served.conversation.run("go")
+        await hub.indexing.flush()
+        damage(tmp_path, "DROP TABLE listed", "index.sqlite")
+        assert await hub.fork(ANN, served, Fork(conversation="copy")) == "copy"
+        await hub.delete(ANN, "c1")
+        assert await hub.records.find("c1") is None
+    async with serving(scripted([]), tmp_path) as hub:
+        await hub.is_caught_up.wait()
+        assert [info.id for info in (await hub.list(ANN)).read().items] == ["copy"]
