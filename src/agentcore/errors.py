@@ -401,9 +401,11 @@ class WireError(AgentcoreError):
 class ConnectionLost(WireError):
     """The server could not be reached for too long. Conversations there go on; open them again by id."""
 
-    def __init__(self, url: str, reason: str) -> None:
+    def __init__(self, url: str, reason: str, *, reached: bool = True) -> None:
         super().__init__(
             f"The connection to {url} is lost: {reason}. What runs there goes on; open it again by its id."
+            if reached
+            else f"Cannot reach {url}: {reason}. Is the server running, and is this its address?"
         )
         self.url = url
 

@@ -28,7 +28,7 @@ _HOUR: Final = 3_600.0
 _OPEN: Final = {"/", "/docs.css", "/enter", "/livez", "/readyz"}
 """Routes without a key. A route belongs here only if it says nothing of anybody's work."""
 
-_OPEN_FOLDERS: Final = ("/assets/",)
+_OPEN_FOLDERS: Final = ("/page/",)
 """Below them are the files of the page, which are the same for everybody."""
 
 _NOBODYS: Final = {"/api/v1/keys/{key}"}

@@ -247,3 +247,13 @@ async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence
             assert done.stderr.decode().startswith(sentence), done.stderr
             assert len(done.stderr.splitlines()) == 1
     assert os.path.isdir(tmp_path)
+
+
+async def test_a_file_that_is_not_a_socket_stays_and_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine", encoding="utf-8")
+    command = ["serve", "--unix", str(file), "--store", str(tmp_path / "store"), "--root", str(tmp_path)]
+    ended = await anyio.run_process([sys.executable, "-m", "agentcore", *command], check=False)
+    assert ended.returncode == 2
+    assert b"is not a socket" in ended.stderr
+    assert file.read_text(encoding="utf-8") == "mine"

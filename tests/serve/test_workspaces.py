@@ -62,6 +62,14 @@ async def test_no_workspace_is_outside_of_the_root(tmp_path: Path, folder: str) 
         assert sorted(os.listdir(server.root)) == ["link", "project"]
 
 
+async def test_the_root_itself_is_a_workspace_by_its_name(tmp_path: Path) -> None:
+    async with _serve(tmp_path) as (server, client, _):
+        made = (await client.post("workspaces", json={"folder": "."})).json()
+        assert os.path.realpath(made["root"]) == os.path.realpath(server.root)
+        ran = await client.post(f"workspaces/{made['id']}/commands", json={"command": "ls"})
+        assert "project" in ran.text or ran.status_code == 200
+
+
 def _tar(*members: tuple[str, bytes | None, str]) -> bytes:
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:

@@ -221,10 +221,10 @@ def _listen(settings: ServeSettings) -> socket.socket:
 
 
 def _listen_unix(path: str) -> socket.socket:
+    if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
+        raise UsageError(f"{path!r} is there, and is not a socket. Choose another path with --unix.")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        if os.path.lexists(path) and not stat.S_ISSOCK(os.lstat(path).st_mode):
-            raise UsageError(f"{path!r} is there, and is not a socket. Choose another path with --unix.")
         if os.path.lexists(path):
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
                 try:

@@ -150,7 +150,11 @@ class ServerClient:
         whole: bool = True,
     ) -> AsyncGenerator[httpx.Response]:
         """Send a request as `request` does, and hold the answer. Without `whole` its content is still to be read."""
-        tries = _Tries(self.url, self._reconnect if reconnect_seconds is None else reconnect_seconds)
+        tries = _Tries(
+            self.url,
+            self._reconnect if reconnect_seconds is None else reconnect_seconds,
+            reached=self._boot is not None,
+        )
         sent_to: str | None = None
         while True:
             again = {BOOT_HEADER: sent_to} if sent_to is not None else {}
@@ -214,8 +218,10 @@ class ServerClient:
 class _Tries:
     """The delays between attempts of one request: growing, with jitter, and over when the time is up."""
 
-    def __init__(self, url: str, seconds: float) -> None:
+    def __init__(self, url: str, seconds: float, *, reached: bool) -> None:
         self._url = url
+        self.reached = reached
+        """True once the server has answered."""
         self._seconds = seconds
         self._began = anyio.current_time()
         self._delay = _FIRST_DELAY
@@ -232,7 +238,7 @@ class _Tries:
             return error
         # Not the text of httpx alone: it is empty for some.
         reason = str(error) or type(error).__name__
-        return ConnectionLost(self._url, f"{reason} (tried for {self._seconds:g} s)")
+        return ConnectionLost(self._url, f"{reason} (tried for {self._seconds:g} s)", reached=self.reached)
 
 
 async def _refusal_of(response: httpx.Response) -> Exception:
