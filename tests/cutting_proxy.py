@@ -136,6 +136,6 @@ async def cutting_proxy(server_port: int) -> AsyncGenerator[CuttingProxy]:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
         proxy = CuttingProxy(listener.extra(SocketAttribute.local_port), server_port)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listener.serve, proxy.serve)
+            tasks.start_soon(listener.serve, proxy.serve)  # noqa: ASYNC113 the socket listens already
             yield proxy
             tasks.cancel_scope.cancel()
