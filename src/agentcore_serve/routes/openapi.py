@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
@@ -65,7 +65,22 @@ def _schemas(routes: Iterable[Route]) -> tuple[dict[_Key, Any], dict[str, Any]]:
         (name, mode, each) for (name, mode), each in wanted.items()
     ]
     found, shared = TypeAdapter.json_schemas(inputs, ref_template="#/components/schemas/{model}")
-    return dict(found), shared.get("$defs", {})
+    components: dict[str, Any] = shared.get("$defs", {})
+    _allow_several(components)
+    return dict(found), components
+
+
+def _allow_several(schema: Any) -> None:
+    """Say "any of" for "one of" where no field tells which: an event of a known kind fits the unknown ones as well."""
+    if isinstance(schema, dict):
+        each = cast("dict[str, Any]", schema)
+        if "oneOf" in each and "discriminator" not in each:
+            each["anyOf"] = each.pop("oneOf")
+        for part in each.values():
+            _allow_several(part)
+    elif isinstance(schema, list):
+        for part in cast("list[Any]", schema):
+            _allow_several(part)
 
 
 def _key(model: Any, mode: JsonSchemaMode) -> _Key:

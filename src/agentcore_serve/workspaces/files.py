@@ -142,12 +142,12 @@ def _written(unpacked: Path, path: str, names: list[str]) -> list[str]:
 
 async def read(call: Call) -> Response:
     """Return a file, or a part of it (`Range`)."""
-    return _Answer(call, _open_file)
+    return _Answer(call, _open_file, b"application/octet-stream")
 
 
 async def read_folder(call: Call) -> Response:
     """Return a folder as a tar."""
-    return _Answer(call, _open_folder)
+    return _Answer(call, _open_folder, b"application/x-tar")
 
 
 async def _open_file(call: Call, opened: OpenWorkspace, folder: Path) -> IO[bytes]:
@@ -208,8 +208,11 @@ def _too_large(path: str, size: int, most: int) -> PathError:
 class _Answer(Response):
     """A file, read piece by piece while the workspace is held open."""
 
-    def __init__(self, call: Call, open_content: Callable[[Call, OpenWorkspace, Path], Awaitable[IO[bytes]]]) -> None:
+    def __init__(
+        self, call: Call, open_content: Callable[[Call, OpenWorkspace, Path], Awaitable[IO[bytes]]], media: bytes
+    ) -> None:
         super().__init__()
+        self._media = media
         self._call = call
         self._open_content = open_content
 
@@ -221,7 +224,7 @@ class _Answer(Response):
                 status = os.fstat(file.fileno())
                 start, end = _range_of(self._call, status.st_size)
                 headers = [
-                    (b"content-type", b"application/octet-stream"),
+                    (b"content-type", self._media),
                     (b"content-length", str(end - start).encode()),
                     (b"accept-ranges", b"bytes"),
                     (b"agentcore-mode", f"{status.st_mode & 0o777:03o}".encode()),
