@@ -16,7 +16,7 @@ from agentcore.wire import DeltaFrame, Frame, Gap, parse_frames
 from agentcore_serve.streams import StreamHub, bound_sends
 from agentcore_serve.streams.connection import send_until_end
 from agentcore_serve.streams.encode import SOCKET
-from serving import SERVERS, ServerName, Serving, open_listener, serve, skip_unless_it_runs_here
+from serving import CANCELS_HANDLERS, SERVERS, ServerName, Serving, open_listener, serve, skip_unless_it_runs_here
 from watching import GrowingLog, app_of, open_streams, read_socket, texts_of, until_bye
 
 KINDS = ("http", "ws")
@@ -202,6 +202,7 @@ async def test_a_watcher_that_was_too_slow_for_deltas_is_told_how_many_it_missed
     assert sum(len(item.text) for item in items) < size * count
 
 
+@CANCELS_HANDLERS
 @pytest.mark.parametrize("kind", KINDS)
 async def test_cancelled_handlers_leave_nothing_behind(kind: str) -> None:
     log = GrowingLog()

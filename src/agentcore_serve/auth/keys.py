@@ -144,8 +144,8 @@ class KeyStore:
         rows = await self._database.run(
             lambda db: db.execute(
                 "SELECT id, name, owner, scopes, created, last_used, expires, revoked FROM keys"
-                " WHERE ?1 IS NULL OR owner = ?1 ORDER BY created, id",
-                (owner,),
+                " WHERE :owner IS NULL OR owner = :owner ORDER BY created, id",
+                {"owner": owner},
             ).fetchall()
         )
         return [_record(row) for row in rows]

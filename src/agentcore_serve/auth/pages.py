@@ -55,9 +55,9 @@ class PageSessions:
             lambda db: (
                 db.execute("DELETE FROM page_sessions WHERE expires <= ?", (self._clock(),)),
                 db.execute(
-                    "DELETE FROM page_sessions WHERE key_id = ?1 AND digest NOT IN (SELECT digest FROM page_sessions"
-                    " WHERE key_id = ?1 ORDER BY expires DESC LIMIT ?2)",
-                    (valid.identity.key_id, _MOST_PER_KEY - 1),
+                    "DELETE FROM page_sessions WHERE key_id = :key AND digest NOT IN (SELECT digest FROM page_sessions"
+                    " WHERE key_id = :key ORDER BY expires DESC LIMIT :most)",
+                    {"key": valid.identity.key_id, "most": _MOST_PER_KEY - 1},
                 ),
                 db.execute("INSERT INTO page_sessions VALUES (?, ?, ?, ?)", row),
             )

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import IO, Annotated, Final, final
 from urllib.parse import parse_qs
@@ -92,8 +92,9 @@ async def append(call: Call) -> None:
     """Add the body to the end of a file."""
     check_boot(call)
     data = bytearray()
-    async for piece in _pieces(call, min(_MAX_APPENDED, hub_of(call).limits.file_bytes)):
-        data += piece
+    async with aclosing(_pieces(call, min(_MAX_APPENDED, hub_of(call).limits.file_bytes))) as pieces:
+        async for piece in pieces:
+            data += piece
 
     async def carry_out() -> None:
         async with use(call) as opened:
@@ -274,8 +275,9 @@ def _range_of(call: Call, size: int) -> tuple[int, int]:
 async def _save(call: Call, path: Path, *, extra: int = 0) -> None:
     file = await FILES.run(path.open, "wb")
     try:
-        async for piece in _pieces(call, hub_of(call).limits.file_bytes + extra):
-            await FILES.run(file.write, piece)
+        async with aclosing(_pieces(call, hub_of(call).limits.file_bytes + extra)) as pieces:
+            async for piece in pieces:
+                await FILES.run(file.write, piece)
     finally:
         file.close()
 
@@ -286,12 +288,13 @@ async def _pieces(call: Call, most: int) -> AsyncGenerator[bytes]:
     if length.isdecimal() and int(length) > most:
         raise refusal
     size = 0
-    async for piece in call.request.stream():
-        size += len(piece)
-        if size > most:
-            raise refusal
-        if piece:
-            yield piece
+    async with aclosing(call.request.stream()) as pieces:
+        async for piece in pieces:
+            size += len(piece)
+            if size > most:
+                raise refusal
+            if piece:
+                yield piece
 
 
 @asynccontextmanager
