@@ -71,7 +71,7 @@ def _schemas(routes: Iterable[Route]) -> tuple[dict[_Key, Any], dict[str, Any]]:
 
 
 def _allow_several(schema: Any) -> None:
-    """Say "any of" for "one of" where no field tells which: an event of a known kind fits the unknown ones as well."""
+    """Replace "one of" by "any of" where no field tells which: an event of a known kind fits the unknown ones as well."""
     if isinstance(schema, dict):
         each = cast("dict[str, Any]", schema)
         if "oneOf" in each and "discriminator" not in each:

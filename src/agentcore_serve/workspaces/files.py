@@ -294,7 +294,7 @@ async def _pieces(call: Call, most: int) -> AsyncGenerator[bytes]:
             if size > most:
                 raise refusal
             if piece:
-                yield piece
+                yield piece  # noqa: ASYNC119 whoever iterates closes it
 
 
 @asynccontextmanager
