@@ -37,7 +37,7 @@ async def served(
     async with app.lifespan():
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420", timeout=10) as client:
-            with anyio.fail_after(20):
+            with anyio.fail_after(20):  # noqa: ASYNC100 the test inside of it waits
                 yield app, client
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -246,7 +245,7 @@ async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence
             assert done.stdout == b""
             assert done.stderr.decode().startswith(sentence), done.stderr
             assert len(done.stderr.splitlines()) == 1
-    assert os.path.isdir(tmp_path)
+    assert tmp_path.is_dir()
 
 
 async def test_a_file_that_is_not_a_socket_stays_and_is_named(tmp_path: Path) -> None:

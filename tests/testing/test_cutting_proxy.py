@@ -39,7 +39,7 @@ async def echoing() -> AsyncGenerator[tuple[CuttingProxy, Echo]]:
     with anyio.fail_after(BOUND):
         async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(listener.serve, echo.serve)
+                tasks.start_soon(listener.serve, echo.serve)  # noqa: ASYNC113 the socket listens already
                 async with cutting_proxy(listener.extra(SocketAttribute.local_port)) as proxy:
                     yield proxy, echo
                 tasks.cancel_scope.cancel()
