@@ -136,7 +136,7 @@ class ServeApp(Starlette):
             anyio.create_task_group() as tasks,
         ):
             hub.streams = streams
-            drain = Drain(hub.close_streams, hub.drain, limits.drain_seconds)
+            drain = Drain(hub.close_streams, hub.drain, workspaces.end_clients, limits.drain_seconds)
             state = self.state
             state.hub, state.streams, state.drain, state.workspaces = hub, streams, drain, workspaces
             state.security, state.metrics = self._security, self._metrics

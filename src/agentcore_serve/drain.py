@@ -24,6 +24,7 @@ class Drain:
     Args:
         close_streams: Says `bye` to all streams and waits until they have ended.
         finish_work: Pauses what runs and waits for it, for at most these seconds.
+        end_clients: Ends what clients run in workspaces, when the work has come to its end.
         seconds: The bound of `finish_work`.
     """
 
@@ -31,10 +32,12 @@ class Drain:
         self,
         close_streams: Callable[[], Coroutine[Any, Any, None]],
         finish_work: Callable[[float], Coroutine[Any, Any, None]],
+        end_clients: Callable[[], None],
         seconds: float,
     ) -> None:
         self._close_streams = close_streams
         self._finish_work = finish_work
+        self._end_clients = end_clients
         self._seconds = seconds
         self._begun = False
         self._done = anyio.Event()
@@ -60,6 +63,7 @@ class Drain:
                 tasks.start_soon(self._close_streams)
                 tasks.start_soon(self._finish_work, self._seconds)
         finally:
+            self._end_clients()
             self._done.set()
 
     async def watch_uvicorn(self) -> None:

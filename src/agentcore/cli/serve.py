@@ -87,9 +87,13 @@ async def serve(
             async def ask() -> None:
                 asked.set()
 
+            running = anyio.CancelScope()
+
             async def shutdown_trigger() -> None:
                 await asked.wait()
                 await app.drain()
+                # From Python 3.12 on hypercorn has no bound of its own: it waits for every connection.
+                running.deadline = anyio.current_time() + _GRACE_SECONDS
 
             interrupts.last_words = "Stopped at once."
             with interrupts.handled_by(ask):
@@ -97,7 +101,7 @@ async def serve(
                 async with _started(app), anyio.create_task_group() as tasks:
                     await _announce(app, settings, listener)
                     # In a task of its own: asyncio's task group, which it uses, leaves its task marked as cancelled.
-                    tasks.start_soon(_run, app, settings, listener, shutdown_trigger, name="hypercorn")
+                    tasks.start_soon(_run, app, settings, listener, shutdown_trigger, running, name="hypercorn")
     finally:
         listener.close()
         if settings.unix is not None:
@@ -146,7 +150,13 @@ async def _without_lifespan(app: ServeApp, scope: Any, receive: Any, send: Any) 
             return
 
 
-async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, shutdown_trigger: Any) -> None:
+async def _run(
+    app: ServeApp,
+    settings: ServeSettings,
+    listener: socket.socket,
+    shutdown_trigger: Any,
+    running: anyio.CancelScope,
+) -> None:
     from hypercorn.config import Config, Sockets  # noqa: PLC0415 an extra
 
     class OnListener(Config):
@@ -168,7 +178,8 @@ async def _run(app: ServeApp, settings: ServeSettings, listener: socket.socket, 
     # Hypercorn has a module for each event loop; this process runs asyncio.
     hypercorn: Any = import_module("hypercorn.asyncio")
     served = partial(_without_lifespan, app)
-    await hypercorn.serve(served, config, shutdown_trigger=shutdown_trigger, mode="asgi")
+    with running:
+        await hypercorn.serve(served, config, shutdown_trigger=shutdown_trigger, mode="asgi")
 
 
 def _check_certificate(settings: ServeSettings) -> None:

@@ -60,6 +60,13 @@ class CommandBook:
         self._grace = grace_seconds
         self._entries: OrderedDict[Key, _Entry] = OrderedDict()
         self._bytes = 0
+        self._ended = False
+
+    def end(self) -> None:
+        """End what runs, and begin nothing more: who waits for it is told that it was cut off."""
+        self._ended = True
+        for entry in self._entries.values():
+            entry.scope.cancel("the server ends")
 
     async def do(
         self,
@@ -84,6 +91,8 @@ class CommandBook:
         """
         entry = self._entries.get(key)
         if entry is None:
+            if self._ended:
+                raise Refused(503, "draining", "The server is about to end. Try again in a moment.", retry_after=1)
             entry = self._entries[key] = _Entry()
             self._tasks.start_soon(self._carry_out, entry, function)
         entry.waiters += 1

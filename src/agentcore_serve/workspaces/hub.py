@@ -106,6 +106,8 @@ class WorkspaceHub:
         self._changing = anyio.Lock()
         self._tasks: TaskGroup
         self.commands: CommandBook
+        self.ending = anyio.Event()
+        """Set when the server ends: whoever holds a connection for what runs here ends both."""
 
     async def __aenter__(self) -> Self:
         self._root = Path(await _DISK.run(_prepare, self._root, self.temporary))
@@ -119,6 +121,11 @@ class WorkspaceHub:
         # Each task leaves its workspace, which ends what runs there.
         self._tasks.cancel_scope.cancel("the server ends")
         await self._tasks.__aexit__(None, None, None)  # noqa: ASYNC102 cancelled above, and it has to be left
+
+    def end_clients(self) -> None:
+        """End the commands and processes of clients, and so their connections: a server may wait for those before it ends."""
+        self.ending.set()
+        self.commands.end()
 
     async def create(self, identity: Identity, *, folder: str | None = None, id: str | None = None) -> WorkspaceRecord:  # noqa: A002 - the name on the wire
         """Make a workspace, or return the one that the same owner has of this id or folder.

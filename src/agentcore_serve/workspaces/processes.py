@@ -75,7 +75,7 @@ async def _serve(call: Call, websocket: WebSocket, silence: float) -> None:
             asked.command, pty=asked.pty, cwd=asked.cwd, env=asked.env, size=asked.size
         )
         async with opening as process:
-            is_there = await _Session(websocket, process, silence).run()
+            is_there = await _Session(websocket, process, silence).run(hub_of(call).ending)
         # It has ended, and a client that waits for this may rely on that.
         with anyio.move_on_after(silence if is_there else 0):
             await websocket.send_text(Closed(code=await process.wait()).model_dump_json())
@@ -111,8 +111,8 @@ class _Session:
         # The client sends a piece when the one before was taken, so there is room; one that does not waits, pings and all.
         self._input_send, self._input = anyio.create_memory_object_stream[bytes | Order](1)
 
-    async def run(self) -> bool:
-        """Return when the client has left: True if it said so, and waits for the end."""
+    async def run(self, ending: anyio.Event) -> bool:
+        """Return when the client has left, or the server ends: True if the client is there, and waits for the end."""
         is_there = False
         async with self._input_send, self._input, anyio.create_task_group() as tasks:
             await self._say(Opened(pid=self._process.pid))
@@ -120,9 +120,14 @@ class _Session:
             tasks.start_soon(self._pump, 1)
             tasks.start_soon(self._pump, 2)
             tasks.start_soon(self._await_exit)
+            tasks.start_soon(self._end_with_server, ending, tasks.cancel_scope)
             is_there = await self._listen(tasks)
             tasks.cancel_scope.cancel("the client has left")
         return is_there
+
+    async def _end_with_server(self, ending: anyio.Event, scope: anyio.CancelScope) -> None:
+        await ending.wait()
+        scope.cancel("the server ends")
 
     async def _listen(self, tasks: TaskGroup) -> bool:
         while True:
