@@ -373,6 +373,16 @@ class WorkspaceNotOpen(WorkspaceError):
         super().__init__(f"{workspace} is not open. Use it inside `async with workspace:`.")
 
 
+class WorkspaceLost(WorkspaceError):
+    """The place where tools acted is gone, or does not answer. A command that ran there may have had its effect."""
+
+    def __init__(self, message: str, *, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        """One of "oom" (out of memory), "exited", "removed", "engine" (what runs the box does not answer), "unreachable"
+        and "fenced" (a later opening of the conversation has taken it over)."""
+
+
 class PathError(WorkspaceError):
     """A path of the workspace can't be used in the way that was asked."""
 

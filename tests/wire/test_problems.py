@@ -59,6 +59,7 @@ ARGUMENTS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "NotARepository": (("/srv",), {}),
     "MissingExtra": (("The server", "serve"), {}),
     "UnsupportedPlatform": (("win32",), {}),
+    "WorkspaceLost": (("The container was removed.",), {"reason": "removed"}),
     "ConnectionLost": (("http://host", "no answer for 300 s"), {}),
     "ServerError": (("It failed.",), {"status": 500, "code": "internal_error", "request_id": "r"}),
     "NotAuthorized": (("A key is needed.",), {"status": 401, "code": "not_authorized", "request_id": "r"}),

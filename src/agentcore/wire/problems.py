@@ -110,6 +110,7 @@ _ROWS: Final = (
     _Row(errors.ToolNameTaken, 422, {"tool_name": str}),
     _Row(errors.WorkspaceError, 409),
     _Row(errors.WorkspaceNotOpen, 409),
+    _Row(errors.WorkspaceLost, 503, {"reason": str}),
     _Row(errors.PathError, 409, {"path": str, "reason": str}),
     _Row(errors.NotARepository, 409),
     _Row(errors.WireError, 502),
