@@ -233,6 +233,7 @@ async def test_what_clients_run_ends_with_the_server(
     # Both clients know, and that of the command by an answer: its connection was not cut.
     assert len(lost) == 2
     assert any("then cut off" in each for each in lost)
+    assert [each.count("is lost") for each in lost] == [1, 1]
 
 
 async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, surroundings: dict[str, str]) -> None:
