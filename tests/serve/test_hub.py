@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from agentcore import FileStore, Limits
 from agentcore.commands import Fork
 from agentcore.conversation import Host
-from agentcore.errors import ConversationLocked, ConversationNotFound
+from agentcore.errors import ConversationLocked, ConversationNotFound, PathError
 from agentcore.testing import call, say
 from agentcore.tools import tool
 from agentcore.wire.requests import ConversationSpec, WorkspaceSpecification
@@ -82,10 +82,10 @@ async def test_another_owners_conversation_is_not_found(tmp_path: Path) -> None:
 
 async def test_two_owners_on_this_machine_are_refused_unless_they_share_its_user(tmp_path: Path) -> None:
     async with serving(scripted([]), tmp_path, shared_user=False) as hub:
-        first = await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder="a")))
+        await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder="a")))
         with pytest.raises(Refused, match="--shared-user"):
             await hub.create(BEN, ConversationSpec(workspace=WorkspaceSpecification(folder="b")))
-        await hub.delete(ANN, first.id)
+    async with serving(scripted([]), tmp_path, shared_user=True) as hub:
         await hub.create(BEN, ConversationSpec(workspace=WorkspaceSpecification(folder="b")))
 
 
@@ -94,7 +94,7 @@ async def test_a_folder_outside_of_the_root_is_refused(tmp_path: Path) -> None:
     (tmp_path / "root" / "link").symlink_to(tmp_path)
     async with serving(scripted([]), tmp_path) as hub:
         for folder in ("..", "/etc", "link/x", "a\0b"):
-            with pytest.raises(Refused):
+            with pytest.raises(PathError):
                 await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder=folder)))
         assert (await hub.list(ANN)).bodies == []
 
