@@ -228,8 +228,8 @@ async def test_what_clients_run_ends_with_the_server(
                 began = anyio.current_time()
                 code = await process.wait()
                 assert anyio.current_time() - began < 2.5  # not at the end of a bound
-            assert not await still_alive(here, pids)
-    assert code == (-signal.SIGTERM if "uvicorn" in server else 0)
+                assert code == (-signal.SIGTERM if "uvicorn" in server else 0)
+                assert not await still_alive(here, pids)
     # Both clients know, and that of the command by an answer: its connection was not cut.
     assert len(lost) == 2
     assert any("then cut off" in each for each in lost)
