@@ -6,6 +6,7 @@ A delivery is over when the last watcher's `send` has returned: both sides count
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, cast
 
@@ -54,7 +55,7 @@ class Log:
         return MessageEvent(seq=self.state.head + 1 + number, source="user", message=Message.user(text))
 
 
-class Side:
+class Side(ABC):
     """One of the two, as an ASGI app."""
 
     def __init__(self) -> None:
@@ -85,17 +86,17 @@ class Side:
         finally:
             self.watchers -= begun
 
+    @abstractmethod
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream to one watcher."""
-        raise NotImplementedError
 
+    @abstractmethod
     def prepare(self, events: int) -> Sequence[Any]:
         """Make what is sent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def send(self, item: Any) -> None:
         """Begin to send it to all."""
-        raise NotImplementedError
 
     async def deliver(self, item: Any) -> None:
         """Send it to all, and wait until all sends have returned."""

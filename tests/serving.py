@@ -27,7 +27,7 @@ SERVERS: tuple[ServerName, ...] = ("hypercorn", "uvicorn")
 
 CANCELS_HANDLERS = pytest.mark.skipif(
     sys.version_info >= (3, 12),
-    reason="from Python 3.12 on a cancelled hypercorn leaves the handlers of its connections",
+    reason="from Python 3.12 on hypercorn waits for its connections and cancels no handler; the drain says bye first",
 )
 """For tests in which a server cancels the handlers of its connections."""
 

@@ -125,9 +125,9 @@ class ServeApp(Starlette):
             ) as workspaces,
             Hub(
                 self.settings,
+                SharedPlaces(workspaces),
                 agents=self._agents,
                 store=self._given_store,
-                places=SharedPlaces(workspaces),
                 client_parts=make_client_parts,
                 count_usage=self._metrics.count_usage,
                 is_locked=True,

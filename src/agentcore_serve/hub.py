@@ -41,7 +41,7 @@ from agentcore_serve.index import NOBODY, ConversationIndex, Page
 from agentcore_serve.indexing import Indexing, read_listed
 from agentcore_serve.open_conversations import OpenConversations
 from agentcore_serve.opening import MakeClientParts, Opening
-from agentcore_serve.places import FolderPlaces, Places
+from agentcore_serve.places import Places
 from agentcore_serve.records import SCHEMA, ConversationRecords, ConversationRow
 from agentcore_serve.refused import OfAnotherProgram, Refused, TooBusy
 from agentcore_serve.served import Served
@@ -53,13 +53,13 @@ _log = get_logger(__name__)
 
 
 class Hub(AsyncContextManagerMixin):
-    """Opens, lists, closes and deletes conversations. `async with Hub(settings) as hub`, in the server's lifespan.
+    """Opens, lists, closes and deletes conversations. `async with Hub(settings, places) as hub`, in the server's lifespan.
 
     Args:
         settings: The server's.
+        places: Hands out workspaces.
         agents: Agents of the program's own, by name; they go before those of `settings.agents`.
         store: Where logs are kept; by default files in `settings.store`. Databases of another store are in memory.
-        places: Hands out workspaces; by default folders below `settings.root`.
         is_locked: True if the caller holds the lock of the store (`hold_store`).
         client_parts: Makes the parts of conversations that clients run.
         count_usage: Told what each model call used.
@@ -70,10 +70,10 @@ class Hub(AsyncContextManagerMixin):
     def __init__(
         self,
         settings: ServeSettings,
+        places: Places,
         *,
         agents: Mapping[str, Agent] | None = None,
         store: Store | None = None,
-        places: Places | None = None,
         is_locked: bool = False,
         client_parts: MakeClientParts | None = None,
         count_usage: Callable[[Usage], None] | None = None,
@@ -87,7 +87,7 @@ class Hub(AsyncContextManagerMixin):
         self.allowed_parts = AllowedParts(settings.allowed_modules, settings.allowed_parts)
         """The parts that clients' own agents may have."""
         self._agents = dict(agents or {})
-        self._places: Places = places or FolderPlaces(settings.root, settings.workspaces)
+        self._places = places
         self._is_locked = is_locked
         self._client_parts = client_parts
         self._count_usage = count_usage
@@ -191,7 +191,7 @@ class Hub(AsyncContextManagerMixin):
             ConversationError: The hub is not open.
         """
         if self._open_ones is None:
-            raise ConversationError("The hub is not open: use `async with Hub(settings) as hub`.")
+            raise ConversationError("The hub is not open: use `async with Hub(settings, places) as hub`.")
         return self._open_ones
 
     @property

@@ -18,7 +18,7 @@ from agentcore_serve.indexing import Indexing
 from agentcore_serve.locks import NamedLocks
 from agentcore_serve.opening import Opening
 from agentcore_serve.records import ConversationRecords, ConversationRow
-from agentcore_serve.refused import Refused, TooBusy
+from agentcore_serve.refused import TooBusy, draining
 from agentcore_serve.resting import choose_to_make_room
 from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeLimits
@@ -176,7 +176,7 @@ class OpenConversations:
             Refused: The server is about to end (503).
         """
         if self.is_draining:
-            raise Refused(503, "draining", "The server is about to end. Try again in a moment.", retry_after=1)
+            raise draining()
 
     @property
     def running_count(self) -> int:

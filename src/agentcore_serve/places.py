@@ -1,18 +1,11 @@
-"""Where conversations work: what the hub asks of those who hand out workspaces, and folders below the server's root."""
+"""Where conversations work: what the hub asks of who hands out workspaces. `SharedPlaces` does, of those that clients have too."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from anyio.to_thread import run_sync
-
-from agentcore.ids import new_id
 from agentcore.wire.requests import WorkspaceSpecification
 from agentcore.workspace import LocalWorkspace, Workspace
-from agentcore_serve.refused import Refused
-from agentcore_serve.settings import WorkspacesFactory
 
 
 class Place(NamedTuple):
@@ -34,7 +27,8 @@ class Places(Protocol):
         """Return the workspace that a new conversation asked for: one by its id, a folder, or a new one.
 
         Raises:
-            Refused: There is none, it is another owner's, or it is outside of the server's root.
+            Refused: There is none, or it is another owner's.
+            PathError: The folder is outside of the server's root.
         """
         ...
 
@@ -49,39 +43,3 @@ class Places(Protocol):
     async def release(self, workspace_id: str) -> None:
         """Note that a conversation has left it."""
         ...
-
-
-class FolderPlaces:
-    """Folders below a root, the id of each its path below it."""
-
-    def __init__(self, root: Path, factory: WorkspacesFactory | None = None) -> None:
-        self._root = root
-        self._make = factory or LocalWorkspace
-
-    async def choose(self, owner: str, wanted: str | WorkspaceSpecification | None) -> Place:
-        """Return the workspace of a folder, which is made where it is missing."""
-        if isinstance(wanted, str):
-            return await self.get(owner, wanted)
-        return await self._place(new_id("ws") if wanted is None or wanted.folder is None else wanted.folder, make=True)
-
-    async def get(self, owner: str, workspace_id: str) -> Place:  # noqa: ARG002 folders have no owner
-        """Return the workspace of a folder that is there."""
-        return await self._place(workspace_id, make=False)
-
-    async def release(self, workspace_id: str) -> None:
-        """Do nothing: each conversation enters and leaves its own."""
-
-    async def _place(self, name: str, *, make: bool) -> Place:
-        path, below = await run_sync(self._find, name, make)
-        return Place(below, self._make(path))
-
-    def _find(self, name: str, make: bool) -> tuple[str, str]:
-        root = os.path.realpath(self._root)
-        path = os.path.realpath(os.path.join(root, name)) if "\0" not in name else "/"
-        if os.path.commonpath([root, path]) != root:
-            raise Refused(422, "path_error", "The folder is not below the server's root.")
-        if make:
-            os.makedirs(path, exist_ok=True)
-        if not os.path.isdir(path):
-            raise Refused(404, "workspace_not_found", "There is no such workspace.")
-        return path, os.path.relpath(path, root)

@@ -57,6 +57,11 @@ class TooBusy(Refused):
         super().__init__(status, "too_busy", detail, retry_after=retry_after)
 
 
+def draining() -> Refused:
+    """Return the refusal of what would begin while the server ends."""
+    return Refused(503, "draining", "The server is about to end. Try again in a moment.", retry_after=1)
+
+
 def too_many(detail: str, retry_after: float) -> Refused:
     """Return the refusal of a sender that asks too often."""
     return Refused(429, "too_many_requests", detail, retry_after=retry_after)

@@ -8,7 +8,7 @@ from agentcore_serve.served import Served
 from agentcore_serve.settings import ServeLimits
 
 _JUST_USED = 5.0
-"""Seconds in which a request may still be about to do something in it."""
+"""Seconds in which somebody may still be about to do something in it."""
 
 
 def choose_to_close(
@@ -18,7 +18,7 @@ def choose_to_close(
     return [
         each
         for each in served
-        if each.is_at_rest
+        if each.may_close
         and not each.watchers
         and now - each.used >= (limits.held_seconds if holds_sessions(each.id) else limits.idle_seconds)
     ]
@@ -26,5 +26,5 @@ def choose_to_close(
 
 def choose_to_make_room(served: Iterable[Served], holds_sessions: Callable[[str], bool], now: float) -> Served | None:
     """Return the conversation that is missed the least: not followed, with nothing open, and used the longest ago."""
-    able = [each for each in served if each.is_at_rest and now - each.used >= _JUST_USED]
+    able = [each for each in served if each.may_close and now - each.used >= _JUST_USED]
     return min(able, key=lambda each: (each.watchers > 0, holds_sessions(each.id), each.used), default=None)

@@ -30,6 +30,8 @@ class Served:
         """When it was last asked for, or something happened in it."""
         self.watchers = 0
         """How many follow it."""
+        self.requests = 0
+        """How many requests are carried out in it."""
         self.text = SearchText()
         self.ended = anyio.Event()
         """Set when it is closed."""
@@ -68,18 +70,33 @@ class Served:
         """True while nothing works in it and nobody is asked by a run that goes on."""
         return not self.state.is_working and not self.state.is_asking
 
+    @property
+    def may_close(self) -> bool:
+        """True while nothing works in it, and no request is about to begin something."""
+        return self.is_at_rest and not self.requests
+
     def touch(self) -> None:
         """Note that it is used."""
         self.used = self._clock()
 
     @contextmanager
     def watching(self) -> Generator[None]:
-        """Keep it open while somebody follows it; it is closed under him only where room is needed."""
+        """Keep it open while somebody follows it; all the same it is closed where room is needed."""
         self.watchers += 1
         try:
             yield
         finally:
             self.watchers -= 1
+            self.touch()
+
+    @contextmanager
+    def requested(self) -> Generator[None]:
+        """Keep it open while a request is carried out in it, however long the disk or a model takes."""
+        self.requests += 1
+        try:
+            yield
+        finally:
+            self.requests -= 1
             self.touch()
 
     def info(self) -> ConversationInfo:

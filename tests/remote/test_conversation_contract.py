@@ -12,12 +12,23 @@ import anyio
 import pytest
 
 from agentcore import Agent, Conversation, FileStore
+from agentcore.conversation import StreamDelta
 from agentcore.llm import LLM, Model
 from agentcore.record import ConversationState, read_log
 from agentcore.remote.workspace import RemoteWorkspace
-from agentcore.testing import ChatProvider, ConversationContract, ConversationPlace, serve_provider
-from agentcore.testing.conversation_place import ScriptLines
+from agentcore.testing import (
+    ChatProvider,
+    ConversationContract,
+    ConversationPlace,
+    Request,
+    ScriptLine,
+    call,
+    say,
+    serve_provider,
+)
+from agentcore.testing.conversation_place import ScriptLines, opened
 from agentcore.testing.conversation_watching_contract import WatchingContract
+from agentcore.tools import ToolContext, tool
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.app import ServeApp
 from cutting_proxy import CuttingProxy, cutting_proxy
@@ -74,7 +85,8 @@ class Troubles:
         """Trouble the connections until cancelled."""
         proxy = self._proxy
         for number in count():
-            await anyio.sleep(0.2)
+            # Longer each time: on a machine that is slow enough nothing would ever come through.
+            await anyio.sleep(0.2 * 1.1**number)
             match number % 4:
                 case 0:
                     await proxy.cut()
@@ -103,7 +115,41 @@ async def _behind_a_bad_network(app: ServeApp, store: FileStore) -> AsyncGenerat
         tasks.cancel_scope.cancel()
 
 
-class TestWatchingOverABadNetwork(WatchingContract):
+class LossyDeltas:
+    """The tests of deltas where a connection may be cut while a piece is said: that piece does not come again."""
+
+    async def test_words_come_piece_by_piece(self, place: ConversationPlace) -> None:
+        words = "one two three"
+        async with opened(place, lambda _: say(words)) as conversation:
+            deltas = conversation.deltas()
+            pieces: list[StreamDelta] = []
+            while not pieces:
+                assert (await conversation.run("go")).text == words
+                pieces = [delta for delta in deltas.take() if delta.type == "text"]
+            for piece in pieces:  # they tell where they belong, whatever was lost before them
+                assert words[piece.offset :].startswith(piece.text)
+
+    async def test_progress_of_a_tool_is_shown_and_not_kept(self, place: ConversationPlace) -> None:
+        @tool
+        async def work(ctx: ToolContext) -> str:
+            """Work."""
+            await ctx.progress("half of it")
+            return "all of it"
+
+        def reply(request: Request) -> ScriptLine:
+            return say("done") if request.answers else call("work")
+
+        async with opened(place, reply, work) as conversation:
+            deltas = conversation.deltas()
+            pieces: list[StreamDelta] = []
+            while not pieces:
+                assert (await conversation.run("go")).text == "done"
+                pieces = [delta for delta in deltas.take() if delta.type == "progress"]
+            assert {(piece.tool_name, piece.text) for piece in pieces} == {("work", "half of it")}
+            assert "half of it" not in str(list(conversation.state.events))
+
+
+class TestWatchingOverABadNetwork(LossyDeltas, WatchingContract):
     @pytest.fixture
     async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
         async with _behind_a_bad_network(app, store) as place:
@@ -111,7 +157,7 @@ class TestWatchingOverABadNetwork(WatchingContract):
 
 
 @pytest.mark.slow
-class TestOverABadNetwork(ConversationContract):
+class TestOverABadNetwork(LossyDeltas, ConversationContract):
     @pytest.fixture
     async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:
         async with _behind_a_bad_network(app, store) as place:

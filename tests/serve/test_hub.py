@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from agentcore import FileStore, Limits
 from agentcore.commands import Fork
 from agentcore.conversation import Host
-from agentcore.errors import ConversationLocked, ConversationNotFound
+from agentcore.errors import ConversationLocked, ConversationNotFound, PathError
 from agentcore.testing import call, say
 from agentcore.tools import tool
 from agentcore.wire.requests import ConversationSpec, WorkspaceSpecification
@@ -82,10 +82,10 @@ async def test_another_owners_conversation_is_not_found(tmp_path: Path) -> None:
 
 async def test_two_owners_on_this_machine_are_refused_unless_they_share_its_user(tmp_path: Path) -> None:
     async with serving(scripted([]), tmp_path, shared_user=False) as hub:
-        first = await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder="a")))
+        await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder="a")))
         with pytest.raises(Refused, match="--shared-user"):
             await hub.create(BEN, ConversationSpec(workspace=WorkspaceSpecification(folder="b")))
-        await hub.delete(ANN, first.id)
+    async with serving(scripted([]), tmp_path, shared_user=True) as hub:
         await hub.create(BEN, ConversationSpec(workspace=WorkspaceSpecification(folder="b")))
 
 
@@ -94,7 +94,7 @@ async def test_a_folder_outside_of_the_root_is_refused(tmp_path: Path) -> None:
     (tmp_path / "root" / "link").symlink_to(tmp_path)
     async with serving(scripted([]), tmp_path) as hub:
         for folder in ("..", "/etc", "link/x", "a\0b"):
-            with pytest.raises(Refused):
+            with pytest.raises(PathError):
                 await hub.create(ANN, ConversationSpec(workspace=WorkspaceSpecification(folder=folder)))
         assert (await hub.list(ANN)).bodies == []
 
@@ -142,7 +142,7 @@ async def test_one_that_holds_a_shell_is_closed_a_day_later(tmp_path: Path) -> N
 
 async def test_room_is_made_by_what_rests_and_where_nothing_does_it_is_refused(tmp_path: Path) -> None:
     clock = Clock()
-    async with serving(scripted([call("hang")], hang), tmp_path, clock, limits={"open_conversations": 2}) as hub:
+    async with serving(scripted([call("hang")] * 2, hang), tmp_path, clock, limits={"open_conversations": 2}) as hub:
         first = await hub.create(ANN, ConversationSpec())
         clock.time += 10
         second = await hub.create(ANN, ConversationSpec())
@@ -156,6 +156,20 @@ async def test_room_is_made_by_what_rests_and_where_nothing_does_it_is_refused(t
             await hub.open(ANN, first.id)
         assert busy.value.status == 503
         assert busy.value.headers["Retry-After"]
+
+
+async def test_one_that_a_request_is_carried_out_in_is_not_closed_for_room(tmp_path: Path) -> None:
+    clock = Clock()
+    async with serving(scripted([]), tmp_path, clock, limits={"open_conversations": 1}) as hub:
+        served = await hub.create(ANN, ConversationSpec())
+        with served.requested():
+            clock.time += 3_600  # its run is not in the log yet, say
+            assert await tidy(hub) == 0
+            with pytest.raises(TooBusy):
+                await hub.create(ANN, ConversationSpec())
+        clock.time += 10
+        await hub.create(ANN, ConversationSpec())
+        assert not hub.open_ones.is_open(served.id)
 
 
 async def test_as_many_run_as_may(tmp_path: Path) -> None:

@@ -17,11 +17,10 @@ from agentcore.testing.disks import FaultyDisk
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve import create_app
 from agentcore_serve.auth.database import DatabaseDamaged
-from agentcore_serve.hub import Hub
 from agentcore_serve.refused import TooBusy
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.upkeep import tidy
-from hubs import ANN, BEN, Clock, serving
+from hubs import ANN, Clock, serving
 from talks import FINISHED, at_once, hang, scripted
 
 
@@ -78,11 +77,10 @@ async def test_a_creation_for_which_there_is_no_room_leaves_nothing(tmp_path: Pa
 @pytest.mark.parametrize("step", range(1, 20))
 async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp_path: Path, step: int) -> None:
     disk = FaultyDisk()
-    settings = ServeSettings(store=tmp_path / "store", root=tmp_path / "root")
     store = FileStore(tmp_path / "store", disk=disk)
     spec = ConversationSpec(title="t", secrets={"TOKEN": SecretStr("a-very-long-value")})
     with anyio.fail_after(30):
-        async with Hub(settings, agents={"coder": scripted([say("done")])}, store=store) as hub:
+        async with serving(scripted([say("done")]), tmp_path, store=store) as hub:
             await hub.is_caught_up.wait()
             disk.fail(at=step, times=None)
             try:
@@ -93,7 +91,7 @@ async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp
             disk.normalize()
             if not await hub.open_ones.has_log("c1"):
                 assert await hub.records.find("c1") is None
-                await hub.create(BEN, ConversationSpec(), "c2")  # nobody else is taken for an owner on this machine
+                await hub.create(ANN, ConversationSpec(), "c2")
                 return
             served = await hub.create(ANN, spec, "c1")
             assert served.info().title == "t"
@@ -102,10 +100,9 @@ async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp
 
 async def test_a_full_disk_ends_one_run_and_nothing_else(tmp_path: Path) -> None:
     disk = FaultyDisk()
-    settings = ServeSettings(store=tmp_path / "store", root=tmp_path / "root")
     store = FileStore(tmp_path / "store", disk=disk)
     with anyio.fail_after(30):
-        async with Hub(settings, agents={"coder": scripted([say("a"), say("b")])}, store=store) as hub:
+        async with serving(scripted([say("a"), say("b")]), tmp_path, store=store) as hub:
             served = await hub.create(ANN, ConversationSpec(), "c1")
             other = await hub.create(ANN, ConversationSpec(), "c2")
             disk.fail("write", times=None)

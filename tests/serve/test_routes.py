@@ -14,7 +14,7 @@ import pytest
 from agentcore import Agent, tool
 from agentcore.testing import Gate, ScriptedLLM, call, say
 from agentcore.wire.routes import COMMAND_ROUTES
-from agentcore_serve import ServeApp, ServeSettings, create_app
+from agentcore_serve import ServeApp, ServeLimits, ServeSettings, create_app
 from agentcore_serve.api import all_routes
 
 API = "/api/v1"
@@ -130,6 +130,27 @@ async def test_settings_of_a_conversation_are_changed_one_by_one_and_together(tm
         assert (await client.put(f"{path}/agent", json={"profile": "coder"})).status_code == 200
         assert (await client.put(f"{path}/agent", json={"profile": "nobody"})).status_code == 422
         assert (await client.post(f"{path}/secrets", json={"secrets": {"TOKEN": "a-secret-value"}})).status_code == 200
+
+
+async def test_a_conversation_is_not_closed_for_room_under_a_request(tmp_path: Path) -> None:
+    gate = Gate()
+    async with served(tmp_path, gate.hold(say("Aside.")), limits=ServeLimits(open_conversations=1)) as (app, client):
+        path = await make(client)
+        (conversation,) = app.state.hub.open_ones.served
+        answers: list[httpx.Response] = []
+
+        async def ask() -> None:
+            answers.append(await client.post(f"{path}/ask", json={"question": "Why?"}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await gate.arrived()
+            conversation.used -= 60  # the model thinks for a minute
+            assert (await client.post(f"{API}/conversations", json={})).status_code == 503
+            gate.open()
+        assert answers[0].json() == {"text": "Aside."}
+        conversation.used -= 60
+        assert (await client.post(f"{API}/conversations", json={})).status_code == 201
 
 
 async def test_a_conversation_is_put_listed_forked_rewound_and_deleted(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,11 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from httpx_ws import WebSocketDisconnect, aconnect_ws
 
+from agentcore.errors import ConnectionLost
+from agentcore.remote.workspace import RemoteWorkspace
 from agentcore.testing import Gate, say, serve_provider
+from agentcore.testing.workspace_process_contract import still_alive, wait_for_lines
+from agentcore.workspace import LocalWorkspace
 
 API = "/api/v1"
 KEY = "k" * 40
@@ -193,6 +197,43 @@ async def test_a_hundred_streams_of_each_kind_get_bye(
 ) -> None:
     with anyio.fail_after(240):
         await _stop_in_the_middle(tmp_path, surroundings, server, 100)
+
+
+@pytest.mark.parametrize("server", _COMMANDS)
+async def test_what_clients_run_ends_with_the_server(
+    server: ServerKind, tmp_path: Path, surroundings: dict[str, str]
+) -> None:
+    lost: list[str] = []
+    with anyio.fail_after(60):
+        async with (
+            server_process(tmp_path, surroundings, server, "http://127.0.0.1:9") as (process, url),
+            RemoteWorkspace(url, api_key=KEY, path="project", reconnect_seconds=5) as workspace,
+            LocalWorkspace(tmp_path / "root" / "project") as here,
+        ):
+
+            async def wait(call: Callable[[], Awaitable[object]]) -> None:
+                try:
+                    await call()
+                except ConnectionLost as error:
+                    lost.append(str(error))
+
+            async with (
+                workspace.open_process("echo $$ >>pids; exec sleep 1000") as remote,
+                anyio.create_task_group() as tasks,
+            ):
+                tasks.start_soon(wait, remote.wait)
+                tasks.start_soon(wait, lambda: workspace.run("echo $$ >>pids; exec sleep 1000"))
+                pids = await wait_for_lines(here, "pids", 2)
+                process.send_signal(signal.SIGTERM)
+                began = anyio.current_time()
+                code = await process.wait()
+                assert anyio.current_time() - began < 2.5  # not at the end of a bound
+                assert code == (-signal.SIGTERM if "uvicorn" in server else 0)
+                assert not await still_alive(here, pids)
+    # Both clients know, and that of the command by an answer: its connection was not cut.
+    assert len(lost) == 2
+    assert any("then cut off" in each for each in lost)
+    assert [each.count("is lost") for each in lost] == [1, 1]
 
 
 async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, surroundings: dict[str, str]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import os
 import tarfile
+from base64 import b64decode
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,8 +14,10 @@ import httpx
 import pytest
 from anyio.lowlevel import checkpoint
 from anyio.to_thread import run_sync
+from httpx_ws import aconnect_ws
 
 from agentcore.testing.workspace_process_contract import still_alive, wait_for_lines
+from agentcore.wire.workspaces import OpenProcess
 from agentcore.workspace import LocalWorkspace
 from agentcore_serve.workspaces import WorkspaceLimits
 from workspace_server import KEY, ServedWorkspaces, serve_workspaces
@@ -66,8 +69,9 @@ async def test_the_root_itself_is_a_workspace_by_its_name(tmp_path: Path) -> Non
     async with _serve(tmp_path) as (server, client, _):
         made = (await client.post("workspaces", json={"folder": "."})).json()
         assert Path(made["root"]).resolve() == server.root.resolve()
-        ran = await client.post(f"workspaces/{made['id']}/commands", json={"command": "ls"})
-        assert "project" in ran.text or ran.status_code == 200
+        ran = await client.post(f"workspaces/{made['id']}/commands", json={"command": "ls", "id": "one"})
+        assert ran.status_code == 200, ran.text
+        assert b64decode(ran.json()["result"]["out"]["head"]) == b"project\n"
 
 
 def _tar(*members: tuple[str, bytes | None, str]) -> bytes:
@@ -218,6 +222,19 @@ async def test_a_command_of_one_id_runs_once(tmp_path: Path) -> None:
         for _ in range(2):
             assert (await client.post(f"{at}/files/append", params=appended, content=b"z\n")).status_code == 204
         assert (server.root / "project" / "ran").read_text() == "x\ny\nz\n"
+
+
+async def test_nothing_is_begun_on_a_server_that_ends(tmp_path: Path) -> None:
+    async with _serve(tmp_path) as (server, client, at):
+        server.hub.end_clients()
+        refused = await client.post(f"{at}/commands", json={"command": "touch begun", "id": "one"})
+        assert (refused.status_code, refused.json()["code"]) == (503, "draining")
+        assert refused.headers["Retry-After"] == "1"
+        with anyio.fail_after(30):
+            async with aconnect_ws(f"{at}/processes", client, keepalive_ping_interval_seconds=None) as socket:
+                await socket.send_text(OpenProcess(command="touch begun").model_dump_json())
+                assert '"draining"' in await socket.receive_text()
+        assert not (server.root / "project" / "begun").exists()
 
 
 async def test_a_command_that_was_ended_before_it_came_never_begins(tmp_path: Path) -> None:

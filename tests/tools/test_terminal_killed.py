@@ -62,12 +62,14 @@ def test_killed_at_once_an_agent_leaves_nothing_and_the_next_process_tells(
     while left := still_running(*started):
         assert time.monotonic() < deadline, left
         time.sleep(0.01)
-    # Nothing but what the conversation keeps, which lasts as long as its log.
+    # Nothing but what the conversation keeps, which lasts as long as its log. It may not have its name yet.
     kept = [path for path in temporary.rglob("*") if path.is_file()]
     assert [path.name.rpartition("-")[2] for path in kept] in (
         [f"{'terminal' if tool == 'terminal' else 'stdout'}.txt"],
+        ["tmp"],
         [],
     )
+    assert {path.parent.name for path in kept} <= {"killed"}
     anyio.run(look_again, work, temporary, tool)
     assert [path for path in temporary.rglob("*") if path.is_file()] == []
 

@@ -15,6 +15,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from pydantic import BaseModel, ValidationError
 
+from agentcore._groups import leaf_exceptions
 from agentcore.errors import AgentcoreError, ConnectionLost, WorkspaceError
 from agentcore.wire.problems import error_of
 from agentcore.wire.workspaces import (
@@ -88,7 +89,12 @@ class RemoteProcess:
         except AgentcoreError as error:
             self._fail(error)
         except ExceptionGroup as group:
-            self._fail(ConnectionLost(self._url, str(group.exceptions[0])))
+            first = leaf_exceptions(group)[0]
+            self._fail(
+                first
+                if isinstance(first, AgentcoreError)
+                else ConnectionLost(self._url, str(first) or type(first).__name__)
+            )
         finally:
             self._fail(ConnectionLost(self._url, "the workspace was left"))
 

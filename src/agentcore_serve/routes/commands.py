@@ -69,6 +69,12 @@ async def _carry(call: Call, *, kind: str) -> Any:
         await call.hub.delete(call.identity, call.params["id"])
         return None
     served = await call.hub.open(call.identity, call.params["id"])
+    with served.requested():
+        return await _carry_in(call, served, kind)
+
+
+async def _carry_in(call: Call, served: Served, kind: str) -> Any:
+    """Carry a command or job in its conversation, which is open."""
     link = served.conversation.link
     with refusing("body"):
         command: Command | Job = command_of(kind, call.params, call.body, call.identity.key_id, state=link.state)
@@ -176,7 +182,8 @@ async def _add_secrets(call: Call, served: Served, command: AddSecrets, beside: 
 
 async def _interrupt_call(call: Call) -> bool:
     served = await call.hub.open(call.identity, call.params["id"])
-    return await served.conversation.link.interrupt_call(call.params["action"])
+    with served.requested():
+        return await served.conversation.link.interrupt_call(call.params["action"])
 
 
 _ANSWERS: Final = {"ask": SideAnswer, "fork": ForkInfo, "condense": CondenseInfo, "delete": None}

@@ -16,7 +16,7 @@ from anyio.abc import TaskGroup
 from starlette.types import Receive
 
 from agentcore.workspace import CommandResult
-from agentcore_serve.refused import Refused
+from agentcore_serve.refused import Refused, draining
 
 Key = tuple[str, str]
 """The workspace's id, and the id of what is done."""
@@ -87,12 +87,12 @@ class CommandBook:
             ends: The client's leaving ends it.
 
         Raises:
-            Refused: It was begun and cut off, or its answer is too old (409).
+            Refused: It was begun and cut off, or its answer is too old (409). The server is about to end (503).
         """
         entry = self._entries.get(key)
         if entry is None:
             if self._ended:
-                raise Refused(503, "draining", "The server is about to end. Try again in a moment.", retry_after=1)
+                raise draining()
             entry = self._entries[key] = _Entry()
             self._tasks.start_soon(self._carry_out, entry, function)
         entry.waiters += 1

@@ -35,7 +35,7 @@ from agentcore.wire.workspaces import (
     from_client,
 )
 from agentcore.workspace import Process
-from agentcore_serve.refused import Refused
+from agentcore_serve.refused import Refused, draining
 from agentcore_serve.routes.table import Call
 from agentcore_serve.workspaces.calls import hub_of, use
 
@@ -70,6 +70,8 @@ async def _serve(call: Call, websocket: WebSocket, silence: float) -> None:
         asked = _parse(await websocket.receive_text())
     if not isinstance(asked, OpenProcess):
         raise ValueError("The first message has to open the process.")  # noqa: TRY004 - a value that was sent
+    if hub_of(call).ending.is_set():
+        raise draining()
     async with use(call) as opened:
         opening = opened.workspace.open_process(
             asked.command, pty=asked.pty, cwd=asked.cwd, env=asked.env, size=asked.size
