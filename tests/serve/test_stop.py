@@ -58,6 +58,7 @@ app = Starlette(lifespan=served.lifespan)
 app.mount("/agents", served)
 
 class OnAFreePort(Config):
+    graceful_timeout = 600
     def create_sockets(self):
         listener = socket.socket()
         listener.bind(("127.0.0.1", 0))
@@ -72,10 +73,17 @@ async def end():
 anyio.run(lambda: serve(app, OnAFreePort(), shutdown_trigger=end))
 """
 
+_COMMAND_LINE = """
+from agentcore.cli import main, serve
+serve._GRACE_SECONDS = 600
+main()
+"""
+
 ServerKind = Literal["hypercorn", "uvicorn", "in Starlette on hypercorn", "in FastAPI on uvicorn"]
 
+# Their bounds are longer than a test may take: a server that ends in time was not ended by one, however slow the machine is.
 _COMMANDS: dict[ServerKind, list[str]] = {
-    "hypercorn": ["-m", "agentcore", "serve", "--log", "none"],
+    "hypercorn": ["-c", _COMMAND_LINE, "serve", "--log", "none"],
     "uvicorn": ["-c", _UVICORN],
     "in Starlette on hypercorn": ["-c", _MOUNTED_ON_HYPERCORN],
     "in FastAPI on uvicorn": ["-c", _UVICORN, "mounted"],
@@ -100,7 +108,7 @@ async def server_process(
         "AGENTCORE_SERVE_AGENTS": str(tmp_path / "agents.toml"),
         "AGENTCORE_SERVE_API_KEY_FILE": str(tmp_path / "key"),
         "AGENTCORE_SERVE_PORT": "0",
-        "AGENTCORE_SERVE_DRAIN_SECONDS": "60",  # a loaded machine is not what is tested
+        "AGENTCORE_SERVE_DRAIN_SECONDS": "600",
     }
     async with await anyio.open_process(
         [sys.executable, *_COMMANDS[server]], env=environment, stderr=sys.stderr, stdin=subprocess.DEVNULL, cwd=tmp_path
@@ -172,10 +180,8 @@ async def _stop_in_the_middle(tmp_path: Path, surroundings: dict[str, str], serv
         assert ends == ["bye"] * 2 * count
         assert process.returncode is None  # the steps still work
         gate.open()
-        began = anyio.current_time()
         code = await process.wait()
         assert code == (-signal.SIGTERM if "uvicorn" in server else 0)
-        assert anyio.current_time() - began < 2 + count / 10  # not at the end of a bound
     # What was under way was ended in order: the reply is in each log, and nothing was interrupted.
     logs = [path.read_text() for path in (tmp_path / "store").glob("*/events.jsonl")]
     assert len(logs) == count
@@ -225,9 +231,7 @@ async def test_what_clients_run_ends_with_the_server(
                 tasks.start_soon(wait, lambda: workspace.run("echo $$ >>pids; exec sleep 1000"))
                 pids = await wait_for_lines(here, "pids", 2)
                 process.send_signal(signal.SIGTERM)
-                began = anyio.current_time()
                 code = await process.wait()
-                assert anyio.current_time() - began < 2.5  # not at the end of a bound
                 assert code == (-signal.SIGTERM if "uvicorn" in server else 0)
                 assert not await still_alive(here, pids)
     # Both clients know, and that of the command by an answer: its connection was not cut.
