@@ -69,6 +69,7 @@ class Helper:
         self._around: Surroundings | None = None
         self._fence: Fence | None = None
         self._silence: float = _SILENCE_SECONDS
+        self._listening: Task | None = None
         self._over = Flag()
         self._is_over = False
         self._mark = os.urandom(8).hex()
@@ -77,15 +78,13 @@ class Helper:
 
     def run(self) -> Steps[None]:
         """Work until the stream ends, is silent, or a signal comes; then end everything."""
-        tasks = [
-            self.loop.start(self._read()),
-            self.loop.start(self._write()),
-            self.loop.start(self._listen_for_silence()),
-            self.loop.start(self._take_signals(_signals())),
-        ]
+        self.loop.start(self._read())
+        self.loop.start(self._write())
+        self.loop.start(self._take_signals(_signals()))
+        self._listening = self.loop.start(self._listen_for_silence())
         while not self._is_over:
             yield self._over
-        for task in [*tasks[2:3], *self._open_tasks()]:
+        for task in self._open_tasks():
             task.cancel()
         left = yield from self._children.end_all()
         if left:
@@ -254,6 +253,9 @@ class Helper:
         if not isinstance(silence, (int, float)) or not 0 < silence < 1e6:
             raise Refused("'silence' is not a number of seconds.")
         self._silence = silence
+        if self._listening is not None:
+            self._listening.cancel()
+        self._listening = self.loop.start(self._listen_for_silence())
         root = _find_root(text_of(asked, "root"))
         env = texts_of(asked, "env")
         user, home = _user()

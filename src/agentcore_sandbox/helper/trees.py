@@ -15,7 +15,7 @@ from struct import Struct
 from agentcore_sandbox.helper.channel import Channel, number_of, text_of
 from agentcore_sandbox.helper.errors import Refused, path_errors, path_refused
 from agentcore_sandbox.helper.files import Replacement, write_all
-from agentcore_sandbox.helper.stream import MAX_PAYLOAD, decode_json, encode_json
+from agentcore_sandbox.helper.stream import MAX_PAYLOAD, ProtocolError, decode_json, encode_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +118,10 @@ def put_tree(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[s
             return {}
         if length > _LONGEST_RECORD:
             raise Refused("A record of the tree is too long.")
-        record = decode_json((yield from receiver.exactly(length)))
+        try:
+            record = decode_json((yield from receiver.exactly(length)))
+        except ProtocolError as error:
+            raise Refused(f"A record of the tree is {error}.") from None
         kind, below = text_of(record, "kind"), text_of(record, "path")
         if kind == "file":
             yield from _put_file(receiver, target, below, number_of(record, "mode", 0, 0o7777) & 0o777)
