@@ -84,10 +84,11 @@ class BubblewrapBox:
 
     @property
     def spec(self) -> BoxSpec:
-        if self._prepared is None:
+        prepared = self._prepared
+        if prepared is None:
             return BoxSpec(kind="bubblewrap", params={"path": self._options.path, **self._params})
-        params = {"path": self._prepared.layout.root, **self._params}
-        return BoxSpec(kind="bubblewrap", params=params, loosened=self._prepared.loosened)
+        params = {"path": prepared.layout.root, **self._params}
+        return BoxSpec(kind="bubblewrap", params=params, loosened=prepared.loosened)
 
     @property
     def inside(self) -> Inside:
@@ -106,14 +107,17 @@ class BubblewrapBox:
             raise
 
     async def stop(self) -> None:
-        self._first = None
+        first, self._first = self._first, None
         for running in self._running:
             running.kill()
         with anyio.CancelScope(shield=True):
+            if first is not None:
+                await anyio.aclose_forcefully(first[1])
             for running in list(self._running):
                 await self._end(running)
-            if self._prepared is not None:
-                await _THREADS.run(self._prepared.group.remove)
+            prepared, self._prepared = self._prepared, None
+            if prepared is not None:
+                await _THREADS.run(prepared.group.remove)
 
     async def find(self, labels: Mapping[str, str]) -> bool:  # noqa: ARG002 a box ends with the program that made it
         return False
@@ -127,14 +131,12 @@ class BubblewrapBox:
         try:
             yield stream
         finally:
-            with anyio.CancelScope(shield=True):
-                try:
+            try:
+                with anyio.CancelScope(shield=True):
                     await anyio.aclose_forcefully(stream)
-                    with anyio.move_on_after(_END_SECONDS):
-                        await running.wait_gone()
-                finally:
-                    running.kill()
-                    await self._end(running)
+                    await self._end(running, patience=_END_SECONDS)
+            finally:
+                running.kill()
 
     async def reason_lost(self) -> LostReason:
         prepared = self._prepared
@@ -193,7 +195,6 @@ class BubblewrapBox:
             with anyio.fail_after(_START_SECONDS):
                 return running, await running.open_stream()
         except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
-            running.kill()
             await self._end(running)
             raise await _THREADS.run(explain_failure, running.last_words(), error) from error
         except BaseException:
@@ -201,13 +202,18 @@ class BubblewrapBox:
             await self._end(running)  # noqa: ASYNC102 shielded and bounded there
             raise
 
-    async def _end(self, running: RunningBox) -> None:
+    async def _end(self, running: RunningBox, *, patience: float = 0) -> None:
+        """Wait until it is gone, and end it if that takes longer than so many seconds. Bounded."""
         with anyio.CancelScope(shield=True):
-            with anyio.move_on_after(_KILL_SECONDS):
-                await running.wait_gone()
-            await _THREADS.run(running.close)
-        if running in self._running:
-            self._running.remove(running)
+            async with running.ending:
+                if running in self._running:
+                    with anyio.move_on_after(patience):
+                        await running.wait_gone()
+                    running.kill()
+                    with anyio.move_on_after(_KILL_SECONDS):
+                        await running.wait_gone()
+                    await _THREADS.run(running.close)
+                    self._running.remove(running)
 
 
 def _find_bwrap() -> str:

@@ -17,13 +17,14 @@ from agentcore_sandbox.bubblewrap.layout import FILES, Layout, build_arguments
 
 READY: Final = b"box is ready\n"
 _KEPT_WORDS: Final = 2048
+_JOIN_SECONDS: Final = 5.0
 # Each moves the shell, and so bubblewrap, into a control group: before it starts anything, so that nothing is outside of them.
 _JOIN: Final = 'while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
 
 
 @final
 class RunningBox:
-    """Bubblewrap and everything in it. `start`, `kill` and `close` block; no two of them are called at once but for `kill`."""
+    """Bubblewrap and everything in it. `start`, `kill` and `close` block."""
 
     def __init__(self, bwrap: str, layout: Layout, groups: list[str], command: list[str], filter_: bytes) -> None:
         self._bwrap = bwrap
@@ -32,8 +33,8 @@ class RunningBox:
         self._command = command
         self._filter = filter_
         self._started = threading.Event()
-        # Held while the process is made.
-        self._making = threading.Lock()
+        # Held while it is started, closed or listened to.
+        self._lock = threading.Lock()
         self._abandoned = False
         self._error: BaseException | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -43,7 +44,10 @@ class RunningBox:
         self._life, self._inner_life = socket.socketpair()
         self._errors, self._inner_errors = os.pipe()
         self._words: deque[int] = deque(maxlen=_KEPT_WORDS)
+        self._adopted = False
         self._closed = False
+        self.ending = anyio.Lock()
+        """Held by whoever waits for the end and closes it."""
 
     def start(self) -> None:
         """Start it.
@@ -51,22 +55,24 @@ class RunningBox:
         Raises:
             OSError: It could not be.
         """
-        os.set_blocking(self._errors, False)
-        # What would wait for a reader is dropped: the words are for people, and nothing inside may hang for them.
-        os.set_blocking(self._inner_errors, False)
-        self._life.setblocking(False)
-        self._thread.start()
-        self._started.wait()
+        with self._lock:
+            if self._closed:
+                return
+            os.set_blocking(self._errors, False)
+            # What would wait for a reader is dropped: the words are for people, and nothing inside may hang for them.
+            os.set_blocking(self._inner_errors, False)
+            self._life.setblocking(False)
+            self._thread.start()
+            self._started.wait()
         if self._error is not None:
             raise self._error
 
     def _hold(self) -> None:
         # A thread of its own, as "die with parent" means the thread that started it.
         try:
-            with self._making:
-                if self._abandoned:
-                    return
-                self._process = self._make()
+            if self._abandoned:
+                return
+            self._process = self._make()
         except BaseException as error:
             self._error = error
             return
@@ -75,6 +81,8 @@ class RunningBox:
             self._inner_life.close()
             os.close(self._inner_errors)
             self._started.set()
+        if self._abandoned:  # meanwhile
+            self._process.kill()
         self._process.wait()
 
     def _make(self) -> subprocess.Popen[bytes]:
@@ -110,6 +118,7 @@ class RunningBox:
         Raises:
             anyio.EndOfStream: It ended before; `last_words` say why.
         """
+        self._adopted = True  # from here on it is closed with the stream
         stream = await UNIXSocketStream.from_socket(self._socket)
         try:
             waits_for = READY
@@ -125,33 +134,37 @@ class RunningBox:
 
     async def wait_gone(self) -> None:
         """Wait until nothing of it runs any more."""
-        with suppress(OSError, ValueError, anyio.ClosedResourceError):  # it was closed meanwhile
+        if self._thread.ident is not None:
             await anyio.wait_readable(self._life)
 
     def kill(self) -> None:
-        """End it and everything in it. It may be called at any time, and again."""
+        """End it and everything in it. It may be called at any time, and again; it does not block."""
         self._abandoned = True
-        with self._making:
-            process = self._process
-        if process is not None:
+        if self._process is not None:
             with suppress(ProcessLookupError):
-                process.kill()
+                self._process.kill()
 
     def close(self) -> None:
         """Let go of it once it is gone, and collect its process."""
         self.last_words()
-        if self._closed:
-            return
-        self._closed = True
-        if self._thread.ident is not None:
-            self._thread.join(5)
-        self._socket.close()
-        self._life.close()
-        os.close(self._errors)
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self._thread.ident is None:  # it was never started
+                self._inner_socket.close()
+                self._inner_life.close()
+                os.close(self._inner_errors)
+            else:
+                self._thread.join(_JOIN_SECONDS)
+            if not self._adopted:
+                self._socket.close()
+            self._life.close()
+            os.close(self._errors)
 
     def last_words(self) -> str:
         """Return the end of what it wrote to its standard error."""
-        with suppress(OSError):
+        with self._lock, suppress(OSError):
             while not self._closed and (piece := os.read(self._errors, 65536)):
                 self._words.extend(piece)
         return bytes(self._words).decode(errors="replace")
