@@ -45,9 +45,29 @@ def answer(architecture: Architecture, number: int, *arguments: int, audit: int 
 
 @EACH
 def test_what_docker_refuses_is_refused(architecture: Architecture) -> None:
-    for name in ("mount", "umount2", "keyctl", "add_key", "request_key", "bpf", "perf_event_open", "ptrace", "userfaultfd", "unshare"):
+    for name in (
+        "mount",
+        "umount2",
+        "keyctl",
+        "add_key",
+        "request_key",
+        "bpf",
+        "perf_event_open",
+        "ptrace",
+        "userfaultfd",
+        "unshare",
+    ):
         assert answer(architecture, architecture.refused[name]) == EPERM, name
-    for name in ("setns", "process_vm_readv", "process_vm_writev", "open_tree", "fsopen", "io_uring_setup", "kexec_load", "init_module"):
+    for name in (
+        "setns",
+        "process_vm_readv",
+        "process_vm_writev",
+        "open_tree",
+        "fsopen",
+        "io_uring_setup",
+        "kexec_load",
+        "init_module",
+    ):
         assert answer(architecture, architecture.refused[name]) == EPERM, name
 
 
@@ -137,7 +157,9 @@ def test_no_file_becomes_setuid_or_setgid(architecture: Architecture) -> None:
         assert answer(architecture, number, *before, 0o101, 0o644) == ALLOW
         assert answer(architecture, number, *before, 0o101, 0o4755) == EPERM
         assert answer(architecture, number, *before, 0o20200002, 0o4755) == EPERM  # O_TMPFILE
-        assert answer(architecture, number, *before, 0, 0o6777) == ALLOW  # no mode without O_CREAT, but what was left in a register
+        assert (
+            answer(architecture, number, *before, 0, 0o6777) == ALLOW
+        )  # no mode without O_CREAT, but what was left in a register
 
 
 @EACH

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final, NamedTuple, final
 
 import anyio
@@ -110,7 +109,7 @@ class BubblewrapBox:
         first, self._first = self._first, None
         for running in self._running:
             running.kill()
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):  # noqa: ASYNC912 each of them is bounded
             if first is not None:
                 await anyio.aclose_forcefully(first[1])
             for running in list(self._running):
@@ -142,9 +141,8 @@ class BubblewrapBox:
         prepared = self._prepared
         if prepared is None:
             return "removed"
-        with anyio.CancelScope(shield=True):
-            kills = await _THREADS.run(prepared.group.oom_kills)
-        before, self._kills = self._kills, kills
+        before = self._kills
+        self._kills = kills = await _THREADS.run(prepared.group.oom_kills)
         return "oom" if kills > before else "exited"
 
     def last_words(self) -> str:
@@ -184,7 +182,7 @@ class BubblewrapBox:
 
     async def _launch(self) -> tuple[RunningBox, ByteStream]:
         prepared = self._ready()
-        script = f"{self._options.limits.shell_line(prepared.group.limited)}echo box is ready; exec \"$@\""
+        script = f'{self._options.limits.shell_line(prepared.group.limited)}echo box is ready; exec "$@"'
         command = ["/bin/sh", "-c", script, "sh", *self._command]
         running = RunningBox(prepared.bwrap, prepared.layout, prepared.group.folders, command, prepared.filter)
         self._running.append(running)
@@ -221,7 +219,9 @@ def _find_bwrap() -> str:
     if found is None:
         raise missing_bwrap()
     try:
-        said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True, timeout=10, env={}).stdout
+        said = subprocess.run(
+            [found, "--version"], capture_output=True, text=True, check=True, timeout=10, env={}
+        ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise WorkspaceError(f"{found} does not run: {error}") from error
     version = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
@@ -233,7 +233,9 @@ def _find_bwrap() -> str:
 def _loosened(options: BubblewrapOptions, read_only: Sequence[str], group: ControlGroup) -> list[str]:
     found: list[str] = []
     if options.network == "full":
-        found.append("It shares this machine's network, and reaches what listens here: also on sockets that have no file.")
+        found.append(
+            "It shares this machine's network, and reaches what listens here: also on sockets that have no file."
+        )
     found += [f"It can read {path}." for path in read_only]
     if "memory" not in group.limited:
         found.append("The memory is limited for each process, not for all together: no control group can be made here.")

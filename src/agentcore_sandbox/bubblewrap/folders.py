@@ -12,7 +12,20 @@ from agentcore.errors import PathError, WorkspaceError
 from agentcore.workspace.files import path_errors
 
 _WHOLE: Final = ("/tmp", "/var/tmp", "/var", "/run", "/opt", "/srv", "/home", "/mnt", "/media")  # noqa: S108
-_SYSTEM: Final = ("/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/sbin", "/sys", "/usr")
+_SYSTEM: Final = (
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/proc",
+    "/sbin",
+    "/sys",
+    "/usr",
+)
 _SHOW: Final = "Pass the folder of the project alone."
 
 
@@ -26,7 +39,9 @@ def find_root(path: str) -> str:
         root = os.path.realpath(path)
         found = Path(root).stat()
         if modes.S_ISSOCK(found.st_mode):
-            raise PathError(path, "not_a_folder", f"{path!r} is a socket, through which a box would reach outside. {_SHOW}")
+            raise PathError(
+                path, "not_a_folder", f"{path!r} is a socket, through which a box would reach outside. {_SHOW}"
+            )
         if not modes.S_ISDIR(found.st_mode):
             raise PathError(path, "not_a_folder", f"{path!r} is not a folder, so it can't be a workspace.")
     _check_place(path, root, may_write=True)
@@ -49,12 +64,18 @@ def find_read_only(path: str) -> str:
         WorkspaceError: It is not there, or holds what no box should see.
     """
     if not os.path.isabs(path):
-        raise WorkspaceError(f"read_only has {path!r}, which is relative. Write the whole path: {os.path.abspath(path)!r}.")
+        raise WorkspaceError(
+            f"read_only has {path!r}, which is relative. Write the whole path: {os.path.abspath(path)!r}."
+        )
     with path_errors(path):
         real = os.path.realpath(path)
         mode = Path(real).stat().st_mode
     if not modes.S_ISDIR(mode) and not modes.S_ISREG(mode):
-        raise PathError(path, "not_a_file", f"read_only has {path!r}, which is neither a folder nor a file: a box would reach outside.")
+        raise PathError(
+            path,
+            "not_a_file",
+            f"read_only has {path!r}, which is neither a folder nor a file: a box would reach outside.",
+        )
     _check_place(path, real, may_write=False)
     return real
 

@@ -16,7 +16,9 @@ USER: Final = "agent"
 UID: Final = 1000
 """Inside, whoever runs the box: a root without rights confuses programs (tar, apt), and its number would be that of this machine's."""
 PATH: Final = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-SHM_BYTES: Final = 64 << 20
+_SHM_BYTES: Final = 64 << 20
+# In /tmp, so that one size holds for both; with a name that `rm /tmp/*` passes over.
+_HOME_IN_TMP: Final = "/tmp/.home"  # noqa: S108 the box's own
 
 _LINKED: Final = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 # Never a folder that may hold keys, as /etc/ssl does in /etc/ssl/private.
@@ -52,7 +54,7 @@ class Layout(NamedTuple):
     read_only: tuple[str, ...] = ()
     """Folders and files that are shown besides, under their own paths."""
     tmp_bytes: int = 1 << 30
-    """Of /tmp, and of the home."""
+    """Of /tmp, which has the home in it, too."""
     shares_network: bool = False
     python: str | None = None
     """A folder with another Python than the system's, where the system has none."""
@@ -78,7 +80,7 @@ def build_arguments(layout: Layout, data: Sequence[tuple[int, str]]) -> list[str
         *_namespaces(layout),
         *_system(layout),
         *(each for number, path in data for each in ("--ro-bind-data", str(number), path)),
-        *_proc_and_devices(),
+        *_proc_and_devices(min(_SHM_BYTES, layout.tmp_bytes)),
         *_writable(layout),
         "--chdir", layout.root,
         "--remount-ro", "/",
@@ -87,11 +89,28 @@ def build_arguments(layout: Layout, data: Sequence[tuple[int, str]]) -> list[str
 
 def _namespaces(layout: Layout) -> Iterator[str]:
     # --unshare-user and not -try: without it there is no box. --disable-userns because nested namespaces give back all capabilities.
-    yield from ("--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup")
+    yield from (
+        "--unshare-user",
+        "--disable-userns",
+        "--unshare-pid",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup",
+    )
     if not layout.shares_network:
         yield "--unshare-net"
     yield from ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", str(UID), "--gid", str(UID))
-    yield from ("--hostname", "sandbox", "--clearenv", "--setenv", "PATH", layout.search_path, "--setenv", "LANG", "C.UTF-8")
+    yield from (
+        "--hostname",
+        "sandbox",
+        "--clearenv",
+        "--setenv",
+        "PATH",
+        layout.search_path,
+        "--setenv",
+        "LANG",
+        "C.UTF-8",
+    )
 
 
 def _system(layout: Layout) -> Iterator[str]:
@@ -107,7 +126,7 @@ def _system(layout: Layout) -> Iterator[str]:
         yield from ("--ro-bind", layout.python, layout.python)
 
 
-def _proc_and_devices() -> Iterator[str]:
+def _proc_and_devices(shm_bytes: int) -> Iterator[str]:
     yield from ("--proc", "/proc")
     for path in _PROC_READ_ONLY:
         yield from ("--ro-bind-try", path, path)
@@ -117,12 +136,23 @@ def _proc_and_devices() -> Iterator[str]:
     for path in _PROC_HIDDEN_FOLDERS:
         if os.path.isdir(path):
             yield from ("--tmpfs", path, "--remount-ro", path)
-    yield from ("--dev", "/dev", "--perms", "1777", "--size", str(SHM_BYTES), "--tmpfs", "/dev/shm", "--remount-ro", "/dev")  # noqa: S108
+    yield from (
+        "--dev",
+        "/dev",
+        "--perms",
+        "1777",
+        "--size",
+        str(shm_bytes),
+        "--tmpfs",
+        "/dev/shm",  # noqa: S108 the box's own
+        "--remount-ro",
+        "/dev",
+    )
 
 
 def _writable(layout: Layout) -> Iterator[str]:
     yield from ("--perms", "1777", "--size", str(layout.tmp_bytes), "--tmpfs", "/tmp")  # noqa: S108 the box's own
-    yield from ("--perms", "0700", "--size", str(layout.tmp_bytes), "--tmpfs", HOME)
+    yield from ("--perms", "0700", "--dir", _HOME_IN_TMP, "--symlink", _HOME_IN_TMP, HOME)
     for path in layout.read_only:
         yield from ("--ro-bind", path, path)
     # Last, so that they are there whatever lies above them.

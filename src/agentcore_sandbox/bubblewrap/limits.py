@@ -61,7 +61,9 @@ class Limits(NamedTuple):
             line += f"ulimit -d {self.memory // 1024}; "
         if "pids" not in together:
             # dash knows it as -p, and leaves at an option that it does not know.
-            line += f"if (ulimit -u {self.pids}) 2>/dev/null; then ulimit -u {self.pids}; else ulimit -p {self.pids}; fi; "
+            line += (
+                f"if (ulimit -u {self.pids}) 2>/dev/null; then ulimit -u {self.pids}; else ulimit -p {self.pids}; fi; "
+            )
         return line
 
 
@@ -133,7 +135,9 @@ class ControlGroup:
         for folder, hierarchy in self._folders.items():
             if "memory" in hierarchy.controllers:
                 with suppress(OSError):
-                    content = (folder / ("memory.oom_control" if hierarchy.version == 1 else "memory.events")).read_text()
+                    content = (
+                        folder / ("memory.oom_control" if hierarchy.version == 1 else "memory.events")
+                    ).read_text()
                     return sum(int(line.split()[1]) for line in content.splitlines() if line.startswith("oom_kill "))
         return 0
 

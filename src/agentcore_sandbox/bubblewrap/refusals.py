@@ -11,19 +11,25 @@ _INSTEAD = "Or use DockerWorkspace."
 
 def missing_bwrap() -> WorkspaceError:
     """Return the error of a machine without bubblewrap."""
-    return WorkspaceError(f"There is no bwrap here. Install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`). {_INSTEAD}")
+    return WorkspaceError(
+        f"There is no bwrap here. Install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`). {_INSTEAD}"
+    )
 
 
 def too_old(version: str) -> WorkspaceError:
     """Return the error of a bubblewrap that leaves nested namespaces open."""
-    return WorkspaceError(f"{version!r} is too old: bubblewrap 0.8 or later is needed, which closes nested namespaces. {_INSTEAD}")
+    return WorkspaceError(
+        f"{version!r} is too old: bubblewrap 0.8 or later is needed, which closes nested namespaces. {_INSTEAD}"
+    )
 
 
 def no_filter(system: str, machine: str) -> WorkspaceError:
     """Return the error of a system that has no namespaces, or a processor whose calls are not known here."""
     if system != "Linux":
         return WorkspaceError(f"bubblewrap needs Linux, and this is {system}. Use DockerWorkspace.")
-    return WorkspaceError(f"There is no filter of system calls for {machine}: bubblewrap boxes need x86_64 or aarch64. {_INSTEAD}")
+    return WorkspaceError(
+        f"There is no filter of system calls for {machine}: bubblewrap boxes need x86_64 or aarch64. {_INSTEAD}"
+    )
 
 
 def explain_failure(words: str, error: BaseException) -> WorkspaceError:
@@ -50,7 +56,9 @@ def _advice(words: str) -> str:
             "`sysctl kernel.apparmor_restrict_unprivileged_userns=0`."
         )
     if "namespace" in words or "uid map" in words:
-        return "This machine or container allows no user namespaces: in a container, its seccomp profile may refuse them."
+        return (
+            "This machine or container allows no user namespaces: in a container, its seccomp profile may refuse them."
+        )
     return "Try it by hand: `bwrap --unshare-user --ro-bind / / true`."
 
 

@@ -36,7 +36,7 @@ class RunningBox:
         # Held while it is started, closed or listened to.
         self._lock = threading.Lock()
         self._abandoned = False
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._hold, name="agentcore-bubblewrap", daemon=True)
         self._socket, self._inner_socket = socket.socketpair()
@@ -73,7 +73,7 @@ class RunningBox:
             if self._abandoned:
                 return
             self._process = self._make()
-        except BaseException as error:
+        except Exception as error:  # told to whoever starts it
             self._error = error
             return
         finally:
@@ -101,8 +101,8 @@ class RunningBox:
                 arguments = ["/bin/sh", "-c", _JOIN, "sh", *self._groups, "--", *arguments]
             return subprocess.Popen(
                 arguments,
-                stdin=self._inner_socket,
-                stdout=self._inner_socket,
+                stdin=self._inner_socket.fileno(),
+                stdout=self._inner_socket.fileno(),
                 stderr=self._inner_errors,
                 # The first process inside is bubblewrap, and its environment can be read there.
                 env={},
@@ -125,7 +125,7 @@ class RunningBox:
             while waits_for:
                 piece = await stream.receive(len(waits_for))
                 if not waits_for.startswith(piece):
-                    raise anyio.EndOfStream
+                    raise anyio.EndOfStream  # noqa: TRY301 closed below like any other
                 waits_for = waits_for[len(piece) :]
         except BaseException:
             await anyio.aclose_forcefully(stream)

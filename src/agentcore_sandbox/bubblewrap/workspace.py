@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Final, Literal, final
+from typing import Final, Literal, cast, final
 
 from pydantic import JsonValue
 
@@ -22,13 +22,15 @@ from agentcore_sandbox.workspace import BoxWorkspace
 
 _MEMORY: Final = "2g"
 _PIDS: Final = 512
-_TMP: Final = "1g"
+_MOST_TMP: Final = 1 << 30
 _FEWEST_PIDS: Final = 16
 _LEAST_CPUS: Final = 0.01
 
 
 def _are_paths(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str | PathLike) for each in value)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    return all(isinstance(each, str | PathLike) for each in cast("Sequence[object]", value))
 
 
 def _is_cpus(value: object) -> bool:
@@ -55,7 +57,8 @@ class BubblewrapWorkspace(BoxWorkspace):
         network: "none", or "full" for the machine's own network, without any limit.
         env: Variables that all commands get. They get nothing of this program's environment.
         read_only: Further folders and files that commands can read, under their own paths.
-        tmp_size: The most that /tmp may hold, and the home inside.
+        tmp_size: The most that /tmp and the home inside may hold together, which is a part of the memory: at most 3/4 of it. By default
+            half of it, up to 1 GB.
         memory: The most memory.
         pids: The most processes and threads.
         cpus: The most processors, as in 1.5; by default all.
@@ -71,7 +74,7 @@ class BubblewrapWorkspace(BoxWorkspace):
         network=one_of("none", "full"),
         env=optional(TEXT_BY_NAME),
         read_only=Argument("a sequence of paths", _are_paths),
-        tmp_size=TEXT,
+        tmp_size=optional(TEXT),
         memory=TEXT,
         pids=WHOLE_NUMBER,
         cpus=optional(Argument(f"a number of processors of at least {_LEAST_CPUS}", _is_cpus)),
@@ -83,14 +86,20 @@ class BubblewrapWorkspace(BoxWorkspace):
         network: Literal["none", "full"] = "none",
         env: Mapping[str, str] | None = None,
         read_only: Sequence[str | PathLike[str]] = (),
-        tmp_size: str = _TMP,
+        tmp_size: str | None = None,
         memory: str = _MEMORY,
         pids: int = _PIDS,
         cpus: float | None = None,
         on_progress: ReportProgress | None = None,
     ) -> None:
         if pids < _FEWEST_PIDS:
-            raise ValueError(f"pids={pids} is too few: bubblewrap, the helper and a shell need some. Pass at least {_FEWEST_PIDS}.")
+            raise ValueError(
+                f"pids={pids} is too few: bubblewrap, the helper and a shell need some. Pass at least {_FEWEST_PIDS}."
+            )
+        memory_bytes = parse_size("memory", memory)
+        tmp_bytes = min(_MOST_TMP, memory_bytes // 2) if tmp_size is None else parse_size("tmp_size", tmp_size)
+        if tmp_bytes * 4 > memory_bytes * 3:
+            raise ValueError(f"tmp_size={tmp_size!r} is more than 3/4 of memory={memory!r}, which it is a part of. Make it smaller.")
         self._path = os.fspath(path)
         shown = [os.fspath(each) for each in read_only]
         options = BubblewrapOptions(
@@ -98,10 +107,12 @@ class BubblewrapWorkspace(BoxWorkspace):
             network=network,
             env=dict(env or {}),
             read_only=shown,
-            tmp_bytes=parse_size("tmp_size", tmp_size),
-            limits=Limits(parse_size("memory", memory), pids, cpus),
+            tmp_bytes=tmp_bytes,
+            limits=Limits(memory_bytes, pids, cpus),
         )
-        params: dict[str, JsonValue] = {"network": network, "memory": memory, "pids": pids, "tmp_size": tmp_size}
+        params: dict[str, JsonValue] = {"network": network, "memory": memory, "pids": pids}
+        if tmp_size is not None:
+            params["tmp_size"] = tmp_size
         if cpus is not None:
             params["cpus"] = cpus
         if shown:
@@ -119,11 +130,12 @@ class BubblewrapWorkspace(BoxWorkspace):
 
 
 def restore(
+    *,
     path: str,
     network: str = "none",
     memory: str = _MEMORY,
     pids: int = _PIDS,
-    tmp_size: str = _TMP,
+    tmp_size: str | None = None,
     cpus: float | None = None,
     read_only: Sequence[str] = (),
     env: Sequence[str] = (),
@@ -139,7 +151,7 @@ def restore(
         *(["the network"] if network != "none" else []),
         *([f"{', '.join(read_only)} to read"] if read_only else []),
         *(["more memory"] if parse_size("memory", memory) > parse_size("memory", _MEMORY) else []),
-        *(["a larger /tmp"] if parse_size("tmp_size", tmp_size) > parse_size("tmp_size", _TMP) else []),
+        *(["a larger /tmp"] if tmp_size is not None and parse_size("tmp_size", tmp_size) > _MOST_TMP else []),
         *(["more processes"] if pids > _PIDS else []),
     ]
     if looser:
