@@ -1,0 +1,1 @@
+"""Docker containers as boxes. Importing it loads neither aiodocker nor aiohttp."""
