@@ -52,8 +52,6 @@ class DockerBox:
         command: What starts a helper in it.
         labels: Who it belongs to: "owner" (by default this user), "conversation", "epoch".
         box: The id of one that was made before: it is used again.
-        digest: The image of that one.
-        trusted: False if all of this was read from a log, which must not loosen anything.
     """
 
     def __init__(
@@ -63,15 +61,13 @@ class DockerBox:
         command: Sequence[str],
         labels: Mapping[str, str] | None = None,
         box: str | None = None,
-        digest: str | None = None,
-        trusted: bool = True,
     ) -> None:
         self._options = options
         self._command = tuple(command)
         self._labels = {"owner": names.default_owner(), **(labels or {})}
         self._id = box
-        self._digest = digest
-        self._trusted = trusted
+        self._digest: str | None = None
+        self._trusted = True
         self._engine: Engine | None = None
         self._inside: Inside | None = None
         self._loosened: tuple[str, ...] = ()
@@ -80,6 +76,11 @@ class DockerBox:
 
     def __repr__(self) -> str:
         return f"DockerBox({self._options.image!r}, box={self._id!r})"
+
+    def distrust(self, digest: str | None) -> None:
+        """Take all of it for read from a log, which must not loosen anything; and the image for the one with this digest."""
+        self._trusted = False
+        self._digest = digest
 
     @property
     def is_new(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import io
 import tarfile
 from collections.abc import Iterator, Mapping
@@ -28,7 +29,12 @@ _OOM_SCORE: Final = 300
 def first_command(idle_seconds: float) -> list[str]:
     """Return the command of the first process. It reads a file: call it in a thread."""
     source = files("agentcore_sandbox.docker").joinpath("first_process.py").read_text(encoding="utf-8")
-    return ["sh", "-c", _FIND_PYTHON, source, f"{idle_seconds:g}"]
+    # Without comments and docstrings, because `ps` shows all of it to the model.
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
+            del node.body[0]
+    return ["sh", "-c", _FIND_PYTHON, ast.unparse(tree), f"{idle_seconds:g}"]
 
 
 def volumes_of(name: str, placed: Placed) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import json
-from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Final, TypeVar, final
 
@@ -97,7 +97,8 @@ class Engine:
     async def list_images(self) -> list[str]:
         """Return the names of the images that are here."""
         images = await self._call(self._docker.images.list())
-        return sorted(str(name) for each in images for name in each.get("RepoTags") or [] if name != "<none>:<none>")
+        tags: list[list[str]] = [each.get("RepoTags") or [] for each in images]
+        return sorted(tag for each in tags for tag in each if tag != "<none>:<none>")
 
     async def pull(self, reference: str) -> AsyncGenerator[JSON]:
         """Pull an image from its registry, and yield what the engine says of it on the way. Not bounded: layers are large.
@@ -136,8 +137,8 @@ class Engine:
         created = await self._call(
             self._docker._query_json("containers/create", "POST", params={"name": name}, data=config)
         )
-        for warning in created.get("Warnings") or []:
-            _logger.debug("docker_warning", container=name, warning=str(warning))
+        if created.get("Warnings"):
+            _logger.debug("docker_warnings", container=name, warnings=str(created["Warnings"]))
 
     async def put_archive(self, name: str, archive: bytes) -> None:
         """Unpack a tar archive at a container's root."""
@@ -188,7 +189,7 @@ class Engine:
         stream = made.start()
         try:
             await self._call(stream.__aenter__())
-            opened = OpenExec(ExecStream(stream), made, self)
+            opened = OpenExec(ExecStream(stream), made, self._call)
             if size is not None:
                 await opened.resize(*size)
             yield opened
@@ -226,18 +227,18 @@ class Engine:
 class OpenExec:
     """A command in a container, while its stream is open."""
 
-    def __init__(self, stream: ExecStream, made: Any, engine: Engine) -> None:
+    def __init__(self, stream: ExecStream, made: Any, call: Callable[[Awaitable[Any]], Awaitable[Any]]) -> None:
         self.stream = stream
         self._made = made
-        self._engine = engine
+        self._call = call
 
     async def resize(self, columns: int, rows: int) -> None:
         """Change the size of its terminal."""
-        await self._engine._call(self._made.resize(h=rows, w=columns))
+        await self._call(self._made.resize(h=rows, w=columns))
 
     async def exit_code(self) -> int | None:
         """Return its exit code, or None while it runs. The end of the stream alone says nothing: the container may be gone."""
-        state = await self._engine._call(self._made.inspect())
+        state = await self._call(self._made.inspect())
         return None if state.get("Running") else state.get("ExitCode")
 
 

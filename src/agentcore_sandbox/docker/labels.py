@@ -25,6 +25,20 @@ FINGERPRINT: Final = "agentcore.fingerprint"
 """Of all that decides what a box may do: a log cannot say that it was made otherwise."""
 FREE: Final = ("owner", "conversation", "epoch")
 """Those that a program may set, without the prefix."""
+_LONGEST: Final = 200
+
+
+def check_free(labels: Mapping[str, str]) -> None:
+    """Refuse labels that a program cannot set.
+
+    Raises:
+        ValueError: It names those that it can.
+    """
+    for name, value in labels.items():
+        if name not in FREE:
+            raise ValueError(f"labels= has no {name!r}: it may have {', '.join(map(repr, FREE))}.")
+        if not value.isprintable() or len(value) > _LONGEST:
+            raise ValueError(f"The label {name!r} must be one short line, not {value[:_LONGEST]!r}.")
 
 
 def default_owner() -> str:

@@ -24,6 +24,9 @@ DEFAULT_USER: Final = (1000, 1000)
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _USER: Final = re.compile(r"(\d{1,10})(?::(\d{1,10}))?")
+_IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}")
+_DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
+_BOX: Final = re.compile(r"[0-9a-z]{8,32}")
 _LARGEST_ID: Final = (1 << 32) - 2
 _LEAST_MEMORY: Final = 64 << 20
 _LEAST_PIDS: Final = 16
@@ -101,7 +104,7 @@ def parse_options(
     Raises:
         ValueError: One of them cannot be used; the message says what to write instead.
     """
-    if not image.strip() or image.startswith("-") or any(each.isspace() for each in image):
+    if not _IMAGE.fullmatch(image) or ".." in image:
         raise ValueError(f"image={image!r} is not the name of an image: write it as in image='python:3.12-slim'.")
     if mount is not None and copy is not None:
         raise ValueError("Pass mount= (the box works in the folder itself) or copy= (in a copy of it), not both.")
@@ -148,6 +151,28 @@ def parse_size(name: str, value: int | str) -> int:
             f"{name}={value!r} is not a size: write bytes as a number, or text as in {name}='2g' or '512m'."
         )
     return size
+
+
+def check_id(box: str) -> str:
+    """Return the id of a box, or refuse what is not one.
+
+    Raises:
+        ValueError: It cannot be one.
+    """
+    if not _BOX.fullmatch(box):
+        raise ValueError(f"box={box!r} is not the id of a box: `agentcore sandbox list` shows them.")
+    return box
+
+
+def check_digest(digest: str) -> str:
+    """Return the digest of an image, or refuse what is not one.
+
+    Raises:
+        ValueError: It cannot be one.
+    """
+    if not _DIGEST.fullmatch(digest):
+        raise ValueError(f"digest={digest!r} is not the digest of an image.")
+    return digest
 
 
 def _absolute(name: str, path: str | PathLike[str]) -> str:

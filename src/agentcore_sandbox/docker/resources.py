@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from agentcore._value import Value
 from agentcore.errors import WorkspaceError
 from agentcore_sandbox.docker import labels as names
-from agentcore_sandbox.docker.config import ROOT
 from agentcore_sandbox.docker.connect import open_engine
 from agentcore_sandbox.docker.errors import EngineError, NotThere
 from agentcore_sandbox.docker.make import preparing_name, remove
+from agentcore_sandbox.docker.options import ROOT, check_id
 
 if TYPE_CHECKING:
     from agentcore_sandbox.docker.engine import Engine, OpenExec
@@ -56,19 +56,21 @@ async def list_boxes() -> tuple[BoxInfo, ...]:
         return await _list(engine)
 
 
-async def prune(*, expired_only: bool = True) -> tuple[BoxInfo, ...]:
+async def prune(*, expired_only: bool = True, owner: str | None = None) -> tuple[BoxInfo, ...]:
     """Remove boxes that nobody uses, with their volumes, and return them.
 
     Args:
         expired_only: Leave those that are kept, those that run, and those that have not expired. Otherwise every box goes that nobody is
             in just now.
+        owner: Whose boxes; by default those of this user.
 
     Raises:
         WorkspaceError: The engine does not answer.
     """
     async with open_engine() as engine:
         now = datetime.now(UTC)
-        boxes = await _list(engine)
+        whose = owner or names.default_owner()
+        boxes = [box for box in await _list(engine) if box.owner == whose]
         removed = [box for box in boxes if (box.is_stale(now) if expired_only else not box.in_use)]
         for box in removed:
             await remove(engine, names.name_of(box.id))
@@ -112,7 +114,7 @@ async def open_shell(
 
 
 async def _check(engine: Engine, box: str) -> Mapping[str, Any]:
-    found = await engine.inspect_container(names.name_of(box))
+    found = await engine.inspect_container(names.name_of(check_id(box)))
     if not names.is_box(found["Name"], found["Config"].get("Labels") or {}):
         raise _no_box(box)
     return found
