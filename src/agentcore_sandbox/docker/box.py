@@ -110,8 +110,9 @@ class DockerBox:
         return bool(boxes)
 
     async def start(self, progress: ReportProgress) -> None:
+        engine = await self._connect()
         try:
-            await self._start(await self._connect(), progress)
+            await self._start(engine, progress)
         except BaseException:
             await finish(self._disconnect())
             raise

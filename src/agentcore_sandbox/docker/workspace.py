@@ -143,6 +143,11 @@ class DockerWorkspace(BoxWorkspace):
         )
         super().__init__(self._docker, on_progress=on_progress)
 
+    @property
+    def loosened(self) -> tuple[str, ...]:
+        """One sentence for each protection that it has less of than the default, and for each limit that is not kept."""
+        return self._docker.spec.loosened
+
     async def __aenter__(self) -> Self:
         await super().__aenter__()
         if self._copy is not None and self._docker.is_new:
