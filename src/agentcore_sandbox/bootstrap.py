@@ -24,6 +24,10 @@ MODULES: Final = (
     "launch",
     "tree",
     "process",
+    "trees",
+    "tunnels",
+    "private",
+    "fence",
     "main",
 )
 """The modules of the helper, each behind those that it imports."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, final
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
+from agentcore.workspace.files import FILES
 from agentcore_sandbox.bootstrap import payload
 from agentcore_sandbox.box import PING_SECONDS, SILENCE_SECONDS
 from agentcore_sandbox.channel import Channel
@@ -87,8 +88,7 @@ class HelperConnection:
         """Known once `run` called `on_ready`."""
         self._stream = stream
         self._ping, self._silence = ping, silence
-        greeting = encode_json(FrameKind.HELLO, 0, {"version": VERSION, "silence": silence, **hello})
-        self._first = deque([payload(), greeting])
+        self._first = deque([encode_json(FrameKind.HELLO, 0, {"version": VERSION, "silence": silence, **hello})])
         self._turns: OrderedDict[int, Channel] = OrderedDict()
         self._news = anyio.Event()
         self._channels: dict[int, Channel] = {}
@@ -154,6 +154,7 @@ class HelperConnection:
 
     async def _write_on(self) -> None:
         try:
+            await self._stream.send(await FILES.run(payload))
             while True:
                 piece = self._next_piece()
                 if piece:

@@ -80,7 +80,7 @@ class BoxKeeper:
                 has_started = True
                 await self._open_streams()
         except Exception as error:
-            self._failure = leaf_exceptions(error)[0] if isinstance(error, ExceptionGroup) else error
+            self._failure = _unwrap(error)
         finally:
             self._failure = self._failure or WorkspaceNotOpen(self._name)
             if self._opening is not None:
@@ -134,9 +134,7 @@ class BoxKeeper:
                 async with self._box.open_stream() as stream:
                     await self._use(stream, opening)
             except Exception as error:
-                error = leaf_exceptions(error)[0] if isinstance(error, ExceptionGroup) else error
-                assert isinstance(error, Exception)
-                self._fail(opening, error)
+                self._fail(opening, _unwrap(error))
             finally:
                 self._connection = self._ready = None
 
@@ -145,7 +143,11 @@ class BoxKeeper:
         error: Exception = WorkspaceNotOpen(self._name)
         try:
             async with anyio.create_task_group() as tasks:
-                end = await connection.run(lambda: tasks.start_soon(self._prepare, connection, opening))
+
+                def on_ready() -> None:
+                    tasks.start_soon(self._prepare, connection, opening)
+
+                end = await connection.run(on_ready)
                 error = await self._explain(end)
                 tasks.cancel_scope.cancel()
         finally:
@@ -197,6 +199,11 @@ class BoxKeeper:
                     reason = await self._box.reason_lost()
                 text = f"{end.text}. " if end.text else ""
                 return WorkspaceLost(f"{self._name} is lost: {text}{_SENTENCES[reason]}{detail}", reason=reason)
+
+
+def _unwrap(error: Exception) -> Exception:
+    leaf = leaf_exceptions(error)[0]
+    return leaf if isinstance(leaf, Exception) else error
 
 
 @final

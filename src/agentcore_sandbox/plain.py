@@ -48,7 +48,7 @@ class PlainBox:
         state: str | PathLike[str] | None = None,
         command: Sequence[str] = BOOT_COMMAND,
     ) -> None:
-        self._path = os.path.abspath(os.fspath(path))
+        self._path: str = os.fspath(path)
         self._env = dict(env or {})
         self._state = None if state is None else os.fspath(state)
         self._command = tuple(command)
@@ -68,6 +68,7 @@ class PlainBox:
         return Inside(root=self._path, state=self._state, env=self._env)
 
     async def start(self, progress: ReportProgress) -> None:
+        self._path = await FILES.run(os.path.abspath, self._path)
         if self._state is None:
             self._state = await FILES.run(make_private_folder, self._path, "box")
         await STARTS.run(REAPER.hold, self)
@@ -76,7 +77,7 @@ class PlainBox:
     async def stop(self) -> None:
         await STARTS.run(REAPER.release, self)
 
-    async def find(self, labels: Mapping[str, str]) -> bool:
+    async def find(self, labels: Mapping[str, str]) -> bool:  # noqa: ARG002 - the protocol's
         """Return False: a plain box is nothing that could be found."""
         return False
 

@@ -43,7 +43,7 @@ _BATCH: Final = 1 << 18
 
 async def send_tree(channel: Channel, local: str | PathLike[str]) -> None:
     """Send a file or folder of this machine, and wait until it is there."""
-    pieces = _pack(os.path.abspath(os.fspath(local)))
+    pieces = _pack(await FILES.run(_absolute, local))
     try:
         while batch := await FILES.run(_take_batch, pieces):
             await channel.send(batch)
@@ -54,6 +54,10 @@ async def send_tree(channel: Channel, local: str | PathLike[str]) -> None:
     finally:
         pieces.close()
     await channel.result()
+
+
+def _absolute(local: str | PathLike[str]) -> str:
+    return os.path.abspath(local)
 
 
 def _take_batch(pieces: Iterator[bytes]) -> bytes:
@@ -114,7 +118,7 @@ def _record(path: str, kind: str, mode: int, target: str | None = None) -> bytes
 
 async def receive_tree(channel: Channel, local: str | PathLike[str]) -> None:
     """Write what the helper sends to a place on this machine, all of it or nothing."""
-    target = os.path.abspath(os.fspath(local))
+    target = await FILES.run(_absolute, local)
     async with _temporary_folder(target) as folder:
         content = f"{folder}/content"
         await _save(channel, content)
@@ -144,7 +148,7 @@ async def _temporary_folder(target: str) -> AsyncGenerator[str]:
         yield folder
     finally:
         with anyio.CancelScope(shield=True):
-            await FILES.run(shutil.rmtree, folder, True)  # noqa: FBT003
+            await FILES.run(shutil.rmtree, folder, True)
 
 
 def _make_beside(target: str) -> str:

@@ -28,7 +28,7 @@ from agentcore_sandbox.answers import MAX_LISTING, read_entries, read_entry
 from agentcore_sandbox.box import Box, Progress, ReportProgress
 from agentcore_sandbox.channel import CANCEL_SECONDS, Channel
 from agentcore_sandbox.connection import HelperConnection
-from agentcore_sandbox.frames import absolute_path_of, number_of
+from agentcore_sandbox.frames import absolute_path_of
 from agentcore_sandbox.keeper import BoxKeeper
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
@@ -168,10 +168,9 @@ class BoxWorkspace:
         env: Mapping[str, str] | None = None,
         size: tuple[int, int] = (80, 24),
     ) -> AsyncGenerator[BoxProcess]:
-        what = {"line": command} if isinstance(command, str) else {"argv": list(command)}
-        folder = self._at(cwd or ".")
-        asking = self._ask("process", **what, cwd=folder, env=dict(env or {}), pty=pty, size=list(size))
-        async with asking as channel:
+        asked: dict[str, Any] = {"line": command} if isinstance(command, str) else {"argv": list(command)}
+        asked |= {"cwd": self._at(cwd or "."), "env": dict(env or {}), "pty": pty, "size": list(size)}
+        async with self._ask("process", **asked) as channel:
             pid = await channel.started("pid")
             yield BoxProcess(channel, pid, has_terminal=pty)
 

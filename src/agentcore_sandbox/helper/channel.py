@@ -22,6 +22,7 @@ from agentcore_sandbox.helper.stream import (
     Writer,
     encode_credit,
     encode_json,
+    is_object,
 )
 
 TYPE_CHECKING = False
@@ -149,9 +150,9 @@ def number_of(asked: dict[str, Any], name: str, least: int, most: int) -> int:
 
 
 def texts_of(asked: dict[str, Any], name: str) -> dict[str, str]:
-    value = asked.get(name)
-    if value is None:
+    values: Any = asked.get(name)
+    if values is None:
         return {}
-    if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
-        raise Refused(f"{name!r} is not an object of texts.")
-    return value
+    if not is_object(values):
+        raise Refused(f"{name!r} is not an object.")
+    return {key: text_of(values, key) for key in values}

@@ -225,7 +225,7 @@ def list_folder(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dic
     return {}
 
 
-def stat(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
+def stat(root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Return the entry at a path, links followed."""
     path = text_of(asked, "path")
     full = os.path.join(root, path)

@@ -83,7 +83,7 @@ def start(spec: LaunchSpec, fork: Callable[[], int]) -> Started:
             opened.extend((stdin, theirs_in))
             set_size(theirs_in, *spec.size)
             stdout, theirs_out, stderr, theirs_err = stdin, theirs_in, -1, theirs_in
-        pid = _spawn(spec, arguments, (theirs_in, theirs_out, theirs_err), script, fork)
+        pid = _Program(spec, arguments, (theirs_in, theirs_out, theirs_err), script).spawn(fork)
         ours = [each for each in (stdin, stdout, stderr) if each >= 0]
         for each in ours:
             os.set_blocking(each, False)
@@ -148,78 +148,75 @@ def _candidates(program: str, env: dict[str, str]) -> list[str]:
     return [os.path.join(folder, program) for folder in folders]
 
 
-def _spawn(
-    spec: LaunchSpec, arguments: list[str], streams: tuple[int, int, int], script: int, fork: Callable[[], int]
-) -> int:
-    bash = _bash(spec.env)
-    programs = _candidates(arguments[0], spec.env)
-    env = {os.fsencode(name): os.fsencode(value) for name, value in spec.env.items()}
-    if any(b"\0" in name + value or b"=" in name or not name for name, value in env.items()):
-        raise ValueError("a variable has a name or a value that no variable can have")
-    news, report = os.pipe()
-    try:
-        # What comes before the child has its own handlers would run the helper's there.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
+class _Program:
+    """All that is needed behind the fork, made before it."""
+
+    def __init__(self, spec: LaunchSpec, arguments: list[str], streams: tuple[int, int, int], script: int) -> None:
+        self.spec = spec
+        self.arguments = arguments
+        self.streams = streams
+        self.script = script
+        self.paths = _candidates(arguments[0], spec.env)
+        self.bash = _bash(spec.env)
+        self.env = {os.fsencode(name): os.fsencode(value) for name, value in spec.env.items()}
+        if any(b"\0" in name + value or b"=" in name or not name for name, value in self.env.items()):
+            raise ValueError("a variable has a name or a value that no variable can have")
+
+    def spawn(self, fork: Callable[[], int]) -> int:
+        """Return the number of the process, in which the program runs by then."""
+        news, report = os.pipe()
         try:
-            pid = fork()
-            if pid == 0:
-                _become(spec, arguments, streams, script, report, bash, programs, env)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.close(report)
-        report = -1
-        failure = os.read(news, 64)
-        if failure:
-            os.waitpid(pid, 0)
-            number = int(failure)
-            raise OSError(number, os.strerror(number))
-        return pid
-    finally:
-        os.close(news)
-        if report >= 0:
-            os.close(report)
-
-
-def _become(
-    spec: LaunchSpec,
-    arguments: list[str],
-    streams: tuple[int, int, int],
-    script: int,
-    report: int,
-    bash: str | None,
-    programs: list[str],
-    env: dict[bytes, bytes],
-) -> None:
-    """Turn the forked process into the program. Never returns."""
-    try:
-        signal.set_wakeup_fd(-1)
-        os.setsid()
-        for number, stream in enumerate(streams):
-            os.dup2(stream, number)
-        if spec.size is not None:
-            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-        if script >= 0:
-            os.set_inheritable(script, True)
-        os.chdir(spec.cwd)
-        # Those that were ignored when the helper was started too.
-        for number in _ALL_SIGNALS:
+            # What comes before the child has its own handlers would run the helper's there.
+            signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
             try:
-                signal.signal(number, signal.SIG_DFL)
-            except (OSError, ValueError):
-                pass
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        error = _execute(programs, arguments, env)
-        if error.errno in _LEFT_TO_BASH:
-            if bash is not None:
-                error = _execute([bash], [bash, "-c", 'exec "$@"', "bash", *arguments], env)
-            else:
-                os.write(2, os.fsencode(f"{arguments[0]}: {error.strerror}\n"))
-                os._exit(127)
-        os.write(report, str(error.errno).encode())
-    except OSError as error:
-        os.write(report, str(error.errno).encode())
-    finally:
-        os._exit(255)
+                pid = fork()
+                if pid == 0:
+                    self._become(report)
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            os.close(report)
+            report = -1
+            failure = os.read(news, 64)
+            if failure:
+                os.waitpid(pid, 0)
+                number = int(failure)
+                raise OSError(number, os.strerror(number))
+            return pid
+        finally:
+            os.close(news)
+            if report >= 0:
+                os.close(report)
+
+    def _become(self, report: int) -> None:
+        """Turn the forked process into the program. Never returns."""
+        try:
+            signal.set_wakeup_fd(-1)
+            os.setsid()
+            for number, stream in enumerate(self.streams):
+                os.dup2(stream, number)
+            if self.spec.size is not None:
+                fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            if self.script >= 0:
+                os.set_inheritable(self.script, True)
+            os.chdir(self.spec.cwd)
+            # Those that were ignored when the helper was started too.
+            for number in _ALL_SIGNALS:
+                try:
+                    signal.signal(number, signal.SIG_DFL)
+                except (OSError, ValueError):
+                    pass
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            error = _execute(self.paths, self.arguments, self.env)
+            if error.errno in _LEFT_TO_BASH:
+                if self.bash is None:
+                    os.write(2, os.fsencode(f"{self.arguments[0]}: {error.strerror}\n"))
+                    os._exit(127)
+                error = _execute([self.bash], [self.bash, "-c", 'exec "$@"', "bash", *self.arguments], self.env)
+            os.write(report, str(error.errno).encode())
+        except OSError as error:
+            os.write(report, str(error.errno).encode())
+        finally:
+            os._exit(255)
 
 
 def _execute(programs: list[str], arguments: list[str], env: dict[bytes, bytes]) -> OSError:
@@ -228,7 +225,7 @@ def _execute(programs: list[str], arguments: list[str], env: dict[bytes, bytes])
     last = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
     for program in programs:
         try:
-            os.execve(program, arguments, env)
+            os.execve(program, arguments, env)  # noqa: S606 - what has a shell says so
         except (FileNotFoundError, NotADirectoryError) as error:
             last = error
         except OSError as error:

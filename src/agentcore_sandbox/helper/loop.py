@@ -1,7 +1,7 @@
 """The event loop: tasks that are generators, files to wait for, and time. One thread, and nothing that is not used here.
 
-A step of a task ends at a `yield`: of a `Flag` (until it is fired), of a number (so many seconds), of both as a pair (True if the flag
-was fired), or of None (until all others have had their turn).
+A step of a task ends at a `yield`: of a `Flag` (until it is fired), of a number (so many seconds), or of None (until all others have had
+their turn).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Flag:
         """Go on with all that wait now."""
         waiting, self._waiting = self._waiting, []
         for task, ticket in waiting:
-            task.wake(ticket, True)
+            task.wake(ticket)
 
 
 class Task:
@@ -53,19 +53,20 @@ class Task:
         # Grows with each wait, so that what wakes it too late wakes nobody.
         self._ticket = 0
         self._cancelling = False
-        self.wake(0, None)
+        self.wake(0)
 
     def cancel(self) -> None:
         """Raise `Cancelled` where it waits; what it does then it may take its time for."""
         if not self.done:
             self._cancelling = True
-            self.wake(self._ticket, None)
+            self.wake(self._ticket)
 
-    def wake(self, ticket: int, value: object) -> None:
+    def wake(self, ticket: int) -> None:
+        """Go on, if it still waits for what the ticket was for."""
         if ticket == self._ticket and not self.done:
-            self._loop.ready.append((self, ticket, value))
+            self._loop.ready.append((self, ticket))
 
-    def step(self, ticket: int, value: object) -> None:
+    def step(self, ticket: int) -> None:
         if ticket != self._ticket or self.done:
             return
         self._ticket += 1
@@ -74,7 +75,7 @@ class Task:
                 self._cancelling = False
                 waited = self._steps.throw(Cancelled())
             else:
-                waited = self._steps.send(value)
+                waited = next(self._steps)
         except (StopIteration, Cancelled):
             self._end()
         except BaseException as error:
@@ -85,15 +86,12 @@ class Task:
             self._wait_for(waited)
 
     def _wait_for(self, waited: Any) -> None:
-        flag, seconds = waited if isinstance(waited, tuple) else (waited, None)
-        if isinstance(flag, Flag):
-            flag.add(self, self._ticket)
-        elif flag is not None:
-            seconds = flag
-        if seconds is not None:
-            self._loop.wake_later(seconds, self, self._ticket)
-        elif flag is None or self._cancelling:
-            self.wake(self._ticket, None)
+        if isinstance(waited, Flag):
+            waited.add(self, self._ticket)
+        elif waited is not None:
+            self._loop.wake_later(waited, self, self._ticket)
+        if waited is None or self._cancelling:
+            self.wake(self._ticket)
 
     def _end(self) -> None:
         self.done = True
@@ -104,7 +102,7 @@ class Loop:
     """Runs tasks."""
 
     def __init__(self) -> None:
-        self.ready: deque[tuple[Task, int, object]] = deque()
+        self.ready: deque[tuple[Task, int]] = deque()
         self.failed: Callable[[BaseException], None] = _raise
         self._timers: list[tuple[float, int, Task, int]] = []
         self._count = 0
@@ -121,12 +119,12 @@ class Loop:
                 self._notice(descriptor, events)
             # Not those that become ready meanwhile: files have their turn in between.
             for _ in range(len(self.ready)):
-                task, ticket, value = self.ready.popleft()
-                task.step(ticket, value)
+                task, ticket = self.ready.popleft()
+                task.step(ticket)
             now = time.monotonic()
             while self._timers and self._timers[0][0] <= now:
                 _, _, task, ticket = heapq.heappop(self._timers)
-                task.wake(ticket, False)
+                task.wake(ticket)
 
     def readable(self, descriptor: int) -> Flag | None:
         """Return what to yield until there is something to read, or the end."""

@@ -10,10 +10,11 @@ import sys
 import time
 import traceback
 
-from agentcore_sandbox.helper import files
+from agentcore_sandbox.helper import files, private, trees, tunnels
 from agentcore_sandbox.helper.channel import Channel, number_of, text_of, texts_of
-from agentcore_sandbox.helper.children import CLOSE_SECONDS, Children
+from agentcore_sandbox.helper.children import Children
 from agentcore_sandbox.helper.errors import Refused
+from agentcore_sandbox.helper.fence import Fence
 from agentcore_sandbox.helper.kernel import Kernel
 from agentcore_sandbox.helper.loop import Cancelled, Flag, Loop, Task
 from agentcore_sandbox.helper.process import Surroundings, process
@@ -47,6 +48,7 @@ GREETING = b"agentcore-helper 1\n"
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
 _SILENCE_SECONDS = 15
 _FLUSH_SECONDS = 2.0
+_LARGEST_EPOCH = 1 << 62
 _EXIT_PROTOCOL, _EXIT_FAILED = 76, 70
 
 
@@ -62,8 +64,10 @@ class Helper:
         self._reader = Reader(self.loop, source, self._writer)
         self._channels: dict[int, Channel] = {}
         self._last_channel = -1
+        self._last_own_channel = 0
         self._hello: Task | None = None
         self._around: Surroundings | None = None
+        self._fence: Fence | None = None
         self._silence: float = _SILENCE_SECONDS
         self._over = Flag()
         self._is_over = False
@@ -86,6 +90,8 @@ class Helper:
         left = yield from self._children.end_all()
         if left:
             _note(f"could not be ended: {sorted(left)}")
+        elif self._fence is not None:
+            self._fence.leave()
 
     def end(self, reason: str = "", code: int = 0) -> None:
         """Have everything ended."""
@@ -147,7 +153,7 @@ class Helper:
             channel = self._channels.get(number)
             if channel is not None:
                 self._take_of_channel(kind, channel, payload)
-            elif number > self._last_channel and number % 2:
+            elif number > (self._last_channel if number % 2 else self._last_own_channel):
                 raise ProtocolError(f"a frame for channel {number}, which was never open")
             # Else it was sent before the end of the channel was known there.
         elif kind != PONG:
@@ -178,15 +184,17 @@ class Helper:
         channel = Channel(self.loop, self._writer, number)
         self._start(channel, self._perform(channel, asked))
 
-    def _start(self, channel: Channel, steps: Steps[dict[str, Any]]) -> None:
+    def _start(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Task:
         self._channels[channel.number] = channel
         channel.task = self.loop.start(self._attend(channel, steps))
+        return channel.task
 
     def _perform(self, channel: Channel, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
         name = text_of(asked, "op")
         op = self._ops.get(name)
-        if op is None:
+        if op is None or self._fence is None:
             raise Refused(f"The helper has no op {name!r}.")
+        self._fence.check()
         return (yield from op(channel, asked))
 
     def _attend(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Steps[None]:
@@ -211,9 +219,7 @@ class Helper:
         if not isinstance(number, int):
             raise ProtocolError("a call without a number")
         try:
-            if channel.call is None:
-                raise Refused("There is nothing to call.", "closed")
-            answer = yield from channel.call(asked)
+            answer = yield from (channel.call or _nothing_to_call)(asked)
         except Refused as error:
             answer = {"error": error.error}
         channel.answer(number, **answer)
@@ -235,7 +241,7 @@ class Helper:
         if "refused" in answer:
             deadline = time.monotonic() + _FLUSH_SECONDS
             while not self._writer.is_idle and time.monotonic() < deadline:
-                yield self._writer.drained, 0.1
+                yield 0.01
             self.end()
 
     def _begin(self, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
@@ -251,11 +257,17 @@ class Helper:
         home = env.get("HOME", home)
         env = {"PATH": _DEFAULT_PATH, "HOME": home, "LANG": "C.UTF-8", **env}
         box = "".join(each if each.isalnum() or each in "._-" else "_" for each in text_of(asked, "box"))
+        epoch = asked.get("epoch")
+        if epoch is not None:
+            epoch = number_of(asked, "epoch", 0, _LARGEST_EPOCH)
+        state = text_of(asked, "state")
+        private.make_own_folder(state, with_parents=True)
+        self._fence = Fence(state, box, bool(asked.get("whole")), self._children)
+        yield from self._fence.join(epoch)
         outer = os.environ.get(MARKS)
         marks = f"{outer}:" if outer else ""
         self._around = Surroundings(root, env, self._children, self._kernel.fork, f"{marks}{box}:{self._mark}")
-        self._fill_ops(self._around)
-        yield None
+        self._fill_ops(self._around, state, self._fence)
         return {
             "version": VERSION,
             "pid": os.getpid(),
@@ -266,19 +278,43 @@ class Helper:
             "epoch": asked.get("epoch"),
         }
 
-    def _fill_ops(self, around: Surroundings) -> None:
+    def _accept(self, listener: Channel, connection: tunnels.Socket) -> Flag:
+        """Give a connection that came to a port inside a channel, and return the flag that is fired at its end."""
+        self._last_own_channel += 2
+        channel = Channel(self.loop, self._writer, self._last_own_channel)
+        opening = {"op": "accept", "listener": listener.number}
+        self._writer.put_urgent(OPEN, channel.number, encode_json(opening))
+        return self._start(channel, tunnels.carry(channel, connection)).ended
+
+    def _fill_ops(self, around: Surroundings, state: str, fence: Fence) -> None:
         root = around.root
         self._ops = {
             "process": lambda channel, asked: process(channel, around, asked),
             "read": lambda channel, asked: files.read(channel, root, asked),
             "write": lambda channel, asked: files.write(channel, root, asked),
             "list": lambda channel, asked: files.list_folder(channel, root, asked),
-            "stat": lambda channel, asked: files.stat(channel, root, asked),
+            "stat": lambda _, asked: files.stat(root, asked),
+            "get_tree": lambda channel, asked: trees.get_tree(channel, root, asked),
+            "put_tree": lambda channel, asked: trees.put_tree(channel, root, asked),
+            "private": lambda _, asked: private.private(state, asked),
+            "unprivate": lambda _, asked: private.unprivate(state, asked),
+            "connect": tunnels.connect,
+            "listen": lambda channel, asked: tunnels.listen(channel, asked, self._accept),
+            "fence": lambda _, asked: _raise_fence(fence, asked),
         }
 
     def _failed(self, error: BaseException) -> None:
         _note("".join(traceback.format_exception(type(error), error, error.__traceback__)))
         self.end(code=_EXIT_PROTOCOL if isinstance(error, ProtocolError) else _EXIT_FAILED)
+
+
+def _nothing_to_call(_asked: dict[str, Any]) -> Steps[dict[str, Any]]:
+    raise Refused("There is nothing to call.", "closed")
+    yield
+
+
+def _raise_fence(fence: Fence, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
+    return {"ended": (yield from fence.raise_to(number_of(asked, "epoch", 0, _LARGEST_EPOCH)))}
 
 
 def _find_root(path: str) -> str:
@@ -310,8 +346,12 @@ def _signals() -> int:
     os.set_blocking(sink, False)
     signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, _wake_up)
     return wakes
+
+
+def _wake_up(_number: int, _frame: object) -> None:
+    """Have a signal written to the descriptor, and nothing else."""
 
 
 def _note(text: str) -> None:

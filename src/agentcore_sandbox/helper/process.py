@@ -10,7 +10,7 @@ from agentcore_sandbox.helper.children import Children
 from agentcore_sandbox.helper.errors import Refused
 from agentcore_sandbox.helper.launch import LaunchSpec, Started, set_size, start
 from agentcore_sandbox.helper.loop import Cancelled, Flag, Task
-from agentcore_sandbox.helper.stream import DATA, DATA_ERR, STREAM_ERR, STREAM_IN, STREAM_OUT
+from agentcore_sandbox.helper.stream import DATA, DATA_ERR, STREAM_ERR, STREAM_IN, STREAM_OUT, is_list
 from agentcore_sandbox.helper.table import MARKS
 from agentcore_sandbox.helper.tree import ProcessTree
 
@@ -187,21 +187,20 @@ class Running:
 
 
 def _spec(around: Surroundings, asked: dict[str, Any], mark: str) -> LaunchSpec:
-    line, arguments = asked.get("line"), asked.get("argv")
-    command: str | list[str]
-    if isinstance(line, str) and arguments is None:
-        command = line
-    elif line is None and isinstance(arguments, list) and all(isinstance(each, str) for each in arguments):
-        command = arguments
-    else:
-        raise Refused("A process has a 'line' or an 'argv' of texts.")
+    line: Any = asked.get("line")
+    arguments: Any = asked.get("argv")
+    if (line is None) == (arguments is None):
+        raise Refused("A process has a 'line' or an 'argv'.")
+    if not isinstance(line, str) and not (is_list(arguments) and all(isinstance(each, str) for each in arguments)):
+        raise Refused("'line' is a text, and 'argv' a list of texts.")
+    command: str | list[str] = line if arguments is None else arguments
     cwd = asked.get("cwd")
     shown = cwd if isinstance(cwd, str) else around.root
     size: tuple[int, int] | None = None
     env = dict(around.env)
     if asked.get("pty"):
-        sides = asked.get("size") or [80, 24]
-        if not isinstance(sides, list) or len(sides) != 2:
+        sides: Any = asked.get("size") or [80, 24]
+        if not is_list(sides) or len(sides) != 2:
             raise Refused("'size' is not [columns, rows].")
         values = {"columns": sides[0], "rows": sides[1]}
         size = number_of(values, "columns", 1, _LARGEST_SIDE), number_of(values, "rows", 1, _LARGEST_SIDE)

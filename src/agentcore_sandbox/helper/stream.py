@@ -71,9 +71,18 @@ def decode_json(text: bytes) -> dict[str, Any]:
         value = json.loads(text.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise ProtocolError("not JSON") from None
-    if not isinstance(value, dict):
+    if not is_object(value):
         raise ProtocolError("not a JSON object")
     return value
+
+
+def is_object(value: object) -> bool:
+    """Return True for what was a JSON object; a type checker goes on to know nothing of what is in it."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> bool:
+    return isinstance(value, list)
 
 
 class Reader:

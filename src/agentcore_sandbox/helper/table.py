@@ -46,6 +46,10 @@ class Process:
         self.uncertain = False
         """True if it may have marks that could not be read, because it was replacing its program all the time."""
 
+    @property
+    def is_kernel_thread(self) -> bool:
+        return bool(int(self.fields[_FLAGS]) & _KERNEL_THREAD)
+
     def age(self) -> float:
         """Return the seconds since it was started."""
         return time.clock_gettime(time.CLOCK_BOOTTIME) - self.start / _TICKS
