@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import anyio
+import pytest
 
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.docker.connect import open_engine
 from agentcore_sandbox.docker.labels import BOX, OWNER
 
+HOW = 'start one with `eval "$(scripts/docker-engine.sh up)"` (as root, on Debian), or set DOCKER_HOST and TEST_IMAGE (with bash, git, Python)'
+
+
+def find_image() -> str:
+    """Return the image for tests at the engine of `DOCKER_HOST`; skip the whole module where there is none."""
+    image = os.environ.get("TEST_IMAGE")
+    if not os.environ.get("DOCKER_HOST") or not image:
+        pytest.skip(f"needs a Docker engine: {HOW}", allow_module_level=True)
+    return image
 
 
 async def left_behind(owner: str) -> list[str]:
@@ -24,7 +35,9 @@ async def left_behind(owner: str) -> list[str]:
 async def remove_all(owner: str) -> None:
     """Remove what a test left on purpose."""
     async with open_engine() as engine:
-        for name in [str(row["Names"][0]).lstrip("/") for row in await engine.list_containers([BOX, f"{OWNER}={owner}"])]:
+        for name in [
+            str(row["Names"][0]).lstrip("/") for row in await engine.list_containers([BOX, f"{OWNER}={owner}"])
+        ]:
             await engine.remove_container(name)
         for name in [str(row["Name"]) for row in await engine.list_volumes() if row["Labels"].get(OWNER) == owner]:
             await engine.remove_volume(name)

@@ -8,6 +8,14 @@ import pytest
 
 from agentcore.testing.workspace_contract import WorkspaceContract
 from agentcore_sandbox import DockerWorkspace
+from boxes_docker import find_image
+
+IMAGE = find_image()
+
+
+@pytest.fixture(scope="module")
+def docker_image() -> str:
+    return IMAGE
 
 
 @pytest.fixture(scope="module")

@@ -90,14 +90,24 @@ def test_a_wrong_argument_is_refused_with_what_to_write(arguments: dict[str, Any
     assert instead in str(refused.value)
 
 
-@pytest.mark.parametrize("arguments", [{"memory": 1.5}, {"cpus": "2"}, {"keep": 1}, {"env": {"A": 1}}, {"mounts": "/x"}])
+@pytest.mark.parametrize(
+    "arguments", [{"memory": 1.5}, {"cpus": "2"}, {"keep": 1}, {"env": {"A": 1}}, {"mounts": "/x"}]
+)
 def test_an_argument_of_another_type_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(TypeError):
         DockerWorkspace("image:1", **arguments)
 
 
 def test_sizes_are_read_as_people_write_them() -> None:
-    shown = {"512": 512, "64k": 65536, "1.5m": 1572864, "2g": 2 << 30, "2GB": 2 << 30, "2GiB": 2 << 30, " 1 t ": 1 << 40}
+    shown = {
+        "512": 512,
+        "64k": 65536,
+        "1.5m": 1572864,
+        "2g": 2 << 30,
+        "2GB": 2 << 30,
+        "2GiB": 2 << 30,
+        " 1 t ": 1 << 40,
+    }
     assert {text: parse_size("memory", text) for text in shown} == shown
 
 
@@ -232,7 +242,14 @@ def test_the_configuration_of_a_container_leaves_nothing_open(monkeypatch: pytes
 def test_only_an_engine_of_this_machine_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     for address in ("unix:///run/docker.sock", "tcp://127.0.0.1:2375", "tcp://localhost:1", "tcp://[::1]:2"):
         assert check_address(address) == address
-    for address in ("tcp://192.0.2.7:2375", "tcp://127.0.0.1", "tcp://:9", "ssh://host", "http://127.0.0.1:1", "docker.sock"):
+    for address in (
+        "tcp://192.0.2.7:2375",
+        "tcp://127.0.0.1",
+        "tcp://:9",
+        "ssh://host",
+        "http://127.0.0.1:1",
+        "docker.sock",
+    ):
         with pytest.raises(EngineUnreachable, match="unix:///PATH"):
             check_address(address)
     monkeypatch.setenv("DOCKER_TLS_VERIFY", "1")
@@ -243,7 +260,9 @@ def test_only_an_engine_of_this_machine_is_used(monkeypatch: pytest.MonkeyPatch)
         find_address()
 
 
-async def test_without_an_engine_it_says_what_to_do(anyio_backend_name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_without_an_engine_it_says_what_to_do(
+    anyio_backend_name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
     expected = "BubblewrapWorkspace" if anyio_backend_name == "trio" else "systemctl start docker"
     with pytest.raises(WorkspaceError, match=expected):

@@ -235,6 +235,8 @@ class DockerBox:
 
     async def _find_reason(self, engine: Engine) -> LostReason:
         state = (await engine.inspect_container(self._name))["State"]
+        if state.get("Status") in ("removing", "dead"):
+            return "removed"
         if not state.get("Running"):
             return "oom" if state.get("OOMKilled") else "exited"
         if state.get("Paused") or self._opened is None:
