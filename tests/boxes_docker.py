@@ -12,8 +12,33 @@ import pytest
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.docker.connect import open_engine
 from agentcore_sandbox.docker.labels import BOX, OWNER
+from agentcore_sandbox.docker.options import DockerOptions, parse_options
 
 HOW = 'start one with `eval "$(scripts/docker-engine.sh up)"` (as root, on Debian), or set DOCKER_HOST and TEST_IMAGE (with bash, git, Python)'
+
+
+DEFAULTS: dict[str, Any] = {
+    "image": "image:1",
+    "mount": None,
+    "copy": None,
+    "network": "none",
+    "memory": "2g",
+    "cpus": 2,
+    "pids": 512,
+    "disk": None,
+    "user": None,
+    "keep": False,
+    "pull": "missing",
+    "runtime": None,
+    "env": None,
+    "idle_seconds": 1800,
+    "tmp_size": "512m",
+}
+
+
+def make_options(**changes: Any) -> DockerOptions:
+    """Return options as a `DockerWorkspace` has them, but for what is passed."""
+    return parse_options(**{**DEFAULTS, **changes})
 
 
 def find_image() -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ import pytest
 from agentcore.errors import WorkspaceError, WorkspaceLost
 from agentcore.workspace import WorkspaceSpec
 from agentcore_sandbox import DockerWorkspace
+from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.docker import labels as names
+from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.connect import open_engine
-from boxes_docker import container_of, find_image, inspect, left_behind, remove_all, wait_until
+from boxes_docker import container_of, find_image, inspect, left_behind, make_options, remove_all, wait_until
 
 IMAGE = find_image()
 
@@ -53,9 +55,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def secret(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def secret(monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-program")
-    yield "sk-of-this-program"
+    return "sk-of-this-program"
 
 
 async def text_of(workspace: DockerWorkspace, command: str) -> str:
@@ -281,8 +283,10 @@ async def poor_images(docker_image: str) -> AsyncIterator[dict[str, str]]:
     import aiohttp  # noqa: PLC0415
 
     made: dict[str, str] = {}
+    # Any, because its types are not whole.
+    library: Any = aiodocker
     async with aiohttp.UnixConnector(os.environ["DOCKER_HOST"].removeprefix("unix://")) as connector:
-        async with aiodocker.Docker(url="http://localhost", connector=connector) as docker:
+        async with library.Docker(url="http://localhost", connector=connector) as docker:
             command = ["sh", "-c", "mkdir /only; ln -s /bin/sh /only/sh"]
             container = await docker.containers.create({"Image": docker_image, "Cmd": command})
             await container.start()
@@ -352,9 +356,11 @@ async def test_what_nobody_uses_stops_by_itself_and_prune_removes_it(docker_imag
     from agentcore_sandbox.docker import list_boxes, prune, read_logs  # noqa: PLC0415
 
     async with DockerWorkspace(docker_image, labels={"owner": owner}, idle_seconds=0.2) as used:
-        left = DockerWorkspace(docker_image, labels={"owner": owner}, idle_seconds=0.2)
-        await left._docker.start(_ignore)
-        name = left._docker.spec.params["box"]
+        left = DockerBox(
+            make_options(image=docker_image, idle_seconds=0.2), command=BOOT_COMMAND, labels={"owner": owner}
+        )
+        await left.start(_ignore)
+        name = left.spec.params["box"]
         await wait_until(f"agentcore-{name}", lambda found: not found["State"]["Running"])
         assert "nobody was here for 0.2 s" in await read_logs(str(name))
         boxes = {box.id: box for box in await list_boxes() if box.owner == owner}
@@ -365,7 +371,7 @@ async def test_what_nobody_uses_stops_by_itself_and_prune_removes_it(docker_imag
         # Who is in there keeps it.
         assert await prune(owner=owner, expired_only=False) == ()
         assert (await used.run("echo here")).stdout == "here\n"
-        await left._docker.stop()
+        await left.stop()
 
 
 async def _ignore(progress: Progress) -> None:

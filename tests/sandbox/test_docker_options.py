@@ -17,26 +17,10 @@ from agentcore_sandbox.docker.config import container_config, find_loosened, fir
 from agentcore_sandbox.docker.errors import EngineUnreachable
 from agentcore_sandbox.docker.facts import EngineFacts, read_engine_facts
 from agentcore_sandbox.docker.mounts import Placed, place
-from agentcore_sandbox.docker.options import DockerOptions, parse_options, parse_size
+from agentcore_sandbox.docker.options import parse_size
+from boxes_docker import make_options
 
-DEFAULTS: dict[str, Any] = {
-    "image": "image:1",
-    "mount": None,
-    "copy": None,
-    "network": "none",
-    "memory": "2g",
-    "cpus": 2,
-    "pids": 512,
-    "disk": None,
-    "user": None,
-    "keep": False,
-    "pull": "missing",
-    "runtime": None,
-    "env": None,
-    "idle_seconds": 1800,
-    "tmp_size": "512m",
-}
-INFO = {
+INFO: dict[str, Any] = {
     "SecurityOptions": ["name=seccomp,profile=default"],
     "MemoryLimit": True,
     "SwapLimit": True,
@@ -47,10 +31,6 @@ INFO = {
     "DockerRootDir": "/srv/docker-of-tests",
     "Runtimes": {"runc": {}},
 }
-
-
-def options(**changes: Any) -> DockerOptions:
-    return parse_options(**{**DEFAULTS, **changes})
 
 
 def facts(address: str = "unix:///srv/docker-of-tests.sock", **changes: Any) -> EngineFacts:
@@ -85,7 +65,7 @@ def facts(address: str = "unix:///srv/docker-of-tests.sock", **changes: Any) -> 
     ],
 )
 def test_a_wrong_argument_is_refused_with_what_to_write(arguments: dict[str, Any], instead: str) -> None:
-    with pytest.raises(ValueError, match=".") as refused:
+    with pytest.raises(ValueError, match=r".") as refused:
         DockerWorkspace(arguments.pop("image", "image:1"), **arguments)
     assert instead in str(refused.value)
 
@@ -112,13 +92,13 @@ def test_sizes_are_read_as_people_write_them() -> None:
 
 
 def test_a_record_makes_the_same_again_and_holds_no_value_of_a_variable() -> None:
-    made = options(memory="1g", user="1001", env={"TOKEN": "s3cret"})
+    made = make_options(memory="1g", user="1001", env={"TOKEN": "s3cret"})
     assert "s3cret" not in repr(made)
     assert "s3cret" not in str(made.record())
     assert made.record()["env"] == ["TOKEN"]
-    params = {name: value for name, value in made.record().items() if name != "env"}
-    again = parse_options(**{**DEFAULTS, **params})
-    assert again == options(memory="1g", user="1001:1001")
+    params: dict[str, Any] = {name: value for name, value in made.record().items() if name != "env"}
+    again = make_options(**params)
+    assert again == make_options(memory="1g", user="1001:1001")
 
 
 @pytest.fixture
@@ -131,9 +111,9 @@ def owned(tmp_path: Path) -> Path:
 
 def test_a_mounted_folder_makes_its_owner_the_user(owned: Path) -> None:
     found = os.stat(owned)
-    assert place(options(mount=owned), facts()) == Placed(folder=str(owned), user=(found.st_uid, found.st_gid))
-    assert place(options(mount=owned, user="7:8"), facts()).user == (7, 8)
-    assert place(options(), facts()) == Placed(folder=None, user=(1000, 1000))
+    assert place(make_options(mount=owned), facts()) == Placed(folder=str(owned), user=(found.st_uid, found.st_gid))
+    assert place(make_options(mount=owned, user="7:8"), facts()).user == (7, 8)
+    assert place(make_options(), facts()) == Placed(folder=None, user=(1000, 1000))
 
 
 @pytest.fixture
@@ -162,7 +142,7 @@ def test_what_would_open_the_machine_is_no_mount(
 
     def refusal(mount: object) -> str:
         with pytest.raises(WorkspaceError, match="mount=") as refused:
-            place(options(mount=mount), known)
+            place(make_options(mount=mount), known)
         return str(refused.value)
 
     for mount, reason in (
@@ -190,24 +170,24 @@ def test_what_would_open_the_machine_is_no_mount(
 def test_a_folder_of_root_is_refused_unless_root_inside_is_asked_for(tmp_path: Path) -> None:
     os.chown(tmp_path, 0, 0)
     with pytest.raises(WorkspaceError, match="chown -R 1000:1000"):
-        place(options(mount=tmp_path), facts())
-    placed = place(options(mount=tmp_path, user="0:0"), facts())
+        place(make_options(mount=tmp_path), facts())
+    placed = place(make_options(mount=tmp_path, user="0:0"), facts())
     assert placed.user == (0, 0)
     assert "Commands run as root inside, without capabilities." in list(
-        find_loosened(options(mount=tmp_path, user="0:0"), facts(), placed)
+        find_loosened(make_options(mount=tmp_path, user="0:0"), facts(), placed)
     )
 
 
 def test_an_engine_that_maps_users_mounts_nothing(owned: Path) -> None:
     with pytest.raises(WorkspaceError, match="copy= in place of mount="):
-        place(options(mount=owned), facts(SecurityOptions=["name=seccomp,profile=default", "name=rootless"]))
+        place(make_options(mount=owned), facts(SecurityOptions=["name=seccomp,profile=default", "name=rootless"]))
 
 
 def test_what_an_engine_cannot_do_stands_in_the_record() -> None:
     placed = Placed(folder=None, user=(1000, 1000))
-    assert list(find_loosened(options(disk="1g"), facts(), placed)) == []
+    assert list(find_loosened(make_options(disk="1g"), facts(), placed)) == []
     weak = facts(SecurityOptions=["name=seccomp,profile=unconfined"], MemoryLimit=False, PidsLimit=False)
-    assert list(find_loosened(options(network="full"), weak, placed)) == [
+    assert list(find_loosened(make_options(network="full"), weak, placed)) == [
         "Commands reach the network, and what listens on all addresses of this machine.",
         "This engine runs containers without a seccomp filter.",
         "This engine cannot limit memory.",
@@ -218,7 +198,7 @@ def test_what_an_engine_cannot_do_stands_in_the_record() -> None:
 
 def test_the_configuration_of_a_container_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-this-program")
-    made = options(env={"TOKEN": "s3cret"}, cpus=64)
+    made = make_options(env={"TOKEN": "s3cret"}, cpus=64)
     config = container_config(
         made,
         facts(),

@@ -43,7 +43,7 @@ async def run_whole(work: Coroutine[Any, Any, T], undo: Callable[[], Coroutine[A
         await checkpoint_if_cancelled()
         made = task.result()
     except BaseException:
-        await finish(undo())
+        await finish(undo())  # noqa: ASYNC102 shielded there, and bounded by itself
         raise
     if interrupted is not None:
         await finish(undo())
@@ -63,11 +63,11 @@ async def finish(work: Coroutine[Any, Any, T]) -> T | None:
 async def _end_of(task: asyncio.Task[Any]) -> asyncio.CancelledError | None:
     # Shielded, because anyio cancels again and again what waits in a cancelled scope.
     interrupted: asyncio.CancelledError | None = None
-    with anyio.CancelScope(shield=True):
+    with anyio.CancelScope(shield=True):  # noqa: ASYNC912 a task that has ended needs no waiting
         while not task.done():
             try:
                 await asyncio.wait([task])
-            except asyncio.CancelledError as error:
+            except asyncio.CancelledError as error:  # noqa: ASYNC103 it goes on when the task has ended
                 interrupted = error
     if interrupted is not None and not task.cancelled():
         task.exception()  # read, so that asyncio does not report it: the cancellation is what is raised

@@ -114,7 +114,7 @@ class DockerBox:
         try:
             await self._start(engine, progress)
         except BaseException:
-            await finish(self._disconnect())
+            await finish(self._disconnect())  # noqa: ASYNC102 shielded there
             raise
         await progress(Progress(phase="ready"))
 
@@ -188,7 +188,7 @@ class DockerBox:
                 await self._remove(engine, self._name)
                 self._id = None
         finally:
-            await self._disconnect()
+            await self._disconnect()  # noqa: ASYNC102 in a task of its own
 
     async def _remove(self, engine: Engine, name: str, *, keep_volumes: bool = False) -> None:
         try:
@@ -222,7 +222,7 @@ class DockerBox:
         engine = self._engine
         if engine is None or self._id is None:
             return "removed"
-        with anyio.move_on_after(_LOOK_SECONDS, shield=True):
+        with anyio.move_on_after(_LOOK_SECONDS, shield=True):  # noqa: ASYNC912 a request waits
             try:
                 return await self._find_reason(engine)
             except NotThere:

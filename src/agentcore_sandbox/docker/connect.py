@@ -32,7 +32,7 @@ async def connect() -> Engine:
     try:
         await engine.connect()
     except BaseException:
-        await finish(engine.aclose())
+        await finish(engine.aclose())  # noqa: ASYNC102 shielded there
         raise
     return engine
 
@@ -44,7 +44,7 @@ async def open_engine() -> AsyncGenerator[Engine]:
     try:
         yield engine
     finally:
-        await finish(engine.aclose())
+        await finish(engine.aclose())  # noqa: ASYNC102 shielded there
 
 
 def _load() -> type[Engine]:

@@ -100,17 +100,16 @@ class Engine:
         tags: list[list[str]] = [each.get("RepoTags") or [] for each in images]
         return sorted(tag for each in tags for tag in each if tag != "<none>:<none>")
 
-    async def pull(self, reference: str) -> AsyncGenerator[JSON]:
-        """Pull an image from its registry, and yield what the engine says of it on the way. Not bounded: layers are large.
+    async def pull(self, reference: str, see: Callable[[JSON], Awaitable[None]]) -> None:
+        """Pull an image from its registry; `see` is awaited with what the engine says on the way. Not bounded: layers are large.
 
         Raises:
             EngineError: The registry cannot be reached, or refuses.
         """
-        events: AsyncGenerator[JSON] = self._docker.images.pull(reference, stream=True)
         with self._translated():
-            async with aclosing(events):
+            async with aclosing(self._docker.images.pull(reference, stream=True)) as events:
                 async for event in events:
-                    yield event
+                    await see(event)
 
     async def create_volume(self, name: str, labels: Mapping[str, str], *, size: int | None) -> None:
         """Make a volume, of a limited size if the engine can."""

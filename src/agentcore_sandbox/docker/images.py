@@ -40,21 +40,24 @@ async def find_image(engine: Engine, reference: str, *, pull: PullPolicy, progre
 
 async def _pull(engine: Engine, reference: str, progress: ReportProgress) -> None:
     layers: dict[str, tuple[int, int]] = {}
-    try:
-        async for event in engine.pull(reference):
-            layer = str(event.get("id") or "")
-            detail: Mapping[str, Any] = event.get("progressDetail") or {}
-            if event.get("status") == "Downloading" and detail.get("total"):
-                layers[layer] = (int(detail.get("current") or 0), int(detail["total"]))
-            sizes = layers.values()
-            await progress(
-                Progress(
-                    phase="pull",
-                    text=f"{layer} {event.get('status') or ''}".strip(),
-                    done=sum(done for done, _ in sizes) if layers else None,
-                    total=sum(total for _, total in sizes) if layers else None,
-                )
+
+    async def see(event: Mapping[str, Any]) -> None:
+        layer = str(event.get("id") or "")
+        detail: Mapping[str, Any] = event.get("progressDetail") or {}
+        if event.get("status") == "Downloading" and detail.get("total"):
+            layers[layer] = (int(detail.get("current") or 0), int(detail["total"]))
+        sizes = layers.values()
+        await progress(
+            Progress(
+                phase="pull",
+                text=f"{layer} {event.get('status') or ''}".strip(),
+                done=sum(done for done, _ in sizes) if layers else None,
+                total=sum(total for _, total in sizes) if layers else None,
             )
+        )
+
+    try:
+        await engine.pull(reference, see)
     except EngineUnreachable:
         raise
     except EngineError as error:
