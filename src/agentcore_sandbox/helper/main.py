@@ -187,6 +187,8 @@ class Helper:
     def _start(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Task:
         self._channels[channel.number] = channel
         channel.task = self.loop.start(self._attend(channel, steps))
+        # What was never begun could not be cancelled with a result.
+        channel.task.step(0)
         return channel.task
 
     def _perform(self, channel: Channel, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
@@ -200,6 +202,7 @@ class Helper:
     def _attend(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Steps[None]:
         result: dict[str, Any] = {}
         try:
+            yield None
             result = yield from steps
         except Cancelled:
             result = {"cancelled": True}
@@ -288,6 +291,7 @@ class Helper:
 
     def _fill_ops(self, around: Surroundings, state: str, fence: Fence) -> None:
         root = around.root
+        connections: set[Flag] = set()
         self._ops = {
             "process": lambda channel, asked: process(channel, around, asked),
             "read": lambda channel, asked: files.read(channel, root, asked),
@@ -299,7 +303,7 @@ class Helper:
             "private": lambda _, asked: private.private(state, asked),
             "unprivate": lambda _, asked: private.unprivate(state, asked),
             "connect": tunnels.connect,
-            "listen": lambda channel, asked: tunnels.listen(channel, asked, self._accept),
+            "listen": lambda channel, asked: tunnels.listen(channel, asked, self._accept, connections),
             "fence": lambda _, asked: _raise_fence(fence, asked),
         }
 

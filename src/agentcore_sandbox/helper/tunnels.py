@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Socket = _socket.socket
 _KIND = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC
 _BACKLOG = 64
-# Of one listener. The rest waits in the backlog, so that no program inside can use up the helper's descriptors.
+# Of all listeners. The rest waits in the backlog, so that no program inside can use up the helper's descriptors.
 _MOST_CONNECTIONS = 128
 _PAUSE = 0.1
 _LAST_PORT = 65535
@@ -71,11 +71,14 @@ def _connect(loop: Loop, port: int) -> Steps[Socket]:
     raise Refused(f"Cannot connect to port {port} in the box: {os.strerror(failure)}.")
 
 
-def listen(channel: Channel, asked: dict[str, Any], accept: Callable[[Channel, Socket], Flag]) -> Steps[dict[str, Any]]:
-    """Listen on a port inside. `accept` gives a connection a channel, and returns the flag that is fired at its end."""
+def listen(channel: Channel, asked: dict[str, Any], accept: Callable[[Channel, Socket], Flag], connections: set[Flag]) -> Steps[dict[str, Any]]:
+    """Listen on a port inside.
+
+    `accept` gives a connection a channel, and returns the flag that is fired at its end; the flags of those that are open are kept in
+    `connections`, which all listeners share.
+    """
     loop = channel.loop
     listener = Socket(AF_INET, _KIND)
-    connections: set[Flag] = set()
     try:
         try:
             listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
