@@ -166,7 +166,7 @@ async def _serve(
     state = recording.log.state
     turns_in, turns_out = anyio.create_memory_object_stream[Turn](math.inf)
     checks, confirm = choose_checks(setup.confirm, state)
-    async with turns_in, turns_out, enter_workspace(setup.workspace, state) as workspace:
+    async with turns_in, turns_out, enter_workspace(setup.workspace, state, recording.log.epoch) as workspace:
         try:
             async with open_group() as tasks:
                 sessions = ToolSessions(
@@ -277,8 +277,8 @@ async def _configure(core: Core, setup: Setup) -> None:
     if (setup.agent is not None or state.agent is None) and (event := configure(state, recorded, missing)) is not None:
         events.append(event)
     spec = record_workspace(core.workspace)
-    opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params)
-    if state.workspace is None or (state.workspace.workspace, state.workspace.spec) != (opened.workspace, opened.spec):
+    opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params, loosened=spec.loosened)
+    if state.workspace is None or _workspace_of(state.workspace) != _workspace_of(opened):
         events.append(opened)
     if setup.limits is not None and setup.limits != state.limits:
         events.append(ConversationStateUpdateEvent(update=LimitsSet(limits=setup.limits)))
@@ -291,3 +291,7 @@ async def _configure(core: Core, setup: Setup) -> None:
     if events:
         await core.journal.write(*events)
     _log.debug("conversation open", head=state.head)
+
+
+def _workspace_of(opened: WorkspaceOpened) -> tuple[object, ...]:
+    return opened.workspace, opened.spec, opened.loosened

@@ -174,20 +174,29 @@ def check_message(message: str | Message | object) -> Message:
 
 @asynccontextmanager
 async def enter_workspace(
-    given: Workspace | str | PathLike[str] | None, state: ConversationState
+    given: Workspace | str | PathLike[str] | None, state: ConversationState, epoch: int
 ) -> AsyncGenerator[Workspace]:
-    """Enter a workspace that is not open yet; without one, the one in which the conversation worked."""
+    """Enter a workspace that is not open yet; without one, the one in which the conversation worked. Then fence it.
+
+    Args:
+        given: The workspace that was passed.
+        state: What the log says.
+        epoch: The log's: what earlier openings started in the workspace is ended, whoever entered it.
+
+    Raises:
+        WorkspaceNotRestored: None was passed, and the one in which the conversation worked is gone.
+        WorkspaceError: The one that was passed cannot be used.
+    """
     if given is None and state.workspace is not None:
         workspace = await _restore(state.conversation_id, state.workspace)
     else:
         workspace = given if given is not None else "."
         workspace = workspaces.LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
-    if workspace.is_open:
-        yield workspace
-        return
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(workspace)
+            if not workspace.is_open:
+                await stack.enter_async_context(workspace)
+            await workspaces.fence_workspace(workspace, epoch)
         except WorkspaceError as error:
             if given is not None or state.workspace is None:
                 raise
