@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from typing import cast
+from typing import Any, cast
 
 from anyio.lowlevel import checkpoint
 
 from agentcore import LocalWorkspace
 from agentcore.errors import WorkspaceLost
-from agentcore.workspace import Command, Process, WorkspaceSpec
+from agentcore.workspace import Command, CommandResult, Process, WorkspaceSpec
 
 
 class Boxlike(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues] a class of its own would be the whole protocol again
@@ -22,6 +22,7 @@ class Boxlike(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues] a cla
         self.fences: list[int] = []
         self.why_killed: str | None = None
         self.lost: WorkspaceLost | None = None
+        self.lose_at: bytes | None = None
 
     def record(self) -> WorkspaceSpec:
         params = {"path": self.root, "box": self.box}
@@ -38,6 +39,11 @@ class Boxlike(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues] a cla
 
     def lose(self, reason: str) -> None:
         self.lost = WorkspaceLost("The container ran out of memory. Raise memory=.", reason=reason)
+
+    async def run(self, command: Command, **options: Any) -> CommandResult:  # pyright: ignore[reportIncompatibleMethodOverride]
+        if self.lose_at is not None and self.lose_at in (options.get("stdin") or b""):
+            self.lose("engine")
+        return await super().run(command, **options)
 
     def check(self) -> None:
         if self.lost is not None:

@@ -13,7 +13,15 @@ NAMES = [
     b"a", b"b.txt", b"with space", b"new\nline", b"\xff\xfe\x80", b"-n", b'quo"te', b"back\\slash", b"tab\t", b"*", b"git~1",
     "grün".encode(), b".hidden", b".gitattributes", b"README", b"lib", b"src", b"x" * 200,
 ]  # fmt: skip
-CONTENTS = [b"", b"one\r\ntwo\r\n", b"one\ntwo", b"\0\1\2\xff" * 50, b"$Id$ $Id: x $\n", "ünï".encode("utf-16"), b"z" * 70_000]
+CONTENTS = [
+    b"",
+    b"one\r\ntwo\r\n",
+    b"one\ntwo",
+    b"\0\1\2\xff" * 50,
+    b"$Id$ $Id: x $\n",
+    "ünï".encode("utf-16"),
+    b"z" * 70_000,
+]
 MODES = [0o644, 0o600, 0o755, 0o700, 0o444, 0o640, 0o664]
 RULES = b"*.ign\nthrown/\n"
 Seen = dict[bytes, tuple[str, int, bytes]]

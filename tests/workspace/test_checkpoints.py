@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from agentcore import LocalWorkspace
-from agentcore.errors import WorkspaceError
 from agentcore.workspace.checkpoints import restore_files, save_files
 from random_trees import make_tree, ruin_tree, seen_in
 

@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from pydantic import JsonValue
 
 from agentcore.agent import Agent, record_agent
+from agentcore.conversation.checkpoints import restore
 from agentcore.conversation.core import Core, Lifecycle
 from agentcore.conversation.decide import configure
 from agentcore.conversation.deltas import DeltaBroadcast
@@ -36,6 +37,7 @@ from agentcore.errors import (
     StoreError,
 )
 from agentcore.events import (
+    CheckpointsSet,
     ConversationStateUpdateEvent,
     Event,
     LimitsSet,
@@ -195,6 +197,7 @@ async def _serve(
                     tool_sessions=sessions,
                     call_tasks=call_tasks,
                     jobs=Jobs(tasks, state.conversation_id),
+                    restore_files=lambda: restore(core),
                     home=recording.home,
                     queued_turns=turns_in,
                     stuck=StuckTracker(agent.stuck),
@@ -214,6 +217,7 @@ async def _serve(
                 )
                 try:
                     await _configure(core, setup)
+                    await restore(core)
                     await recover(core)
                     core.life.serving = True
                     tasks.start_soon(drive, core, turns_out, name="driver")
@@ -258,7 +262,9 @@ async def _clear_up(core: Core) -> None:
     core.life.serving = False
     core.close_turn()
     core.deltas.close()
-    if core.life.delete and (core.spooled or core.opened_at):  # it may have kept something when it was open before
+    if core.life.delete and (
+        core.spooled or core.has_checkpoints or core.opened_at
+    ):  # it may have kept something when it was open before
         with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
             await remove_spool(core)
 
@@ -280,6 +286,8 @@ async def _configure(core: Core, setup: Setup) -> None:
     opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params, loosened=spec.loosened)
     if state.workspace is None or _workspace_of(state.workspace) != _workspace_of(opened):
         events.append(opened)
+    if setup.checkpoints is not None and setup.checkpoints != state.checkpoints.when:
+        events.append(ConversationStateUpdateEvent(update=CheckpointsSet(when=setup.checkpoints)))
     if setup.limits is not None and setup.limits != state.limits:
         events.append(ConversationStateUpdateEvent(update=LimitsSet(limits=setup.limits)))
     if setup.confirm is not None:

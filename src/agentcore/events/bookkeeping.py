@@ -188,6 +188,8 @@ class HeadMoved(CommandedEvent):
     kind: Literal["head_moved"] = "head_moved"
     to: int
     """The seq of the last event of the branch; 0 is before the first one."""
+    checkpoint: Verbatim | None = None
+    """The id of the `WorkspaceCheckpointed` whose files are brought back before anything else starts; None leaves files as they are."""
 
 
 class RetryEvent(EventBase):

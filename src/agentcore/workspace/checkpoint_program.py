@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple  # noqa: UP035 of an old Python
+from typing import Any, Iterable, Iterator  # noqa: UP035 of an old Python
 
 NO_GIT = 3
 """The exit code where there is no git."""
@@ -46,7 +46,7 @@ _ATTRIBUTES = b"* -text -filter -ident !eol !working-tree-encoding\n"
 class Git:
     """Git on a store of ours, with this folder as its files, or some folder above it."""
 
-    def __init__(self, store: str, others: Optional[str]) -> None:
+    def __init__(self, store: str, others: str | None) -> None:
         self.store = os.path.abspath(store)
         clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         clean.update(
@@ -78,7 +78,7 @@ class Git:
             raise RuntimeError("git %s: %s" % (words[0], ran.stderr.decode("utf-8", "replace").strip()))
         return ran.stdout
 
-    def ignored(self, base: bytes) -> Set[bytes]:
+    def ignored(self, base: bytes) -> set[bytes]:
         """Return what git would not look at below a repository's folder, or below ours; whole folders where it can."""
         top = find_top(base)
         words = ["ls-files", "-z", "--others", "--ignored", "--directory", "--exclude-standard"]
@@ -86,25 +86,23 @@ class Git:
         if os.path.isfile(exclude):
             words.append("--exclude-from=" + os.fsdecode(exclude))
         found = self._list(words, base, top)
-        if b"./" in found or b"" in found:  # our folder is itself left out by a repository around it: it counts by itself
+        if (
+            b"./" in found or b"" in found
+        ):  # our folder is itself left out by a repository around it: it counts by itself
             found = self._list(words, base, os.path.abspath(base or b"."))
         return {base + path.rstrip(b"/") for path in found}
 
-    def _list(self, words: List[str], base: bytes, top: bytes) -> List[bytes]:
+    def _list(self, words: list[str], base: bytes, top: bytes) -> list[bytes]:
         env = dict(self.env, GIT_WORK_TREE=os.fsdecode(top), GIT_INDEX_FILE=os.path.join(self.store, "no index"))
-        ran = subprocess.run(
-            ["git"] + words, cwd=base or b".", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        ran = subprocess.run(["git"] + words, cwd=base or b".", env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if ran.returncode:
             raise RuntimeError("git ls-files: " + ran.stderr.decode("utf-8", "replace").strip())
         return ran.stdout.split(b"\0")[:-1]
 
-    def tracked(self, base: bytes) -> List[bytes]:
+    def tracked(self, base: bytes) -> list[bytes]:
         """Return what the project's own repository keeps, ignored or not; nothing where it cannot be read."""
         words = ["git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "ls-files", "-z", "--cached"]
-        ran = subprocess.run(
-            words, cwd=base or b".", env=self.clean, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        ran = subprocess.run(words, cwd=base or b".", env=self.clean, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         return [base + path for path in ran.stdout.split(b"\0")[:-1]] if ran.returncode == 0 else []
 
 
@@ -128,12 +126,12 @@ def is_repository(folder: bytes) -> bool:
 class Files:
     """The files, links and folders below this folder, as far as they are not ignored."""
 
-    def __init__(self, git: Git, limit: int, keep: Set[bytes] = frozenset(), open_up: bool = False) -> None:  # type: ignore[assignment]
-        self.files: Dict[bytes, os.stat_result] = {}
-        self.folders: Dict[bytes, int] = {}
-        self.left_out: Dict[bytes, str] = {}
+    def __init__(self, git: Git, limit: int, keep: set[bytes] = frozenset(), open_up: bool = False) -> None:  # type: ignore[assignment]
+        self.files: dict[bytes, os.stat_result] = {}
+        self.folders: dict[bytes, int] = {}
+        self.left_out: dict[bytes, str] = {}
         self._git, self._limit, self._keep, self._open_up = git, limit, keep, open_up
-        left: List[Tuple[bytes, Set[bytes]]] = [(b"", self._enter(b""))]
+        left: list[tuple[bytes, set[bytes]]] = [(b"", self._enter(b""))]
         repositories = [b""]
         while left:  # and no recursion: folders may be nested deeper than Python's stack goes
             folder, ignored = left.pop()
@@ -162,10 +160,10 @@ class Files:
                         for above in ancestors(path):
                             self.folders.setdefault(above, stat.S_IMODE(os.lstat(above).st_mode))
 
-    def _enter(self, base: bytes) -> Set[bytes]:
+    def _enter(self, base: bytes) -> set[bytes]:
         return self._git.ignored(base)
 
-    def _look(self, folder: bytes) -> Iterator[Tuple[bytes, os.stat_result]]:
+    def _look(self, folder: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
         path = folder or b"."
         try:
             if self._open_up and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
@@ -222,17 +220,23 @@ def joined(paths: Iterable[bytes]) -> bytes:
     return b"".join(path + b"\0" for path in paths)
 
 
-def take_in(git: Git, found: Files) -> Dict[bytes, Tuple[bytes, bytes]]:
+def take_in(git: Git, found: Files) -> dict[bytes, tuple[bytes, bytes]]:
     """Bring git's index up to date with what was found, and return the mode and the hash of each file."""
     cached = git("ls-files", "-z", "--cached").split(b"\0")[:-1]
-    git("update-index", "-z", "--force-remove", "--stdin", data=joined(path for path in cached if path not in found.files))
+    git(
+        "update-index",
+        "-z",
+        "--force-remove",
+        "--stdin",
+        data=joined(path for path in cached if path not in found.files),
+    )
     git("update-index", "-z", "--add", "--remove", "--replace", "--stdin", data=joined(sorted(found.files)))
     listed = git("ls-files", "-z", "--stage").split(b"\0")[:-1]
     entries = (line.split(b"\t", 1) for line in listed)
     return {path: (words.split()[0], words.split()[1]) for words, path in entries}
 
 
-def save(asked: Dict[str, Any]) -> Dict[str, Any]:
+def save(asked: dict[str, Any]) -> dict[str, Any]:
     """Save the files; return the checkpoint's id, which is the same for the same files."""
     git = Git(asked["store"], None)
     found = Files(git, asked["limit"])
@@ -266,7 +270,7 @@ def save(asked: Dict[str, Any]) -> Dict[str, Any]:
 class Restoring:
     """The way back to a checkpoint. What fails is noted, and the rest is done."""
 
-    def __init__(self, asked: Dict[str, Any]) -> None:
+    def __init__(self, asked: dict[str, Any]) -> None:
         self.git = git = Git(asked["store"], asked["from"])
         name = asked["id"]
         try:
@@ -275,7 +279,7 @@ class Restoring:
         except RuntimeError as error:
             sys.stderr.write(str(error))
             sys.exit(NO_CHECKPOINT)
-        self.wanted: Dict[bytes, Tuple[bytes, bytes]] = {}
+        self.wanted: dict[bytes, tuple[bytes, bytes]] = {}
         for line in listed:
             words, path = line.split(b"\t", 1)
             mode, _, digest = words.split()
@@ -286,12 +290,12 @@ class Restoring:
         self.folders.update(path.encode("latin-1") for path in beside["empty"])
         self.keep = {path.encode("latin-1") for path in beside["left_out"]}
         self.limit = asked["limit"]
-        self.failed: List[str] = []
-        self._aside: Set[bytes] = set()
+        self.failed: list[str] = []
+        self._aside: set[bytes] = set()
         self.written = self.removed = 0
-        self._contents: Optional["subprocess.Popen[bytes]"] = None
+        self._contents: subprocess.Popen[bytes] | None = None
 
-    def run(self) -> Dict[str, Any]:
+    def run(self) -> dict[str, Any]:
         """Do it; return what was done."""
         present = self._scan()
         # What was ignored when the files were saved is not in the checkpoint, and stays: so the rules come first.
@@ -300,7 +304,9 @@ class Restoring:
         after = self._scan()
         index = take_in(self.git, after)
         ours = set(present.files).union(present.folders)
-        ours.update(path for path in list(after.files) + list(after.folders) if self._aside.intersection(ancestors(path)))
+        ours.update(
+            path for path in list(after.files) + list(after.folders) if self._aside.intersection(ancestors(path))
+        )
         ours.update(self._aside)
         self._remove([path for path in index if path not in self.wanted and path in ours])
         for folder in sorted(after.folders, key=len, reverse=True):
@@ -345,11 +351,11 @@ class Restoring:
             return False
         return True
 
-    def _remove(self, paths: List[bytes]) -> None:
+    def _remove(self, paths: list[bytes]) -> None:
         for path in paths:
             self.removed += self._attempt(path, lambda path=path: os.unlink(path))
 
-    def _write(self, paths: List[bytes]) -> None:
+    def _write(self, paths: list[bytes]) -> None:
         for path in paths:
             self.written += self._attempt(path, lambda path=path: self._put(path))
 
@@ -379,8 +385,7 @@ class Restoring:
             else:
                 descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
                 with open(descriptor, "wb") as file:
-                    for piece in self._read(digest):
-                        file.write(piece)
+                    file.writelines(self._read(digest))
                     os.fchmod(descriptor, self._mode_of(path, mode))
             os.replace(temporary, path)
         except OSError:

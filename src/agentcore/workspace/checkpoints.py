@@ -60,7 +60,7 @@ class Checkpoint(Value):
 
 
 class RestoredFiles(Value):
-    """What bringing files back came to."""
+    """The outcome of bringing files back."""
 
     written: int
     """How many files and links were written."""
@@ -91,7 +91,9 @@ async def save_files(workspace: _Runs, folder: str) -> Checkpoint:
     return Checkpoint(id=done["id"], files=done["files"], left_out=_left_out(done))
 
 
-async def restore_files(workspace: _Runs, folder: str, checkpoint: str, *, saved_in: str | None = None) -> RestoredFiles:
+async def restore_files(
+    workspace: _Runs, folder: str, checkpoint: str, *, saved_in: str | None = None
+) -> RestoredFiles:
     """Make the files of a workspace those of a checkpoint. It may be done twice; what is the same already is not touched.
 
     Args:
