@@ -13,6 +13,7 @@ from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import ToolContext, tool
 from talks import events_of, scripted
 
+
 @tool
 async def put(name: str, text: str, ctx: ToolContext) -> str:
     """Write a file."""
@@ -140,7 +141,7 @@ async def test_where_files_cannot_be_saved_a_run_goes_on_with_one_notice(
         facts = [event.update for event in events_of(conversation, ConversationStateUpdateEvent)]
         (notice,) = [fact for fact in facts if isinstance(fact, ContextNotice)]
         assert (notice.code, "there is no python3 in it" in notice.detail) == ("checkpoint_failed", True)
-        with pytest.raises(WorkspaceError, match="there is no python3 in it. Install it there"):
+        with pytest.raises(WorkspaceError, match=r"there is no python3 in it\. Install it there"):
             await conversation.checkpoint()
 
 

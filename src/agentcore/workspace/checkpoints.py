@@ -33,9 +33,16 @@ _NO_PYTHON: Final = 127
 # With isolation where it is known: nothing of the project is imported.
 _START: Final = """
 for python in python3 python; do
-    if command -v "$python" >/dev/null 2>&1; then exec "$python" -I -S -c "$1"; fi
+    if command -v "$python" >/dev/null 2>&1; then exec "$python" -I -S -c "$@"; fi
 done
 exit 127
+"""
+_LOAD: Final = """
+import sys, types
+files = types.ModuleType("agentcore.workspace.checkpoint_files")
+sys.modules[files.__name__] = files
+exec(sys.argv[1], files.__dict__)
+exec(sys.argv[2], {"__name__": "__main__"})
 """
 
 
@@ -125,9 +132,9 @@ def _left_out(done: dict[str, Any]) -> tuple[LeftOut, ...]:
 
 
 async def _run(workspace: _Runs, asked: dict[str, Any]) -> dict[str, Any]:
-    source = await _READS.run(_read_source)
+    sources = await _READS.run(_read_sources)
     stdin = json.dumps({**asked, "limit": LARGEST_FILE}).encode()
-    result = await workspace.run(["sh", "-c", _START, "sh", source], stdin=stdin, max_output=_MAX_OUTPUT)
+    result = await workspace.run(["sh", "-c", _START, "sh", _LOAD, *sources], stdin=stdin, max_output=_MAX_OUTPUT)
     match result.exit_code:
         case 0 if not result.truncated:
             return cast("dict[str, Any]", json.loads(result.out.head))
@@ -146,5 +153,8 @@ async def _run(workspace: _Runs, asked: dict[str, Any]) -> dict[str, Any]:
     raise WorkspaceError(f"The files in {workspace.root!r} cannot be {what}: {reason}.")
 
 
-def _read_source() -> str:
-    return files("agentcore.workspace").joinpath("checkpoint_program.py").read_text(encoding="utf-8")
+def _read_sources() -> tuple[str, ...]:
+    here = files("agentcore.workspace")
+    return tuple(
+        here.joinpath(name).read_text(encoding="utf-8") for name in ("checkpoint_files.py", "checkpoint_program.py")
+    )
