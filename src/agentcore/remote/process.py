@@ -36,6 +36,7 @@ from agentcore.wire.workspaces import (
     Taken,
     from_server,
 )
+from agentcore.workspace.unread import UnreadBytes
 
 if TYPE_CHECKING:
     from agentcore.remote.socket import Socket
@@ -70,7 +71,7 @@ class RemoteProcess:
         # As many as callers wait for: each hands over one message and then waits.
         self._out: deque[str | bytes] = deque()
         self._out_news = anyio.Event()
-        self._streams = {1: _Stream(), 2: _Stream()}
+        self._streams = {1: UnreadBytes(WINDOW), 2: UnreadBytes(WINDOW)}
         self._orders: dict[int, _Answer] = {}
         self._pieces: deque[_Answer] = deque()
         self._last_id = 0
@@ -300,43 +301,3 @@ class _Answer:
         if self._error is not None:
             raise self._error
         return self._result
-
-
-@final
-class _Stream:
-    """The unread bytes of one stream: never more than the window."""
-
-    def __init__(self) -> None:
-        self._data = bytearray()
-        self._over: Exception | None = None
-        self._closed = False
-        self._news = anyio.Event()
-
-    def add(self, data: bytes) -> None:
-        if len(self._data) + len(data) > WINDOW:
-            raise ConnectionError("the server sent more than was asked for")
-        self._data += data
-        self._news.set()
-
-    def end(self, error: Exception | None = None) -> None:
-        if self._over is None:
-            self._over = error or anyio.EndOfStream()
-        self._news.set()
-
-    def close(self) -> None:
-        self._closed = True
-        self._news.set()
-
-    async def take(self, max_bytes: int) -> bytes:
-        await checkpoint()
-        while True:
-            if self._closed:
-                raise anyio.ClosedResourceError
-            if self._data:
-                data = bytes(self._data[:max_bytes])
-                del self._data[:max_bytes]
-                return data
-            if self._over is not None:
-                raise self._over
-            self._news = anyio.Event()
-            await self._news.wait()

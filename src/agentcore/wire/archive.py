@@ -84,7 +84,7 @@ def unpack_folder(archive: IO[bytes], folder: str, *, max_bytes: int, max_member
             for info in tar:
                 if len(names) >= max_members:
                     raise PathError(info.name, "too_large", f"The archive has more than {max_members} members.")
-                name = _safe_name(info.name)
+                name = safe_name(info.name)
                 if info.size > left and info.isreg():
                     raise PathError(name, "too_large", f"The files of the archive have more than {max_bytes} bytes.")
                 left -= _unpack(tar, info, folder, name)
@@ -95,7 +95,12 @@ def unpack_folder(archive: IO[bytes], folder: str, *, max_bytes: int, max_member
     return names
 
 
-def _safe_name(name: str) -> str:
+def safe_name(name: str) -> str:
+    """Return the name of a member without dots.
+
+    Raises:
+        PathError: It is absolute, or leaves the folder.
+    """
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\0" in name:
         raise PathError(name, "invalid", f"The archive has a member {name!r}, which would be outside of the folder.")
@@ -105,7 +110,7 @@ def _safe_name(name: str) -> str:
 def _unpack(tar: tarfile.TarFile, info: tarfile.TarInfo, folder: str, name: str) -> int:
     target = Path(folder, name)
     with path_errors(name):
-        _make_parents(Path(folder), PurePosixPath(name))
+        make_parents(Path(folder), PurePosixPath(name))
         if info.isdir():
             if not _is_folder(target):
                 target.mkdir()
@@ -128,11 +133,12 @@ def _unpack(tar: tarfile.TarFile, info: tarfile.TarInfo, folder: str, name: str)
         return info.size
 
 
-def _make_parents(folder: Path, name: PurePosixPath) -> None:
+def make_parents(folder: Path, name: PurePosixPath) -> None:
+    """Make the folders above a member, where nothing else may be: a link or a file there is an error."""
     for part in name.parts[:-1]:
         folder = folder / part
         if not _is_folder(folder):
-            folder.mkdir()  # a link or a file there is an error
+            folder.mkdir()
 
 
 def _is_folder(path: Path) -> bool:

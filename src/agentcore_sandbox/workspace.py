@@ -1,0 +1,311 @@
+"""`BoxWorkspace`: a workspace in a box, whichever it is, over one stream to a helper in it.
+
+Above: tools, which see a `Workspace`; the ports and the proxy, which see `Tunnels`. Below: a `Box`, which `BoxKeeper` starts and stops, and
+the channels of `HelperConnection`.
+"""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from os import PathLike
+from types import TracebackType
+from typing import Any, Final, Self
+
+import anyio
+from anyio.abc import ByteStream, TaskGroup
+
+from agentcore.errors import WorkspaceError, WorkspaceLost, WorkspaceNotOpen
+from agentcore.logs import get_logger
+from agentcore.workspace.capture import run_to_end
+from agentcore.workspace.git import git_changes, git_diff
+from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
+from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
+from agentcore_sandbox.answers import MAX_LISTING, read_entries, read_entry
+from agentcore_sandbox.box import Box, Progress, ReportProgress
+from agentcore_sandbox.channel import CANCEL_SECONDS, Channel
+from agentcore_sandbox.connection import HelperConnection
+from agentcore_sandbox.frames import absolute_path_of
+from agentcore_sandbox.keeper import BoxKeeper
+from agentcore_sandbox.process import BoxProcess
+from agentcore_sandbox.transfer import receive_tree, send_tree
+from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
+
+_log: Final = get_logger(__name__)
+
+
+class BoxWorkspace:
+    """A workspace in a box. Files and commands are there, and nothing of them is here.
+
+    If the helper dies, calls under way raise `WorkspaceLost` and the next call starts another one; if the box is gone, each call says
+    so. Cancelling a call ends what it started within 7 seconds, in general within 0.3; if the helper can't be reached just then, it ends
+    everything by itself, 15 s after the last word.
+
+    Args:
+        box: The box. The workspace is its only owner: it starts it when it is entered, and stops it when it is left.
+        on_progress: Is awaited with each `Progress` while the box starts.
+    """
+
+    def __init__(self, box: Box, *, on_progress: ReportProgress | None = None) -> None:
+        self._box = box
+        self._on_progress = on_progress
+        self._root: str | None = None
+        self._epoch: int | None = None
+        self._open = False
+        self._keeper: BoxKeeper | None = None
+        self._tasks: TaskGroup | None = None
+        self._listeners: list[_Listener] = []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._box!r})"
+
+    @property
+    def root(self) -> str:
+        """The absolute path of the project's folder, inside. Known from when the workspace is first entered."""
+        if self._root is None:
+            raise WorkspaceNotOpen(repr(self))
+        return self._root
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def record(self) -> WorkspaceSpec:
+        """Return what the workspace can be made from again: the kind of box, and its parameters."""
+        spec = self._box.spec
+        return WorkspaceSpec(kind=spec.kind, params=dict(spec.params))
+
+    async def __aenter__(self) -> Self:
+        if self._open:
+            raise WorkspaceError(f"{self!r} is entered already. Enter it once, and hand it on.")
+        self._open = True
+        self._keeper = BoxKeeper(self._box, repr(self), self._report, self._greet, self._on_connected)
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
+        try:
+            self._tasks.start_soon(self._keeper.live)
+            await self._keeper.connect()
+        except BaseException:
+            await self._leave()  # noqa: ASYNC102 bounded there, and it has to be left
+            raise
+        return self
+
+    async def __aexit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._leave()
+
+    async def _leave(self) -> None:
+        self._open = False
+        keeper, tasks = self._keeper, self._tasks
+        assert keeper is not None
+        assert tasks is not None
+        keeper.leave()
+        # The handlers of tunnels; the keeper is shielded, and bounded by itself.
+        tasks.cancel_scope.cancel("the workspace is left")
+        await tasks.__aexit__(None, None, None)
+
+    async def _report(self, progress: Progress) -> None:
+        if self._on_progress is not None:
+            await self._on_progress(progress)
+
+    def _greet(self) -> dict[str, Any]:
+        inside = self._box.inside
+        return {
+            "epoch": self._epoch,
+            "box": f"{self._box.spec.kind}-{sha256(os.fsencode(f'{inside.root}:{inside.state}')).hexdigest()[:16]}",
+            "root": inside.root,
+            "state": inside.state,
+            "whole": inside.whole,
+            "env": inside.env,
+        }
+
+    async def _on_connected(self, connection: HelperConnection) -> None:
+        if self._root is None:
+            assert connection.hello is not None
+            self._root = connection.hello.root
+        for listener in self._listeners:
+            try:
+                await self._start_listening(connection, listener)
+            except WorkspaceLost:
+                raise
+            except WorkspaceError as error:  # everything else works without it
+                _log.warning("not_listening", workspace=repr(self), port=listener.port, error=str(error))
+
+    async def fence(self, epoch: int) -> None:
+        """Take the box over: end what earlier openings of the conversation started in it, and keep them out.
+
+        Args:
+            epoch: The number of this opening; the log counts them.
+
+        Raises:
+            WorkspaceLost: The box belongs to a later opening ("fenced"), or it is gone.
+        """
+        async with self._ask("fence", epoch=epoch) as channel:
+            await channel.result()
+        self._epoch = epoch
+
+    def resolve(self, path: str) -> str:
+        return posixpath.normpath(posixpath.join(self.root, path))
+
+    async def run(
+        self,
+        command: Command,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        max_output: int = MAX_OUTPUT,
+    ) -> CommandResult:
+        async with self.open_process(command, cwd=cwd, env=env) as process:
+            return await run_to_end(process, stdin=stdin, max_output=max_output)
+
+    @asynccontextmanager
+    async def open_process(
+        self,
+        command: Command,
+        *,
+        pty: bool = False,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        size: tuple[int, int] = (80, 24),
+    ) -> AsyncGenerator[BoxProcess]:
+        asked: dict[str, Any] = {"line": command} if isinstance(command, str) else {"argv": list(command)}
+        asked |= {"cwd": self._at(cwd or "."), "env": dict(env or {}), "pty": pty, "size": list(size)}
+        async with self._ask("process", **asked) as channel:
+            pid = await channel.started("pid")
+            yield BoxProcess(channel, pid, has_terminal=pty)
+
+    async def read(self, path: str, *, max_bytes: int = MAX_READ) -> bytes:
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes is a number of bytes, not {max_bytes}.")
+        async with self._ask("read", path=self._at(path), max_bytes=max_bytes, changes=False) as channel:
+            return await channel.collect(max_bytes)
+
+    async def write(self, path: str, data: bytes | str) -> None:
+        await self._store(data, path=self._at(path), append=False)
+
+    async def append(self, path: str, data: bytes | str) -> None:
+        await self._store(data, path=self._at(path), append=True)
+
+    async def _store(self, data: bytes | str, **arguments: Any) -> None:
+        content = data.encode() if isinstance(data, str) else bytes(data)
+        async with self._ask("write", mode=None, **arguments) as channel:
+            await channel.send_all(content)
+            await channel.result()
+
+    async def list(self, path: str = ".") -> tuple[Entry, ...]:
+        async with self._ask("list", path=self._at(path), changes=False) as channel:
+            return await channel.checked_in_thread(read_entries, await channel.collect(MAX_LISTING))
+
+    async def stat(self, path: str) -> Entry | None:
+        async with self._ask("stat", path=self._at(path), changes=False) as channel:
+            return channel.checked(read_entry, await channel.result())
+
+    async def upload(self, local: str | PathLike[str], remote: str) -> None:
+        target = self._at(remote)
+        async with self._ask("put_tree", path=target) as channel:
+            await send_tree(channel, local)
+
+    async def download(self, remote: str, local: str | PathLike[str]) -> None:
+        source = self._at(remote)
+        async with self._ask("get_tree", path=source, changes=False) as channel:
+            await receive_tree(channel, local)
+
+    async def git_changes(self) -> tuple[GitChange, ...]:
+        return await git_changes(self)
+
+    async def git_diff(self, path: str | None = None) -> str:
+        return await git_diff(self, None if path is None else self._at(path))
+
+    async def private_folder(self, name: str) -> str:
+        async with self._ask("private", name=name) as channel:
+            return channel.checked(lambda values: absolute_path_of(values, "path"), await channel.result())
+
+    async def remove_private_folder(self, name: str) -> None:
+        async with self._ask("unprivate", name=name) as channel:
+            await channel.result()
+
+    @asynccontextmanager
+    async def connect(self, port: int) -> AsyncGenerator[ByteStream]:
+        """Connect to a port on 127.0.0.1 inside; leaving ends the connection.
+
+        Raises:
+            WorkspaceError: Nothing listens there.
+        """
+        async with self._ask("connect", port=port) as channel:
+            await channel.started()
+            yield TunnelStream(channel)
+
+    @asynccontextmanager
+    async def listen(self, port: int, handler: TunnelHandler) -> AsyncGenerator[int]:
+        """Listen on a port of 127.0.0.1 inside (0: any), until the context is left, and return which it is.
+
+        It is listened on again when a new helper is started. Each connection has a task of its own, in which `handler` serves it.
+
+        Raises:
+            WorkspaceError: The port is taken.
+        """
+        listener = _Listener(port, handler)
+        connection = await self._connect()
+        try:
+            await self._start_listening(connection, listener)
+            self._listeners.append(listener)
+            yield listener.port
+        finally:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+            if listener.channel is not None:
+                await listener.channel.aclose()
+
+    async def _start_listening(self, connection: HelperConnection, listener: _Listener) -> None:
+        channel = listener.channel = connection.open("listen", port=listener.port)
+        channel.accept = lambda accepted: self._accept(accepted, listener.handler)
+        # The same one again with the next helper.
+        listener.port = await channel.started("port")
+
+    def _accept(self, channel: Channel, handler: TunnelHandler) -> None:
+        assert self._tasks is not None
+        self._tasks.start_soon(self._serve, channel, handler)
+
+    async def _serve(self, channel: Channel, handler: TunnelHandler) -> None:
+        try:
+            await handler(TunnelStream(channel))
+        except Exception as error:  # one connection that fails ends by itself
+            _log.warning("tunnel_failed", workspace=repr(self), error=repr(error))
+        finally:
+            channel.close()
+
+    @asynccontextmanager
+    async def _ask(self, op: str, *, changes: bool = True, **arguments: Any) -> AsyncGenerator[Channel]:
+        """Have the helper do something; it ends when this is left, and with `changes` leaving waits for that."""
+        connection = await self._connect()
+        channel = connection.open(op, **arguments)
+        try:
+            yield channel
+        finally:
+            channel.close()
+            if changes:
+                await channel.aclose(CANCEL_SECONDS)  # noqa: ASYNC102 shielded and bounded there
+
+    async def _connect(self) -> HelperConnection:
+        if not self._open or self._keeper is None:
+            raise WorkspaceNotOpen(repr(self))
+        return await self._keeper.connect()
+
+    def _at(self, path: str) -> str:
+        if not self._open:
+            raise WorkspaceNotOpen(repr(self))
+        return self.resolve(path)
+
+
+class _Listener:
+    """A port that is listened on inside."""
+
+    def __init__(self, port: int, handler: TunnelHandler) -> None:
+        self.port = port
+        self.handler = handler
+        self.channel: Channel | None = None
