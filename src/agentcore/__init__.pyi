@@ -42,7 +42,9 @@ from agentcore.events import RetryEvent as RetryEvent
 from agentcore.events import SystemPromptEvent as SystemPromptEvent
 from agentcore.events import UsageEvent as UsageEvent
 from agentcore.events import UserRejectObservation as UserRejectObservation
+from agentcore.events import WorkspaceCheckpointed as WorkspaceCheckpointed
 from agentcore.events import WorkspaceOpened as WorkspaceOpened
+from agentcore.events import WorkspaceRestored as WorkspaceRestored
 from agentcore.llm import LLM as LLM
 from agentcore.llm import Model as Model
 from agentcore.llm import Reply as Reply

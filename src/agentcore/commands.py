@@ -103,6 +103,8 @@ class Rewind(CommandBase):
     kind: Literal["rewind"] = "rewind"
     to: int
     """The seq of a settled point."""
+    files: bool = False
+    """True to bring back the files of the workspace too, from the last checkpoint at or before that point."""
 
 
 class SetLimits(CommandBase):
@@ -223,13 +225,19 @@ class Condense(JobBase):
     kind: Literal["condense"] = "condense"
 
 
+class Checkpoint(JobBase):
+    """Save the files of the workspace."""
+
+    kind: Literal["checkpoint"] = "checkpoint"
+
+
 class Delete(JobBase):
     """Delete the conversation and its log."""
 
     kind: Literal["delete"] = "delete"
 
 
-Job = Ask | Fork | Condense | Delete
+Job = Ask | Fork | Condense | Checkpoint | Delete
 """Any job."""
 
 

@@ -54,6 +54,9 @@ from typing import Any
 class AgentcoreError(Exception):
     """The root of the tree."""
 
+    outcome_unknown = False
+    """True if what was asked may have been done, wholly or in part: a call that fails with it is recorded as unknown."""
+
 
 class StoreError(AgentcoreError):
     """The log could not be read or written. Nothing that was acknowledged is lost; open the conversation again."""
@@ -328,9 +331,6 @@ class SchemaError(AgentcoreError, TypeError):
 class ToolError(AgentcoreError):
     """Raise it in a tool to give the model an answer that says what went wrong and what to do."""
 
-    outcome_unknown = False
-    """True if the tool may have done its work, wholly or in part: the call's outcome is then recorded as unknown."""
-
 
 class ToolArgumentsError(ToolError):
     def __init__(self, tool_name: str, problems: Sequence[str], given: str, wanted: str) -> None:
@@ -376,6 +376,8 @@ class WorkspaceNotOpen(WorkspaceError):
 class WorkspaceLost(WorkspaceError):
     """The place where tools acted is gone, or does not answer. A command that ran there may have had its effect."""
 
+    outcome_unknown = True
+
     def __init__(self, message: str, *, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
@@ -410,6 +412,8 @@ class WireError(AgentcoreError):
 
 class ConnectionLost(WireError):
     """The server could not be reached for too long. Conversations there go on; open them again by id."""
+
+    outcome_unknown = True
 
     def __init__(self, url: str, reason: str, *, reached: bool = True) -> None:
         super().__init__(

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import posixpath
+import re
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from os import PathLike
 from types import TracebackType
@@ -18,7 +19,7 @@ from typing import Any, Final, Self
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from agentcore.errors import WorkspaceError, WorkspaceLost, WorkspaceNotOpen
+from agentcore.errors import PathError, WorkspaceError, WorkspaceLost, WorkspaceNotOpen
 from agentcore.logs import get_logger
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.git import git_changes, git_diff
@@ -35,6 +36,11 @@ from agentcore_sandbox.transfer import receive_tree, send_tree
 from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
 
 _log: Final = get_logger(__name__)
+
+# Of the box's own control group, as it is seen inside: of version 2, and of version 1.
+_MEMORY_EVENTS: Final = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
+_OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
+_LOOK_SECONDS: Final = 5.0
 
 
 class BoxWorkspace:
@@ -53,6 +59,7 @@ class BoxWorkspace:
         self._box = box
         self._on_progress = on_progress
         self._root: str | None = None
+        self._oom_kills = 0
         self._epoch: int | None = None
         self._open = False
         self._keeper: BoxKeeper | None = None
@@ -76,7 +83,7 @@ class BoxWorkspace:
     def record(self) -> WorkspaceSpec:
         """Return what the workspace can be made from again: the kind of box, and its parameters."""
         spec = self._box.spec
-        return WorkspaceSpec(kind=spec.kind, params=dict(spec.params))
+        return WorkspaceSpec(kind=spec.kind, params=dict(spec.params), loosened=spec.loosened)
 
     async def __aenter__(self) -> Self:
         if self._open:
@@ -147,6 +154,17 @@ class BoxWorkspace:
         async with self._ask("fence", epoch=epoch) as channel:
             await channel.result()
         self._epoch = epoch
+
+    async def explain_kill(self) -> str | None:
+        """Return a sentence where the box's memory was used up since the last call; None where it cannot be read inside."""
+        with anyio.move_on_after(_LOOK_SECONDS), suppress(WorkspaceError):
+            for path in _MEMORY_EVENTS:
+                with suppress(PathError):
+                    kills = _OOM_KILLS.search(await self.read(path))
+                    if kills is not None and int(kills[1]) > self._oom_kills:
+                        self._oom_kills = int(kills[1])
+                        return "The memory of the box was used up. Use less at once; only who made the box can give it more."
+        return None
 
     def resolve(self, path: str) -> str:
         return posixpath.normpath(posixpath.join(self.root, path))

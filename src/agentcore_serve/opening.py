@@ -202,6 +202,7 @@ class Opening:
             secrets=secrets or None,
             on_question=parts.on_question,
             attended=True,
+            checkpoints=spec.checkpoints if begins else None,
         )
         if begins:
             try:

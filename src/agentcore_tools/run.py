@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue
 from agentcore.display import CommandBlock, DisplayBlock, MarkdownBlock, code_span
 from agentcore.messages import ResultBlock
 from agentcore.tools import Action, Arguments, Observation, Tool, ToolAnnotations, ToolContext, ToolSpec
-from agentcore.workspace import Process
+from agentcore.workspace import Process, explain_exit
 from agentcore_tools._calls import heading, others, rename
 from agentcore_tools._commands import (
     IGNORED,
@@ -62,6 +62,8 @@ class RunObservation(Observation):
     """True if it took too long and was killed."""
     seconds: float = 0.0
     """How long it ran."""
+    killed_because: str | None = None
+    """Why it was killed, where the workspace knows: a sentence."""
     stdout_path: str | None = None
     """Where the whole of a long output is, in the workspace."""
     stderr_path: str | None = None
@@ -99,7 +101,8 @@ class RunObservation(Observation):
         if self.timed_out:
             return f"[Timed out after {self.seconds:.1f} s; killed with its children.]"
         named = f" ({self.signal})" if self.signal else ""
-        return f"[exit code {self.exit_code}{named}; {self.seconds:.1f} s]"
+        because = f" {self.killed_because}" if self.killed_because else ""
+        return f"[exit code {self.exit_code}{named}; {self.seconds:.1f} s]{because}"
 
 
 def _signal_of(exit_code: int) -> str | None:
@@ -204,6 +207,7 @@ async def _execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: floa
     async with ctx.workspace.open_process(command, cwd=action.cwd, env=env) as process:
         timed_out = await _run_to_end(process, action.stdin, out, err, action.timeout or timeout_seconds)
         code = await process.wait()
+        killed_because = None if timed_out else await explain_exit(ctx.workspace, code)
     seconds = anyio.current_time() - began
     await out.finish()
     await err.finish()
@@ -219,6 +223,7 @@ async def _execute(action: RunAction, ctx: ToolContext, *, timeout_seconds: floa
         signal=_signal_of(code),
         timed_out=timed_out,
         seconds=round(seconds, 3),
+        killed_because=killed_because,
         stdout_path=stdout_path,
         stderr_path=stderr_path,
     )

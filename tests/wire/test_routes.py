@@ -56,7 +56,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "reject": {"ids": names, "all_that_wait": st.booleans(), "reason": words},
     "answer": {"question": words, "value": json_values},
     "decline": {"question": words, "reason": words},
-    "rewind": {"to": seqs},
+    "rewind": {"to": seqs, "files": st.booleans()},
     "set_agent": {"agent": objects, "missing": names},
     "set_limits": {"limits": limits},
     "set_policy": {"policy": objects},
@@ -66,6 +66,7 @@ FIELDS: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     "ask": {"question": words},
     "fork": {"at": st.none() | seqs, "conversation": st.from_regex(r"[a-z0-9][a-z0-9.-]{0,40}", fullmatch=True)},
     "condense": {},
+    "checkpoint": {},
     "delete": {},
 }
 

@@ -157,6 +157,9 @@ class Runner:
         if heading is not None:
             between = f" {Glyphs(self._console.encoding).between} "
             print_line(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
+        opened = conversation.state.workspace
+        for sentence in () if opened is None else opened.loosened:
+            print_text(self._console, f"sandbox: {sentence}", WARN)
         if conversation.repaired is not None:
             print_text(self._console, f"removed the incomplete end of the log: {conversation.repaired}", DIM)
         for action in () if before is None else before.open_actions.values():

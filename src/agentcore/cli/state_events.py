@@ -49,8 +49,7 @@ def render_state_event(event: Event) -> Text:
         case AgentConfigured():
             line = Text(one_line(_agent(event)))
         case WorkspaceOpened():
-            where = event.spec.get("root", "")
-            line = Text(one_line(f"{event.workspace} {where}"))
+            line = _workspace(event)
         case UsageEvent():
             line = Text(_usage(event), DIM)
         case QuestionAsked() | QuestionAnswered():
@@ -81,6 +80,11 @@ def render_state_event(event: Event) -> Text:
         case _:
             line = Text("")
     return line
+
+
+def _workspace(event: WorkspaceOpened) -> Text:
+    line = Text(one_line(f"{event.workspace} {event.spec.get('root', '')}"))
+    return line.append(one_line(f"; {' '.join(event.loosened)}"), WARN) if event.loosened else line
 
 
 def error_lines(event: AgentErrorEvent, *, whole: bool) -> list[str]:

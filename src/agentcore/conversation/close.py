@@ -10,7 +10,7 @@ from agentcore.conversation.guards import forbid_reentry
 from agentcore.conversation.setup import enter_workspace
 from agentcore.errors import LogDamaged, WorkspaceError, WorkspaceNotRestored
 from agentcore.logs import get_logger
-from agentcore.record import ConversationState, EventLog, Store
+from agentcore.record import EventLog, Store
 from agentcore.workspace import Workspace
 
 _log = get_logger(__name__)
@@ -66,18 +66,19 @@ async def delete_closed(store: Store, conversation_id: str, workspace: Workspace
         log = None
     if log is not None:
         try:
-            await _remove_outputs(log.state, workspace)
+            await _remove_outputs(log, workspace)
         finally:
             with anyio.CancelScope(shield=True):
                 await log.close()
     await store.delete(conversation_id)
 
 
-async def _remove_outputs(state: ConversationState, workspace: Workspace | None) -> None:
+async def _remove_outputs(log: EventLog, workspace: Workspace | None) -> None:
+    state = log.state
     if workspace is None and state.workspace is None:
         return  # it never worked anywhere
     try:
-        async with enter_workspace(workspace, state) as place:
+        async with enter_workspace(workspace, state, log.epoch) as place:
             await place.remove_private_folder(state.conversation_id)
     except (WorkspaceError, WorkspaceNotRestored) as error:
         _log.warning("outputs not removed", conversation=state.conversation_id, error=str(error))

@@ -33,7 +33,7 @@ from agentcore.context import View
 from agentcore.conversation.calls import CallTable
 from agentcore.conversation.deltas import DeltaBroadcast
 from agentcore.conversation.guards import LoopAffinity
-from agentcore.conversation.jobs import Jobs
+from agentcore.conversation.jobs import Jobs, StartedJob
 from agentcore.conversation.journal import Decision, Journal
 from agentcore.conversation.prompt import PromptSource
 from agentcore.conversation.questions import LiveQuestions, OnQuestion
@@ -120,6 +120,8 @@ class Core:
     call_tasks: TaskGroup
     """Where calls run. It outlives the conversation: one that does not stop holds its owner, and not the conversation."""
     jobs: Jobs
+    restore_files: Callable[[], Coroutine[Any, Any, None]]
+    """Brings back the files that the log says are to be."""
     home: LoopAffinity
     queued_turns: MemoryObjectSendStream[Turn]
     """To the driver."""
@@ -143,6 +145,14 @@ class Core:
     opened_at: int = 0
     """The head when the conversation was opened."""
     repaired: str | None = None
+    files: anyio.Lock = field(default_factory=anyio.Lock)
+    """Held by whoever may change the files of the workspace, saves them, or brings them back: a turn, most of the time."""
+    restoring: StartedJob[None] | None = None
+    """The job that brings back the files of the newest rewind."""
+    checkpoint_failed: bool = False
+    """True once files could not be saved by themselves: that is said once."""
+    has_checkpoints: bool = False
+    """True if files were saved while it was open."""
     spooled: int = 0
     """Bytes of whole outputs kept in the workspace."""
 
@@ -208,6 +218,9 @@ class Core:
                 self.live_questions.end(question, "declined", reason)
             case Reject() | Rewind():
                 self.calls.forget_answered(self.state.open_actions)
+                if self.state.checkpoints.due is not None:
+                    # Not in the task of the caller, who may be cancelled.
+                    self.restoring = self.jobs.start(self.restore_files, name="restore", finish=False)
             case SetPolicy(policy=recorded) if self.state.policy == recorded:
                 # Checks of the program's own that are not here: until they are given again, ask about everything.
                 self.checks = decision.attachment.checks or as_checks(read_checks(recorded) or AlwaysConfirm())

@@ -56,10 +56,11 @@ from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, next_status
 from agentcore.tools import show_answer
 
-_REWOUND = (
+REWOUND: Final = (
     "The conversation was taken back to this point. Files and everything else outside it were not: "
     "they are as the steps that were taken back left them. Look before you rely on them."
 )
+"""The message to a model whose conversation was rewound without its files."""
 
 ANSWER_INSTEAD: Final = "To answer a question, call answer(id, value), or decline(id) to leave it unanswered."
 """The hint for a question that was to be approved."""
@@ -323,9 +324,20 @@ def _rewind(command: Rewind, state: ConversationState) -> Sequence[Event]:
     if not state.is_settled(to):
         what = "there is no such event" if not 0 <= to <= state.head else "it is inside a reply that is being answered"
         raise RewindRefused(f"The conversation can't go back to {to}: {what}.", state.nearest_settled(to))
+    moved = HeadMoved(source="user", to=to, command=command.id, by=command.by)
+    if command.files:
+        saved = state.checkpoints.find(state.branch_events(to))
+        if saved is None:
+            raise RewindRefused(
+                f"The files can't go back to {to}: no checkpoint of them was made at or before it. "
+                "Rewind without files, or to a later point.",
+                None,
+            )
+        # The model reads of it when the files are back.
+        return [moved.model_copy(update={"checkpoint": saved.id})]
     return [
-        HeadMoved(source="user", to=to, command=command.id, by=command.by),
-        MessageEvent(source="environment", message=Message.user(_REWOUND), code="rewound"),
+        moved,
+        MessageEvent(source="environment", message=Message.user(REWOUND), code="rewound"),
     ]
 
 

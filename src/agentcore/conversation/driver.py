@@ -13,6 +13,7 @@ from anyio.lowlevel import checkpoint_if_cancelled
 from anyio.streams.memory import MemoryObjectReceiveStream
 
 from agentcore.conversation.calls import interrupted
+from agentcore.conversation.checkpoints import checkpoint_if_settled, restore_if_due
 from agentcore.conversation.core import Core
 from agentcore.conversation.exceptions import (
     is_cancelled,
@@ -77,29 +78,38 @@ async def _run_turn(core: Core, turn: Turn) -> None:
 
 
 async def _take_turn(core: Core, turn: Turn, stepper: Stepper) -> None:
-    state = core.state
     await checkpoint_if_cancelled()
+    async with core.files:
+        await restore_if_due(core)
+        await checkpoint_if_settled(core)
     while not turn.settled:
-        core.change_agent()
-        if calls := await approved_calls(core):
-            batch = CallBatch(core, calls)
-            batch.mark_started(core.calls.to_retry)
-            core.calls.to_retry.clear()
-            await batch.run()
-            await stepper.settle_after_calls()
-            continue
-        # Before anybody is asked: while a person decides nothing runs.
-        if state.pause_requested and (core.confirm is not None or core.on_question is not None or not state.pending):
-            await end_turn_with(core, status_event(ConversationStatus.PAUSED, state.pause_code))
-        elif pending := state.pending:
-            if await ask_for_approval(core, turn):
-                continue
-            waiting = status_event(ConversationStatus.WAITING_FOR_CONFIRMATION)
-            await end_turn_with(core, waiting, lambda now, waited=pending: now.pending == waited)
-        elif (over := exceeded(state, state.limits)) is not None:
-            await end_turn_with(core, ConversationErrorEvent(code=over[0], detail=over[1]))
-        else:
-            await stepper.step()
+        async with core.files:
+            await _go_on(core, turn, stepper)
+
+
+async def _go_on(core: Core, turn: Turn, stepper: Stepper) -> None:
+    """Do what comes next: calls that were approved, a question to a person, or a step."""
+    state = core.state
+    core.change_agent()
+    if calls := await approved_calls(core):
+        batch = CallBatch(core, calls)
+        batch.mark_started(core.calls.to_retry)
+        core.calls.to_retry.clear()
+        await batch.run()
+        await stepper.settle_after_calls()
+        return
+    # Before anybody is asked: while a person decides nothing runs.
+    if state.pause_requested and (core.confirm is not None or core.on_question is not None or not state.pending):
+        await end_turn_with(core, status_event(ConversationStatus.PAUSED, state.pause_code))
+    elif pending := state.pending:
+        if await ask_for_approval(core, turn):
+            return
+        waiting = status_event(ConversationStatus.WAITING_FOR_CONFIRMATION)
+        await end_turn_with(core, waiting, lambda now, waited=pending: now.pending == waited)
+    elif (over := exceeded(state, state.limits)) is not None:
+        await end_turn_with(core, ConversationErrorEvent(code=over[0], detail=over[1]))
+    else:
+        await stepper.step()
 
 
 async def _answer_open(core: Core, why: str, *after: Event, keep_approved: bool = False) -> None:

@@ -28,7 +28,7 @@ from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.questions import withdraw
 from agentcore.conversation.tool_host import CallHost, make_context, spool_if_room
 from agentcore.conversation.tools import NotRun
-from agentcore.errors import AgentcoreError, ToolError
+from agentcore.errors import AgentcoreError
 from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
@@ -258,9 +258,18 @@ def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorE
         tool_name=event.tool_name,
         call_id=event.call_id,
         error=clip(text, mask=core.secrets.masker.mask_text),
-        outcome="unknown" if isinstance(error, ToolError) and error.outcome_unknown else "failed",
+        outcome="unknown" if _may_have_happened(error) else "failed",
         code=type(error).__name__,
     )
+
+
+def _may_have_happened(error: BaseException | None) -> bool:
+    """Return whether an error, or one that caused it, leaves open what was done: the place or the client is lost."""
+    while error is not None:
+        if isinstance(error, AgentcoreError) and error.outcome_unknown:
+            return True
+        error = error.__cause__
+    return False
 
 
 async def observe(core: Core, call: Call, observation: Observation | object) -> ObservationEvent:

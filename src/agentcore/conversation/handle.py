@@ -32,7 +32,7 @@ from agentcore.conversation.setup import ARGUMENTS, CALLS, INTERRUPT, Setup, che
 from agentcore.conversation.switch import switch_command
 from agentcore.conversation.watch import EventCursor, check_seq
 from agentcore.errors import ConversationError, RunError
-from agentcore.events import Condensation
+from agentcore.events import CheckpointTimes, Condensation, WorkspaceCheckpointed
 from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.secrets import SecretRegistry, SecretSource
@@ -61,6 +61,8 @@ class Conversation(AsyncContextManagerMixin):
         deps: A value of the program's own for its tools, as `ctx.deps`; never recorded.
         on_question: A function, async or not, that answers the agent's questions. Without one they wait for `answer`.
         attended: True if somebody calls `answer` while calls run. Where nobody attends, a call's live question is declined.
+        checkpoints: "settled" saves the files of the workspace at the start of each turn and whenever all calls of a reply
+            are answered, "asked" in `checkpoint()` only. By default as recorded, or "asked".
 
     Raises:
         StoreError: on entering: the log can't be opened (`ConversationLocked`, `LogDamaged`, ...).
@@ -82,8 +84,11 @@ class Conversation(AsyncContextManagerMixin):
         deps: Any = None,
         on_question: OnQuestion | None = None,
         attended: bool = False,
+        checkpoints: CheckpointTimes | None = None,
     ) -> None:
-        self._setup = Setup(agent, workspace, id, store, confirm, limits, secrets, deps, on_question, attended)
+        self._setup = Setup(
+            agent, workspace, id, store, confirm, limits, secrets, deps, on_question, attended, checkpoints
+        )
         self._setup.validate()
         self._opened: Link | None = None
 
@@ -312,16 +317,41 @@ class Conversation(AsyncContextManagerMixin):
         assert isinstance(cut, Condensation)
         return cut
 
-    async def rewind(self, to: int) -> None:
-        """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
+    async def checkpoint(self) -> WorkspaceCheckpointed:
+        """Save the files of the workspace, and return the checkpoint as the log has it. During a step it waits for the step's end.
 
-        Files are not rewound, and the model reads that. Usage, limits and policy stay as they are.
+        Untracked files are saved too, also those in repositories inside the project. What git ignores is not, nor is a file
+        of more than 100 MB, nor any `.git`. The workspace needs git and Python.
 
         Raises:
-            RewindRefused: `to` is not a settled point (`.nearest` is one), or the agent works.
-            TypeError: `to` is no int.
+            WorkspaceError: They cannot be saved.
         """
-        await (await self._live()).execute(commands.Rewind(to=check_seq("to", to)))
+        link = await self._live()
+        forbid_reentry(link.state.conversation_id, "checkpoint")
+        seq = await link.job(commands.Checkpoint())
+        assert isinstance(seq, int)
+        saved = link.state.events[seq - 1]
+        assert isinstance(saved, WorkspaceCheckpointed)
+        return saved
+
+    async def rewind(self, to: int, *, files: bool = False) -> None:
+        """Go on from an earlier point, or from one on a branch that was left. The log keeps everything.
+
+        Usage, limits and policy stay as they are.
+
+        Args:
+            to: The seq of a settled point.
+            files: Make the files of the workspace those of the last checkpoint at or before that point. What is there now
+                is saved first; to have it back, rewind with files to the `WorkspaceCheckpointed` of that, or behind it. Without
+                it files stay as they are. The model reads which it was.
+
+        Raises:
+            RewindRefused: `to` is not a settled point (`.nearest` is one), the agent works, or there is no such checkpoint.
+            WorkspaceError: The files could not be saved, and nothing was done; or some could not be brought back.
+            TypeError: `to` is no int, or `files` is no bool.
+        """
+        check_arguments(CALLS, files=files)
+        await (await self._live()).execute(commands.Rewind(to=check_seq("to", to), files=files))
 
     async def fork(self, at: int | None = None, *, id: str | None = None) -> str:  # noqa: A002
         """Copy the branch up to `at` (by default all of it) into a new log of the same store, and return its id.

@@ -29,7 +29,7 @@ from agentcore.conversation.questions import OnQuestion
 from agentcore.conversation.serve import serve_conversation
 from agentcore.conversation.setup import Setup
 from agentcore.errors import ConversationClosed, ConversationError, StoreError
-from agentcore.events import DRAINED
+from agentcore.events import DRAINED, CheckpointTimes
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore.secrets import SecretSource
@@ -87,6 +87,7 @@ class Host(AsyncContextManagerMixin):
         deps: Any = None,
         on_question: OnQuestion | None = None,
         attended: bool = False,
+        checkpoints: CheckpointTimes | None = None,
     ) -> Conversation:
         """Open a conversation, as `Conversation(...)` does, and return its handle; `close()` ends it.
 
@@ -112,6 +113,7 @@ class Host(AsyncContextManagerMixin):
             deps=deps,
             on_question=on_question,
             attended=attended,
+            checkpoints=checkpoints,
         )
         setup.validate()
         if isinstance(workspace, HostsConversations):

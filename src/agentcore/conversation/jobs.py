@@ -18,7 +18,7 @@ from agentcore.errors import ConversationClosed
 ResultT = TypeVar("ResultT")
 
 
-class _Job(Generic[ResultT]):
+class StartedJob(Generic[ResultT]):
     """One piece of work and what it came to."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Jobs:
     def __init__(self, tasks: TaskGroup, conversation_id: str) -> None:
         self._tasks = tasks
         self._id = conversation_id
-        self._under_way: set[_Job[Any]] = set()
+        self._under_way: set[StartedJob[Any]] = set()
         self._closed = False
 
     async def do(
@@ -94,11 +94,9 @@ class Jobs:
         Raises:
             ConversationClosed: The conversation takes no more jobs, or gave this one up.
         """
-        if self._closed:
+        job = self.start(work, name=name, finish=finish, discard=discard)
+        if job is None:
             raise ConversationClosed(self._id)
-        job = _Job(work, finish=finish, discard=discard)
-        self._under_way.add(job)
-        self._tasks.create_task(self._run(job), context=copy_context(), name=name)
         try:
             await job.done.wait()
         except get_cancelled_exc_class():
@@ -106,7 +104,23 @@ class Jobs:
             raise
         return job.result(self._id)
 
-    async def _run(self, job: _Job[Any]) -> None:
+    def start(
+        self,
+        work: Callable[[], Coroutine[Any, Any, ResultT]],
+        *,
+        name: str,
+        finish: bool,
+        discard: Callable[[ResultT], None] | None = None,
+    ) -> StartedJob[ResultT] | None:
+        """Start a job that nobody need wait for, in the caller's context; None where no more are taken. See `do`."""
+        if self._closed:
+            return None
+        job = StartedJob(work, finish=finish, discard=discard)
+        self._under_way.add(job)
+        self._tasks.create_task(self._run(job), context=copy_context(), name=name)
+        return job
+
+    async def _run(self, job: StartedJob[Any]) -> None:
         try:
             await job.run()
         finally:

@@ -133,7 +133,7 @@ class Link(Protocol):
         ...
 
     async def job(self, job: Job) -> JsonValue:
-        """Do a job and return what it came to: text of `Ask`, the new id of `Fork`, the seq of the cut or None of `Condense`.
+        """Do a job and return what it came to: text of `Ask`, the new id of `Fork`, the seq of the cut or None of `Condense`, the seq of `Checkpoint`.
 
         Raises:
             AgentcoreError: What the job raised.

@@ -15,6 +15,7 @@ from agentcore.commands import (
     Answer,
     Approve,
     Ask,
+    Checkpoint,
     Command,
     Condense,
     Decline,
@@ -24,15 +25,18 @@ from agentcore.commands import (
     Job,
     Leave,
     Receipt,
+    Rewind,
     Run,
     SetAgent,
 )
 from agentcore.conversation.answering import check_in_thread
 from agentcore.conversation.ask import ask_aside
+from agentcore.conversation.checkpoints import checkpoint as checkpoint_files
+from agentcore.conversation.checkpoints import checkpoint_before_restore
 from agentcore.conversation.close import close, delete
 from agentcore.conversation.condensing import condense
 from agentcore.conversation.core import Core
-from agentcore.conversation.decide import find_question
+from agentcore.conversation.decide import decide, find_question
 from agentcore.conversation.deltas import DeltaCursor
 from agentcore.conversation.exceptions import safe_str
 from agentcore.conversation.fork import fork
@@ -41,7 +45,7 @@ from agentcore.conversation.pending import validate_arguments
 from agentcore.conversation.result import RunResult
 from agentcore.conversation.turn import Turn
 from agentcore.conversation.watch import HeadSignal
-from agentcore.errors import AgentcoreError, ConversationClosed, RunError, StoreError
+from agentcore.errors import AgentcoreError, ConversationClosed, RunError, StoreError, WorkspaceError
 from agentcore.record import ConversationState, Store
 from agentcore.workspace import Workspace
 
@@ -88,7 +92,24 @@ class LocalLink:
         if self.state.receipt(command.id) is None:  # else it was checked when it came first
             command, attachment = await self._prepare(command, attachment)
         journal = self.core.journal
-        return await journal.receipt_of(journal.hand_over(command, attachment))
+        receipt = await journal.receipt_of(journal.hand_over(command, attachment))
+        if isinstance(command, Rewind) and command.files:
+            await self._files_restored(receipt)
+        return receipt
+
+    async def _files_restored(self, receipt: Receipt) -> None:
+        """Wait until the files of a rewind are back.
+
+        Raises:
+            WorkspaceError: Some, or all, could not be brought back.
+        """
+        core = self.core
+        if core.restoring is not None:
+            await core.restoring.done.wait()
+            core.restoring.result(core.state.conversation_id)
+        moved, restored = core.state.events[receipt.seq - 1], core.state.checkpoints.last_restored
+        if restored is not None and restored.cause == moved.id and restored.error is not None:
+            raise WorkspaceError(restored.error)
 
     async def _prepare(self, command: Command, attachment: Attachment) -> tuple[Command, Attachment]:
         """Check what can only be checked where the tools and the values of secrets are, in the caller's task."""
@@ -107,6 +128,10 @@ class LocalLink:
             case SetAgent():
                 # Masked as it will be recorded, so that the same agent is known as such.
                 return core.secrets.masker.mask_model(command), attachment
+            case Rewind(files=True):
+                decide(command, core.state)  # refused before anything is saved
+                await core.wait_for_job(checkpoint_before_restore(core))
+                return command, attachment
             case AddSecrets():
                 for name, source in attachment.secrets.items():
                     core.secrets.register(name, source)
@@ -166,6 +191,8 @@ class LocalLink:
             case Condense():
                 cut = await core.wait_for_job(condense(core))
                 return None if cut is None else cut.seq
+            case Checkpoint():
+                return (await core.wait_for_job(checkpoint_files(core))).seq
             case Delete():
                 await delete(core)
                 return None

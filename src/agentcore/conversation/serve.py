@@ -15,6 +15,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from pydantic import JsonValue
 
 from agentcore.agent import Agent, record_agent
+from agentcore.conversation.checkpoints import restore
 from agentcore.conversation.core import Core, Lifecycle
 from agentcore.conversation.decide import configure
 from agentcore.conversation.deltas import DeltaBroadcast
@@ -36,6 +37,7 @@ from agentcore.errors import (
     StoreError,
 )
 from agentcore.events import (
+    CheckpointsSet,
     ConversationStateUpdateEvent,
     Event,
     LimitsSet,
@@ -166,7 +168,7 @@ async def _serve(
     state = recording.log.state
     turns_in, turns_out = anyio.create_memory_object_stream[Turn](math.inf)
     checks, confirm = choose_checks(setup.confirm, state)
-    async with turns_in, turns_out, enter_workspace(setup.workspace, state) as workspace:
+    async with turns_in, turns_out, enter_workspace(setup.workspace, state, recording.log.epoch) as workspace:
         try:
             async with open_group() as tasks:
                 sessions = ToolSessions(
@@ -195,6 +197,7 @@ async def _serve(
                     tool_sessions=sessions,
                     call_tasks=call_tasks,
                     jobs=Jobs(tasks, state.conversation_id),
+                    restore_files=lambda: restore(core),
                     home=recording.home,
                     queued_turns=turns_in,
                     stuck=StuckTracker(agent.stuck),
@@ -214,6 +217,7 @@ async def _serve(
                 )
                 try:
                     await _configure(core, setup)
+                    await restore(core)
                     await recover(core)
                     core.life.serving = True
                     tasks.start_soon(drive, core, turns_out, name="driver")
@@ -258,7 +262,9 @@ async def _clear_up(core: Core) -> None:
     core.life.serving = False
     core.close_turn()
     core.deltas.close()
-    if core.life.delete and (core.spooled or core.opened_at):  # it may have kept something when it was open before
+    if core.life.delete and (
+        core.spooled or core.has_checkpoints or core.opened_at
+    ):  # it may have kept something when it was open before
         with anyio.move_on_after(_REMOVE_SECONDS, shield=True):
             await remove_spool(core)
 
@@ -277,9 +283,11 @@ async def _configure(core: Core, setup: Setup) -> None:
     if (setup.agent is not None or state.agent is None) and (event := configure(state, recorded, missing)) is not None:
         events.append(event)
     spec = record_workspace(core.workspace)
-    opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params)
-    if state.workspace is None or (state.workspace.workspace, state.workspace.spec) != (opened.workspace, opened.spec):
+    opened = WorkspaceOpened(workspace=spec.kind, spec=spec.params, loosened=spec.loosened)
+    if state.workspace is None or _workspace_of(state.workspace) != _workspace_of(opened):
         events.append(opened)
+    if setup.checkpoints is not None and setup.checkpoints != state.checkpoints.when:
+        events.append(ConversationStateUpdateEvent(update=CheckpointsSet(when=setup.checkpoints)))
     if setup.limits is not None and setup.limits != state.limits:
         events.append(ConversationStateUpdateEvent(update=LimitsSet(limits=setup.limits)))
     if setup.confirm is not None:
@@ -291,3 +299,7 @@ async def _configure(core: Core, setup: Setup) -> None:
     if events:
         await core.journal.write(*events)
     _log.debug("conversation open", head=state.head)
+
+
+def _workspace_of(opened: WorkspaceOpened) -> tuple[object, ...]:
+    return opened.workspace, opened.spec, opened.loosened

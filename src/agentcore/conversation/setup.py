@@ -35,7 +35,7 @@ from agentcore.errors import (
     WorkspaceError,
     WorkspaceNotRestored,
 )
-from agentcore.events import WorkspaceOpened
+from agentcore.events import CheckpointTimes, WorkspaceOpened
 from agentcore.ids import check_conversation_id, new_conversation_id
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, EventLog, Store
@@ -70,6 +70,10 @@ def _explain_policy(value: object) -> str | None:
     return "A function that is asked about each call is passed as confirm=." if callable(value) else None
 
 
+def _is_checkpoint_time(value: object) -> bool:
+    return value in ("settled", "asked")
+
+
 def _is_by_name(value: object) -> bool:
     return isinstance(value, Mapping) and all(isinstance(name, str) for name in cast("Mapping[Any, Any]", value))
 
@@ -94,6 +98,7 @@ ARGUMENTS: Final = {
     ),
     "on_question": optional(Argument("a function that answers questions", callable)),
     "attended": FLAG,
+    "checkpoints": optional(Argument('"settled" or "asked"', _is_checkpoint_time)),
     "limits": optional(instance_of(Limits, description="Limits(steps=..., cost=...)")),
     "secrets": optional(
         Argument(
@@ -117,6 +122,7 @@ CALLS: Final = {
     "question": TEXT,
     "id": instance_of(str, description="the id of a question, or of the action that asks it"),
     "title": TEXT,
+    "files": FLAG,
     "tags": TEXT_BY_NAME,
     "secrets": ARGUMENTS["secrets"]._replace(accepts=_is_by_name),
 }
@@ -139,6 +145,7 @@ class Setup(NamedTuple):
     deps: Any = None
     on_question: OnQuestion | None = None
     attended: bool = False
+    checkpoints: CheckpointTimes | None = None
 
     def validate(self) -> None:
         """Refuse what could only fail later: at once, not by the first call that needs it.
@@ -174,20 +181,29 @@ def check_message(message: str | Message | object) -> Message:
 
 @asynccontextmanager
 async def enter_workspace(
-    given: Workspace | str | PathLike[str] | None, state: ConversationState
+    given: Workspace | str | PathLike[str] | None, state: ConversationState, epoch: int
 ) -> AsyncGenerator[Workspace]:
-    """Enter a workspace that is not open yet; without one, the one in which the conversation worked."""
+    """Enter a workspace that is not open yet; without one, the one in which the conversation worked. Then fence it.
+
+    Args:
+        given: The workspace that was passed.
+        state: What the log says.
+        epoch: The log's: what earlier openings started in the workspace is ended, whoever entered it.
+
+    Raises:
+        WorkspaceNotRestored: None was passed, and the one in which the conversation worked is gone.
+        WorkspaceError: The one that was passed cannot be used.
+    """
     if given is None and state.workspace is not None:
         workspace = await _restore(state.conversation_id, state.workspace)
     else:
         workspace = given if given is not None else "."
         workspace = workspaces.LocalWorkspace(workspace) if isinstance(workspace, str | PathLike) else workspace
-    if workspace.is_open:
-        yield workspace
-        return
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(workspace)
+            if not workspace.is_open:
+                await stack.enter_async_context(workspace)
+            await workspaces.fence_workspace(workspace, epoch)
         except WorkspaceError as error:
             if given is not None or state.workspace is None:
                 raise

@@ -8,6 +8,7 @@ import anyio
 
 from agentcore.agent import StepOutcome, take_step
 from agentcore.conversation.assess import assess_reply
+from agentcore.conversation.checkpoints import checkpoint_if_settled
 from agentcore.conversation.condensing import after_rejection, before_step, repair_history
 from agentcore.conversation.core import Core
 from agentcore.conversation.deltas import ReplyStreamer
@@ -98,6 +99,7 @@ class Stepper:
 
     async def settle_after_calls(self) -> None:
         """After calls were answered: end the run where a finishing one succeeded, or the agent is stuck."""
+        await checkpoint_if_settled(self._core)
         # From the log, not from this turn: the call may have waited for a person, or through a crash.
         seen = self._core.state.seen_by_finish
         if seen is not None:

@@ -6,6 +6,7 @@ union at the end of the file.
 
 from agentcore.events.base import *
 from agentcore.events.bookkeeping import *
+from agentcore.events.checkpoints import *
 from agentcore.events.facts import *
 from agentcore.events.shown import *
 from agentcore.events.union import *

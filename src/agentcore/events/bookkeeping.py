@@ -52,6 +52,8 @@ class WorkspaceOpened(EventBase):
     """The kind of workspace: "local", a name that a package declares, or "custom" where it could not be recorded."""
     spec: dict[str, JsonValue] = {}
     """The parameters that the workspace is made from again: of a local one, its absolute folder as `root`."""
+    loosened: tuple[str, ...] = ()
+    """One sentence for each protection that it has less of than is the default for its kind."""
 
 
 class ActionAssessed(EventBase):
@@ -186,6 +188,8 @@ class HeadMoved(CommandedEvent):
     kind: Literal["head_moved"] = "head_moved"
     to: int
     """The seq of the last event of the branch; 0 is before the first one."""
+    checkpoint: Verbatim | None = None
+    """The id of the `WorkspaceCheckpointed` whose files are brought back before anything else starts; None leaves files as they are."""
 
 
 class RetryEvent(EventBase):

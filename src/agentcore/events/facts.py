@@ -12,6 +12,8 @@ from agentcore.events.base import CommandedEvent
 from agentcore.usage import Limits
 
 __all__ = [
+    "CheckpointTimes",
+    "CheckpointsSet",
     "ContextNotice",
     "ConversationStateUpdateEvent",
     "ConversationStatus",
@@ -81,6 +83,17 @@ class PolicySet(Recorded):
     """The policy's name and parameters; "custom" where it is the program's own."""
 
 
+CheckpointTimes = Literal["asked", "settled"]
+
+
+class CheckpointsSet(Recorded):
+    """The files of the workspace are saved at these times from here on."""
+
+    fact: Literal["checkpoints"] = "checkpoints"
+    when: CheckpointTimes
+    """When somebody asks, or also at the start of a turn and whenever all calls of a reply are answered."""
+
+
 class SecretsRegistered(Recorded):
     """Secrets of these names can be used, and are masked, from here on. Their values are nowhere in the log."""
 
@@ -122,9 +135,9 @@ class ContextNotice(Recorded):
 
     fact: Literal["context"] = "context"
     name: str
-    """The source, or the condenser."""
+    """The source, the condenser, or "checkpoints"."""
     code: Verbatim
-    """The kind of notice, for programs: "left_out", "source_failed" or "condenser_failed"."""
+    """The kind of notice, for programs: "left_out", "source_failed", "condenser_failed" or "checkpoint_failed"."""
     detail: str
     """The same, for people."""
 
@@ -150,6 +163,7 @@ KnownFact = (
     | LimitsSet
     | PolicySet
     | SecretsRegistered
+    | CheckpointsSet
     | Forked
     | RunJoined
     | ToolsetNotice

@@ -11,12 +11,13 @@ from pydantic import Field, TypeAdapter, ValidationError, field_validator
 from agentcore._value import Verbatim
 from agentcore.events.base import EventBase
 from agentcore.events.bookkeeping import BookkeepingEvent
+from agentcore.events.checkpoints import CheckpointEvent
 from agentcore.events.facts import ConversationStateUpdateEvent
 from agentcore.events.shown import AnswerEvent, ContentEvent
 
 __all__ = ["KNOWN_KINDS", "Event", "KnownEvent", "UnknownEvent", "parse_event"]
 
-KnownEvent = ContentEvent | AnswerEvent | BookkeepingEvent | ConversationStateUpdateEvent
+KnownEvent = ContentEvent | AnswerEvent | BookkeepingEvent | CheckpointEvent | ConversationStateUpdateEvent
 """Any event that this version knows. Each file writes out its own kinds, beside their classes."""
 
 _CLASSES: tuple[type[EventBase], ...] = KnownEvent.__args__

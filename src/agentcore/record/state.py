@@ -20,6 +20,7 @@ from agentcore.commands import Receipt
 from agentcore.events import (
     ActionEvent,
     AgentConfigured,
+    CheckpointsSet,
     CommandedEvent,
     Condensation,
     ConversationErrorEvent,
@@ -43,16 +44,19 @@ from agentcore.events import (
     TitleSet,
     UnknownEvent,
     UsageEvent,
+    WorkspaceCheckpointed,
     WorkspaceOpened,
+    WorkspaceRestored,
 )
 from agentcore.record.branch import Branch, ShownEvent
+from agentcore.record.checkpoints import Checkpoints
 from agentcore.record.ledger import OpenAction, Receipts, RunTally, Tally, events_of_branch, next_status, pause_code
 from agentcore.usage import Limits, Usage
 
 ASKING: Final = "asking"
 """The code of the status "waiting for confirmation" while the program's callback is asked: the run goes on."""
 
-_TALLIES: Final = ("_usage", "_usage_by_model", "_receipts", "run")
+_TALLIES: Final = ("_usage", "_usage_by_model", "_receipts", "run", "checkpoints")
 
 
 class ConversationState:
@@ -71,6 +75,8 @@ class ConversationState:
         self.agent: AgentConfigured | None = None
         self.workspace: WorkspaceOpened | None = None
         """Where it works, or worked last."""
+        self.checkpoints = Checkpoints()
+        """The saved files of the workspace. Of all branches, and never rewound."""
         self.forked_from: Forked | None = None
         self.pause_requested = False
         self.pause_code = "pause"
@@ -269,6 +275,7 @@ class ConversationState:
             "usage_by_model": self.usage_by_model,
             "run": self.run.values(),
             "receipts": self._receipts.values(),
+            "checkpoints": self.checkpoints.values(),
             **self._branch.values(),
             "seen_by_finish": self.seen_by_finish,
         }
@@ -297,6 +304,12 @@ class ConversationState:
 
     def _fold_workspace(self, event: WorkspaceOpened) -> None:
         self.workspace = event
+
+    def _fold_saved(self, event: WorkspaceCheckpointed) -> None:
+        self.checkpoints.note_saved(event)
+
+    def _fold_restored(self, event: WorkspaceRestored) -> None:
+        self.checkpoints.note_restored(event)
 
     def _fold_unknown(self, event: UnknownEvent) -> None:
         if event.critical:
@@ -328,6 +341,7 @@ class ConversationState:
     def _fold_move(self, event: HeadMoved) -> None:
         self._set_status(event, ConversationStatus.IDLE)
         self._moves.append(event.seq)
+        self.checkpoints.note_move(event)
         self._branch = Branch()
         for earlier in events_of_branch(self._events, self._moves, event.to):
             self._branch.fold(earlier)
@@ -352,6 +366,8 @@ class ConversationState:
                 self.title = change.title
             case TagsSet() as change:
                 self._tags = dict(change.tags)
+            case CheckpointsSet() as change:
+                self.checkpoints.when = change.when
             case Forked() as change:
                 self.forked_from = change
             case _:
@@ -386,6 +402,8 @@ class ConversationState:
         ConversationStateUpdateEvent: _fold_fact,
         AgentConfigured: _fold_agent,
         WorkspaceOpened: _fold_workspace,
+        WorkspaceCheckpointed: _fold_saved,
+        WorkspaceRestored: _fold_restored,
         QuestionAsked: _fold_question,
         QuestionAnswered: _fold_question_end,
         PauseEvent: _fold_pause,

@@ -40,7 +40,7 @@ _SILENCE_SECONDS: Final = 40.0
 _DELAY: Final = 0.1
 _FINAL: Final = frozenset({401, 403, 404, 410})
 """The statuses that refuse a stream for good."""
-_RESULTS: Final = {"ask": "text", "fork": "conversation", "condense": "seq"}
+_RESULTS: Final = {"ask": "text", "fork": "conversation", "condense": "seq", "checkpoint": "seq"}
 """The field of the answer that is the result of a job."""
 
 

@@ -92,4 +92,5 @@ def _make_spec(
         confirm=confirm is not None and not has_policy,
         on_question=setup.on_question is not None,
         attended=setup.attended,
+        checkpoints=setup.checkpoints,
     )

@@ -25,6 +25,7 @@ from agentcore.wire.problems import Problem as Problem
 from agentcore.wire.problems import error_of as error_of
 from agentcore.wire.problems import problem_of as problem_of
 from agentcore.wire.requests import AgentInfo as AgentInfo
+from agentcore.wire.requests import CheckpointInfo as CheckpointInfo
 from agentcore.wire.requests import ClientAgent as ClientAgent
 from agentcore.wire.requests import ClientTool as ClientTool
 from agentcore.wire.requests import CondenseInfo as CondenseInfo

@@ -26,7 +26,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from agentcore._value import Value, Verbatim
-from agentcore.events import ConversationStatus
+from agentcore.events import CheckpointTimes, ConversationStatus
 from agentcore.usage import Limits, Usage
 from agentcore.wire.frames import EventFrame
 
@@ -160,6 +160,8 @@ class ConversationSpec(RequestBody):
     """True if a callback of the client answers questions."""
     attended: bool = False
     """True if somebody answers the live questions of calls."""
+    checkpoints: CheckpointTimes | None = None
+    """When the files of the workspace are saved; None is as recorded, or when somebody asks."""
 
 
 class ConversationPatch(RequestBody):
@@ -244,6 +246,12 @@ class ForkInfo(ResponseBody):
     """The log that a fork made."""
 
     conversation: str
+
+
+class CheckpointInfo(ResponseBody):
+    """The outcome of a checkpoint: the seq of its event."""
+
+    seq: int
 
 
 class CondenseInfo(ResponseBody):

@@ -74,6 +74,7 @@ COMMAND_ROUTES: Final[Mapping[str, CommandRoute]] = {
         CommandRoute(commands.Ask, "POST", "/ask", "run"),
         CommandRoute(commands.Fork, "POST", "/fork", "run"),
         CommandRoute(commands.Condense, "POST", "/condense", "run"),
+        CommandRoute(commands.Checkpoint, "POST", "/checkpoint", "run"),
         CommandRoute(commands.Delete, "DELETE", "", "run"),
     )
 }

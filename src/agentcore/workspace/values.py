@@ -107,6 +107,8 @@ class WorkspaceSpec(Value):
     """The name of a factory (see `register_workspace`)."""
     params: dict[str, JsonValue] = {}
     """The keyword arguments of the factory. Never a key, nor the value of a variable."""
+    loosened: tuple[str, ...] = ()
+    """One sentence for each protection that the workspace has less of than is the default for its kind."""
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from agentcore.commands import (
     Answer,
     Approve,
     Ask,
+    Checkpoint,
     Command,
     Condense,
     Decline,
@@ -34,7 +35,7 @@ from agentcore.conversation.link import Link
 from agentcore.conversation.switch import switch_command
 from agentcore.secrets import SecretRegistry, SecretSource
 from agentcore.security import as_checks, read_checks
-from agentcore.wire.requests import CondenseInfo, ForkInfo, RequestBody, SideAnswer
+from agentcore.wire.requests import CheckpointInfo, CondenseInfo, ForkInfo, RequestBody, SideAnswer
 from agentcore.wire.routes import (
     ACTION_PATHS,
     COMMAND_ROUTES,
@@ -89,7 +90,7 @@ async def _carry_in(call: Call, served: Served, kind: str) -> Any:
         case Leave():
             await link.leave(command.waiter)
             return _receipt_of(link, command.id)
-        case Ask() | Fork() | Condense():
+        case Ask() | Fork() | Condense() | Checkpoint():
             return await _do_job(call, served, command)
         case Delete():
             raise AssertionError("it was done above")
@@ -97,7 +98,9 @@ async def _carry_in(call: Call, served: Served, kind: str) -> Any:
             return await _decide(call, served, command, beside)
 
 
-async def _do_job(call: Call, served: Served, job: Ask | Fork | Condense) -> SideAnswer | ForkInfo | CondenseInfo:
+async def _do_job(
+    call: Call, served: Served, job: Ask | Fork | Condense | Checkpoint
+) -> SideAnswer | ForkInfo | CondenseInfo | CheckpointInfo:
     """Do a job; one that is asked for again has the result of the first time."""
     link = served.conversation.link
     match job:
@@ -108,6 +111,8 @@ async def _do_job(call: Call, served: Served, job: Ask | Fork | Condense) -> Sid
             return ForkInfo(conversation=cast("str", forked))
         case Condense():
             return CondenseInfo(seq=cast("int | None", await served.jobs.do(job.id, lambda: link.job(job))))
+        case Checkpoint():
+            return CheckpointInfo(seq=cast("int", await served.jobs.do(job.id, lambda: link.job(job))))
 
 
 async def _decide(call: Call, served: Served, command: Command, beside: Beside) -> Receipt:
@@ -186,7 +191,13 @@ async def _interrupt_call(call: Call) -> bool:
         return await served.conversation.link.interrupt_call(call.params["action"])
 
 
-_ANSWERS: Final = {"ask": SideAnswer, "fork": ForkInfo, "condense": CondenseInfo, "delete": None}
+_ANSWERS: Final = {
+    "ask": SideAnswer,
+    "fork": ForkInfo,
+    "condense": CondenseInfo,
+    "checkpoint": CheckpointInfo,
+    "delete": None,
+}
 _SUMMARIES: Final = {
     "send": "Send a message. It starts nothing.",
     "run": "Begin a run, or join the one that works. It goes on when its client leaves.",
@@ -197,7 +208,7 @@ _SUMMARIES: Final = {
     "reject": "Reject actions that wait: all of them without ids.",
     "answer": "Answer a question.",
     "decline": "Leave a question unanswered.",
-    "rewind": "Go on from an earlier point.",
+    "rewind": "Go on from an earlier point, with the files as they were then where that is asked for.",
     "set_agent": "Let another agent work from the next step on.",
     "set_limits": "Set the limits.",
     "set_policy": "Set the policy that decides which actions wait.",
@@ -207,6 +218,7 @@ _SUMMARIES: Final = {
     "ask": "Ask the model a side question, which leaves no trace.",
     "fork": "Copy the branch into a new conversation.",
     "condense": "Shorten the history that the model is shown.",
+    "checkpoint": "Save the files of the workspace.",
     "delete": "Delete the conversation and its log.",
 }
 

@@ -65,6 +65,8 @@ class TerminalObservation(Observation):
     """True if the shell itself has ended; the next command gets a new one."""
     ended_by: Literal["exit", "set -e"] | None = None
     """Why the shell has ended, where that is known: the command was `exit`, or `set -e` was on and a command failed."""
+    killed_because: str | None = None
+    """Why the command, or the shell, was killed, where the workspace knows: a sentence."""
     cwd: str | None = None
     """The shell's working directory, where it is known: when a command has ended."""
     python: str | None = None
@@ -89,7 +91,7 @@ class TerminalObservation(Observation):
             else ""
         )
         pressed = f"[Pressed the key {self.pressed}. To type this word, add enter=true.]" if self.pressed else ""
-        return ("\n".join(part for part in (before, written, pressed, self._standing()) if part),)
+        return ("\n".join(part for part in (before, written, pressed, self._standing(), self.killed_because) if part),)
 
     def to_data(self) -> dict[str, JsonValue]:
         """Return the state; the text is in the content already."""

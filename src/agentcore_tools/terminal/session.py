@@ -15,7 +15,7 @@ from pydantic import Field
 from agentcore._value import Value
 from agentcore.errors import ToolError, WorkspaceError
 from agentcore.tools import ToolContext
-from agentcore.workspace import Workspace
+from agentcore.workspace import Workspace, explain_exit
 from agentcore_tools._commands import named_secrets
 from agentcore_tools._output import OUTPUT_FILE_BYTES, TEXT_LIMIT, OutputFile, shorten
 from agentcore_tools.terminal.call import TerminalAction, TerminalObservation
@@ -99,6 +99,7 @@ class Session:
                 if ctx.resumed and not self._resume_reported:
                     self._resume_reported = True
                     changes["new_shell"] = True
+                changes["killed_because"] = await explain_exit(self._workspace, observation.exit_code)
                 text, changes["full_output_path"] = await shorten(
                     observation.text, ctx, _file(ctx), whole, TEXT_LIMIT - len(earlier)
                 )
@@ -145,6 +146,8 @@ class Session:
             before = await shell.run(action.command, variables, whole)
         except WorkspaceError as error:
             await shell.close()
+            if error.outcome_unknown:
+                raise
             raise ToolError(f"{error} The command was not run. The next one starts a new shell.") from error
         self._commands, self._typed = commands, action.command
         self._errexit = self._errexit or sets_errexit(action.command)
@@ -171,6 +174,8 @@ class Session:
                 await shell.send(action.command, action.enter)
                 self._typed = action.command
             except WorkspaceError as error:
+                if error.outcome_unknown:
+                    raise
                 raise ToolError(f"{error} What runs does not read its input. Wait for it, or interrupt it.") from error
         settings = self._settings
         quiet_seconds = settings.input_seconds if action.is_input else settings.quiet_seconds
@@ -224,11 +229,17 @@ class Session:
         return bool(live)
 
     def _outcome(self, shell: Shell) -> _Answer | None:
-        """Return how the command or the shell ended, if that was not reported yet."""
+        """Return how the command or the shell ended, if that was not reported yet.
+
+        Raises:
+            AgentcoreError: the place is gone in which the command ran, so that how it ended is not known.
+        """
         ended = shell.take_ended()
         text = "" if ended is None else ended.text
         if not shell.alive and not self._end_reported:
             self._end_reported = True
+            if ended is None and shell.lost is not None:
+                raise shell.lost
             text += shell.take()
             ended_by = None
             if asks_to_exit(self._typed):

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple, final
 
 import anyio
 
-from agentcore.errors import WorkspaceError
+from agentcore._groups import leaf_exceptions
+from agentcore.errors import AgentcoreError, ConnectionLost, WorkspaceError
 from agentcore.workspace import Process, Workspace
 from agentcore_tools._output import LONGEST_SECRET, HeadAndTail, OutputFile, cut_at_gap, mark_gaps
 from agentcore_tools.terminal.foreground import ForegroundState, foreground_state
@@ -89,7 +90,7 @@ class Shell:
         self._keyed = False
         self._whole: OutputFile | None = None
         self._ended: Ended | None = None
-        self._failure: WorkspaceError | None = None
+        self._failure: AgentcoreError | None = None
         self._live = HeadAndTail(_LIVE_CHARACTERS + 4 * LONGEST_SECRET)
         self._live_held = ""
         self.exit_code: int | None = None
@@ -112,6 +113,11 @@ class Shell:
         return not self._gone.is_set()
 
     @property
+    def lost(self) -> AgentcoreError | None:
+        """The error that says that the place is gone in which it ran, with whatever ran in it."""
+        return self._failure if self._failure is not None and self._failure.outcome_unknown else None
+
+    @property
     def whole(self) -> OutputFile | None:
         """The file with all of the output of the running command, or of the last one."""
         return self._whole
@@ -132,8 +138,12 @@ class Shell:
                         self.exit_code = await process.wait()
                         tasks.cancel_scope.cancel()
                     await self._receive_last_words(process)
-        except WorkspaceError as error:
-            self._failure = error
+        except Exception as error:
+            # Each task that uses a connection raises when that breaks; it is one failure.
+            failures = [leaf for leaf in leaf_exceptions(error) if isinstance(leaf, WorkspaceError | ConnectionLost)]
+            if not failures:
+                raise
+            self._failure = failures[0]
         finally:
             self._screen.end()
             if self._whole is not None:
@@ -153,6 +163,8 @@ class Shell:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await self.close()
         if self._busy:
+            if self.lost is not None:
+                raise self.lost
             shown = self.take()
             raise WorkspaceError(f"No bash started in {self._workspace.root!r}: {shown!r}") from self._failure
         self.take_ended()

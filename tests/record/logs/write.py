@@ -25,6 +25,7 @@ from agentcore.events import (
     ActionStarted,
     AgentConfigured,
     AgentErrorEvent,
+    CheckpointsSet,
     Condensation,
     CondensationRequest,
     CondensationSummaryEvent,
@@ -55,7 +56,9 @@ from agentcore.events import (
     UnknownFact,
     UsageEvent,
     UserRejectObservation,
+    WorkspaceCheckpointed,
     WorkspaceOpened,
+    WorkspaceRestored,
     WrittenCall,
 )
 from agentcore.messages import (
@@ -140,6 +143,8 @@ def groups() -> list[list[Event]]:
         [MessageEvent(source="user", message=Message.user("blob:sha256:is how this message begins")).model_copy(update={"later": 1})],
         [action("ev_asking", "call_4", arguments={"text": "Which port?"}), QuestionAsked(id="ev_question", source="agent", cause="ev_asking", text="Which port?", answer_schema={"type": "integer"}, options=())],
         [QuestionAnswered(source="user", cause="ev_asking", question="ev_question", answer=8080, outcome="answered", by="ada"), ObservationEvent(source="user", cause="ev_asking", tool_name="ask_user", call_id="call_4", content=(TextBlock(text="8080"),), data={"answer": 8080})],
+        [fact(CheckpointsSet(when="settled")), WorkspaceCheckpointed(cause="ev_third", checkpoint="9" * 40, store="every-kind", files=3, left_out=("żółw.mp4 (larger than 100 MB)",))],
+        [WorkspaceRestored(cause="ev_first", checkpoint="ev_second", written=2, removed=1, error="No space left on device.")],
     ]  # fmt: skip
 
 
