@@ -37,6 +37,7 @@ _LOOK_SECONDS: Final = 5.0
 _LEAVE_SECONDS: Final = 8.0
 """How long leaving a stream waits for the helper's end, which ends what it started within 5 s."""
 _OOM_SECONDS: Final = 10.0
+_KILL_SECONDS: Final = 1.0
 _KILLED: Final = 137
 _ENDED: Final = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -234,23 +235,36 @@ class DockerBox:
         return "engine"
 
     async def _find_reason(self, engine: Engine) -> LostReason:
-        state = (await engine.inspect_container(self._name))["State"]
-        if state.get("Status") in ("removing", "dead"):
-            return "removed"
-        if not state.get("Running"):
-            return "oom" if state.get("OOMKilled") else "exited"
-        if state.get("Paused") or self._opened is None:
+        if (reason := await self._container_lost(engine)) is not None:
+            return reason
+        if self._opened is None:
             return "unreachable"
-        # The container lives: it is the helper that ended, and the engine may know that a moment after its stream did.
+        # The container lives: it is the helper that ended, and the engine knows that a moment after its stream did.
         code = None
         with anyio.move_on_after(_LOOK_SECONDS / 2):
             while (code := await self._opened.exit_code()) is None:  # noqa: ASYNC110 - it can only be asked
                 await anyio.sleep(0.05)
         if code is None:
             return "unreachable"
-        now = time.time()
-        is_oom = code == _KILLED and await engine.had_oom(self._name, since=now - _OOM_SECONDS, until=now)
-        return "oom" if is_oom else "exited"
+        if code == _KILLED:
+            now = time.time()
+            if await engine.had_oom(self._name, since=now - _OOM_SECONDS, until=now):
+                return "oom"
+            # Or the container is being killed, and the helper was the first to go.
+            with anyio.move_on_after(_KILL_SECONDS):
+                while (reason := await self._container_lost(engine)) is None:  # noqa: ASYNC110 - it can only be asked
+                    await anyio.sleep(0.05)
+        return reason or "exited"
+
+    async def _container_lost(self, engine: Engine) -> LostReason | None:
+        state = (await engine.inspect_container(self._name))["State"]
+        if state.get("Status") in ("removing", "dead"):
+            return "removed"
+        if state.get("Paused"):
+            return "unreachable"
+        if state.get("Running"):
+            return None
+        return "oom" if state.get("OOMKilled") else "exited"
 
     def last_words(self) -> str:
         return "" if self._opened is None else self._opened.stream.last_words
