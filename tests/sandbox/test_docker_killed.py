@@ -156,7 +156,9 @@ class OwnEngine:
         return f"unix://{self._lab}/docker.sock"
 
     def run(self, *arguments: str) -> None:
-        subprocess.run(["unshare", "--net", SCRIPT, *arguments], env=self._env, check=True, stdout=subprocess.DEVNULL, timeout=120)
+        subprocess.run(
+            ["unshare", "--net", SCRIPT, *arguments], env=self._env, check=True, stdout=subprocess.DEVNULL, timeout=120
+        )
 
     def kill(self) -> None:
         os.kill(int(Path(self._lab, "dockerd.pid").read_text()), signal.SIGKILL)

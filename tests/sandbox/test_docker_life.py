@@ -287,7 +287,7 @@ async def poor_images(docker_image: str) -> AsyncIterator[dict[str, str]]:
     library: Any = aiodocker
     async with aiohttp.UnixConnector(os.environ["DOCKER_HOST"].removeprefix("unix://")) as connector:
         async with library.Docker(url="http://localhost", connector=connector) as docker:
-            command = ["sh", "-c", "mkdir /only; ln -s /bin/sh /only/sh"]
+            command = ["sh", "-c", "mkdir /only; ln -s /bin/sh /bin/sleep /only/"]
             container = await docker.containers.create({"Image": docker_image, "Cmd": command})
             await container.start()
             await container.wait()

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 _LOOK_SECONDS: Final = 5.0
 _LEAVE_SECONDS: Final = 8.0
 """How long leaving a stream waits for the helper's end, which ends what it started within 5 s."""
-_OOM_SECONDS: Final = 10.0
+_OOM_SECONDS: Final = 30.0
+"""How long ago that may have been: a stream whose input waits is noticed to have ended by its silence only, after 15 s."""
 _KILL_SECONDS: Final = 1.0
 _KILLED: Final = 137
 _ENDED: Final = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
@@ -247,8 +248,7 @@ class DockerBox:
         if code is None:
             return "unreachable"
         if code == _KILLED:
-            now = time.time()
-            if await engine.had_oom(self._name, since=now - _OOM_SECONDS, until=now):
+            if await self._had_oom(engine):
                 return "oom"
             # Or the container is being killed, and the helper was the first to go.
             with anyio.move_on_after(_KILL_SECONDS):
@@ -264,7 +264,12 @@ class DockerBox:
             return "unreachable"
         if state.get("Running"):
             return None
-        return "oom" if state.get("OOMKilled") else "exited"
+        is_oom = state.get("OOMKilled") or (state.get("ExitCode") == _KILLED and await self._had_oom(engine))
+        return "oom" if is_oom else "exited"
+
+    async def _had_oom(self, engine: Engine) -> bool:
+        now = time.time()
+        return await engine.had_oom(self._name, since=now - _OOM_SECONDS, until=now)
 
     def last_words(self) -> str:
         return "" if self._opened is None else self._opened.stream.last_words
