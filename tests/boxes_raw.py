@@ -8,7 +8,7 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from struct import Struct
@@ -200,7 +200,7 @@ class RawHelper:
 
 
 @contextmanager
-def boot(python: str, folder: Path) -> Iterator[RawHelper]:
+def boot(python: str, folder: Path) -> Generator[RawHelper]:
     """Start the boot command where this Python is found as `python3`, and send it the sources."""
     found = folder / f"bin-{os.urandom(4).hex()}"
     found.mkdir()
@@ -228,7 +228,7 @@ def boot(python: str, folder: Path) -> Iterator[RawHelper]:
 
 
 @contextmanager
-def open_helper(python: str, folder: Path, **hello: Any) -> Iterator[RawHelper]:
+def open_helper(python: str, folder: Path, **hello: Any) -> Generator[RawHelper]:
     """Start a helper whose root is a folder of this one, and exchange greetings."""
     with boot(python, folder) as helper:
         helper.send(HELLO, 0, greeting(folder, **hello))

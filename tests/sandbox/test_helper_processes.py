@@ -6,8 +6,10 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
 from boxes_raw import (
     CANCEL,
     DATA,
@@ -119,9 +121,18 @@ def test_what_cannot_be_started_is_said(helper: RawHelper, tmp_path: Path) -> No
     assert helper.ask("process", line="true", cwd="file").reason == "not_a_folder"
     reply = helper.ask("process", argv=["echo", *("x" * 100_000 for _ in range(40))])
     assert reply.message.startswith("Could not start ['echo'] (the first 1 of 41 arguments) in ")
-    for wrong in ({}, {"line": "a", "argv": ["b"]}, {"argv": []}, {"argv": [1]}, {"line": "a\0b"}, {"argv": ["a\0b"]}):
+    never: list[dict[str, Any]] = [
+        {},
+        {"line": "a", "argv": ["b"]},
+        {"argv": []},
+        {"argv": [1]},
+        {"line": "a\0b"},
+        {"argv": ["a\0b"]},
+    ]
+    for wrong in never:
         assert helper.ask("process", **wrong).result["error"]["kind"] == "workspace", wrong
-    for env in ({"A=B": "c"}, {"": "c"}, {"A": "\0"}, {"A": 1}, []):
+    environments: list[Any] = [{"A=B": "c"}, {"": "c"}, {"A": "\0"}, {"A": 1}, []]
+    for env in environments:
         assert helper.ask("process", line="true", env=env).result["error"]["kind"] == "workspace", env
     for size in ([0, 1], [80], "80", [80, 70000], [True, 1]):
         assert helper.ask("process", line="true", pty=True, size=size).result["error"]["kind"] == "workspace", size

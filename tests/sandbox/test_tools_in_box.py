@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +22,9 @@ MODULES = (
     "conftest",
     *sorted(path.stem for path in [*TOOLS.glob("test_terminal*.py"), *TOOLS.glob("test_file_editor*.py")]),
 )
+
+QUICK = {"test_terminal", "test_terminal_running", "test_file_editor"}
+"""The modules of the normal run; the others are slow, since each box has all of them."""
 
 LEFT_OUT: dict[str, str] = {}
 """Tests that are about this machine, each with the reason."""
@@ -51,17 +54,17 @@ def load(name: str) -> ModuleType:
     return module
 
 
-def tests_and_fixtures(module: ModuleType) -> dict[str, Any]:
-    """Return what pytest collects, and the fixtures for that."""
-    return {
-        name: value
-        for name, value in vars(module).items()
-        if (name.startswith("test_") and inspect.isfunction(value))
-        or isinstance(value, pytest.FixtureDef | type(_place))
-    }
+def parts_of(name: str) -> Iterator[tuple[str, Any]]:
+    """Yield what pytest collects, and the fixtures for that."""
+    for each, value in vars(load(name)).items():
+        if isinstance(value, type(_place)):
+            yield each, value
+        elif each.startswith("test_") and inspect.isfunction(value) and each not in LEFT_OUT:
+            # Two modules may have a test of the same name. What is loaded again here is not what is run there.
+            yield f"{name}__{each.removeprefix('test_')}", value if name in QUICK else pytest.mark.slow(value)
 
 
-for each in MODULES:
-    found = {name: value for name, value in tests_and_fixtures(load(each)).items() if name not in LEFT_OUT}
-    assert not found.keys() & globals().keys(), found.keys() & globals().keys()
-    globals().update(found)
+for module_name in MODULES:
+    for found, each in parts_of(module_name):
+        assert found not in globals(), found
+        globals()[found] = each
