@@ -533,6 +533,24 @@ def test_any_response_is_parsed_or_refused(data: bytes) -> None:
         assert sent.count(b"\r\n\r\n") == 1
 
 
+async def test_cancelling_the_proxy_ends_both_sides_of_each_connection() -> None:
+    server = Responder(after=b"no answer")
+    async with listening(server.handle) as port:
+        streams: list[SocketStream] = []
+        async with open_proxy(f"files.test:{port}") as world:
+            streams.append(await world.open_tunnel(f"files.test:{port}"))
+            for begun in ("", "GET http", f"POST http://files.test:{port}/ HTTP/1.1\r\nContent-Length: 5\r\n\r\n12"):
+                streams.append(await world.connect())
+                await streams[-1].send(begun.encode())
+            await world.wait_until(lambda: world.proxy.connections == len(streams) and server.accepted == 2)
+        assert world.proxy.connections == 0
+        with anyio.fail_after(10):
+            assert [await read_all(stream) for stream in streams] == [b""] * 4
+            assert len(await server.wait_ended(2)) == 2
+        for stream in streams:
+            await stream.aclose()
+
+
 @settings(max_examples=15)
 @given(data=st.binary(min_size=1, max_size=2000))
 async def test_garbage_is_answered_or_ends_and_the_proxy_goes_on(data: bytes) -> None:
