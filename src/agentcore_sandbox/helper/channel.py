@@ -46,7 +46,7 @@ class Channel:
         self.calls: set[Task] = set()
         self.is_cancelled = False
         self.eof_byte: bytes | None = None
-        """What the end of what comes is on a terminal, where more may come after it."""
+        """The byte that stands for the end of what comes, on a terminal, where more may come after it."""
         self._writer = writer
         self._received: deque[bytes] = deque()
         self._news = Flag()
@@ -135,24 +135,24 @@ class Channel:
         self._writer.put(RESULT, self.number, encode_json(result))
 
 
-def text_of(asked: dict[str, Any], name: str) -> str:
+def text_in(asked: dict[str, Any], name: str) -> str:
     value = asked.get(name)
     if not isinstance(value, str):
         raise Refused(f"{name!r} is not a text.")
     return value
 
 
-def number_of(asked: dict[str, Any], name: str, least: int, most: int) -> int:
+def number_in(asked: dict[str, Any], name: str, least: int, most: int) -> int:
     value = asked.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise Refused(f"{name!r} is not a number from {least} to {most}.")
     return value
 
 
-def texts_of(asked: dict[str, Any], name: str) -> dict[str, str]:
+def texts_in(asked: dict[str, Any], name: str) -> dict[str, str]:
     values: Any = asked.get(name)
     if values is None:
         return {}
     if not is_object(values):
         raise Refused(f"{name!r} is not an object.")
-    return {key: text_of(values, key) for key in values}
+    return {key: text_in(values, key) for key in values}

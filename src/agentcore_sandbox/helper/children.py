@@ -50,6 +50,8 @@ class Children:
 
     def code(self, pid: int) -> int | None:
         """Return the exit code of one that is held, or None while it runs."""
+        if pid in self._held and pid not in self._codes:
+            self._note_end(pid)
         return self._codes.get(pid)
 
     def release(self, pid: int) -> None:

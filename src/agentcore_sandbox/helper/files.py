@@ -6,7 +6,7 @@ import errno
 import os
 import stat as modes
 
-from agentcore_sandbox.helper.channel import Channel, number_of, text_of
+from agentcore_sandbox.helper.channel import Channel, number_in, text_in
 from agentcore_sandbox.helper.errors import Refused, path_errors, path_refused
 from agentcore_sandbox.helper.stream import MAX_PAYLOAD, encode_json
 
@@ -35,7 +35,7 @@ def check_is_file(path: str, found: os.stat_result) -> None:
 
 def read(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Send a file of at most so many bytes."""
-    path, most = text_of(asked, "path"), number_of(asked, "max_bytes", 0, _LONGEST_READ)
+    path, most = text_in(asked, "path"), number_in(asked, "max_bytes", 0, _LONGEST_READ)
     with path_errors(path):
         # A pipe that nobody writes to would be waited for.
         descriptor = os.open(os.path.join(root, path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -72,7 +72,7 @@ def _too_large(path: str, size: int, most: int) -> Refused:
 
 def write(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Replace a file by what comes, or add that to it."""
-    path, mode = text_of(asked, "path"), asked.get("mode")
+    path, mode = text_in(asked, "path"), asked.get("mode")
     full = os.path.join(root, path)
     if asked.get("append"):
         with path_errors(path):
@@ -82,7 +82,7 @@ def write(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str,
         finally:
             os.close(descriptor)
         return {}
-    mode = 0o666 if mode is None else number_of(asked, "mode", 0, 0o7777) & 0o777
+    mode = 0o666 if mode is None else number_in(asked, "mode", 0, 0o7777) & 0o777
     with path_errors(path):
         new = Replacement(path, full, mode)
     try:
@@ -200,7 +200,7 @@ def _existing_file(path: str, target: str) -> os.stat_result | None:
 
 def list_folder(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Send the entries of a folder, in the order of their names."""
-    path = text_of(asked, "path")
+    path = text_in(asked, "path")
     with path_errors(path):
         names = sorted(os.listdir(os.path.join(root, path)))
     piece = bytearray(b"[")
@@ -227,7 +227,7 @@ def list_folder(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dic
 
 def stat(root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Return the entry at a path, links followed."""
-    path = text_of(asked, "path")
+    path = text_in(asked, "path")
     full = os.path.join(root, path)
     with path_errors(path):
         try:

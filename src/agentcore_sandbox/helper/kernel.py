@@ -1,4 +1,4 @@
-"""What the standard library has no function for: who inherits orphans, who may look into the helper, who dies first without memory."""
+"""The kernel's part, for which the standard library has no functions: orphans, looking into the helper, and who dies first without memory."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Task:
                 waited = next(self._steps)
         except (StopIteration, Cancelled):
             self._end()
-        except BaseException as error:
+        except BaseException as error:  # noqa: ASYNC103 - it is passed on, and this is no async code
             self.error = error
             self._end()
             self._loop.failed(error)

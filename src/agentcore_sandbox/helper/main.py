@@ -11,7 +11,7 @@ import time
 import traceback
 
 from agentcore_sandbox.helper import files, private, trees, tunnels
-from agentcore_sandbox.helper.channel import Channel, number_of, text_of, texts_of
+from agentcore_sandbox.helper.channel import Channel, number_in, text_in, texts_in
 from agentcore_sandbox.helper.children import Children
 from agentcore_sandbox.helper.errors import Refused
 from agentcore_sandbox.helper.fence import Fence
@@ -69,6 +69,7 @@ class Helper:
         self._around: Surroundings | None = None
         self._fence: Fence | None = None
         self._silence: float = _SILENCE_SECONDS
+        self._listening: Task | None = None
         self._over = Flag()
         self._is_over = False
         self._mark = os.urandom(8).hex()
@@ -77,15 +78,13 @@ class Helper:
 
     def run(self) -> Steps[None]:
         """Work until the stream ends, is silent, or a signal comes; then end everything."""
-        tasks = [
-            self.loop.start(self._read()),
-            self.loop.start(self._write()),
-            self.loop.start(self._listen_for_silence()),
-            self.loop.start(self._take_signals(_signals())),
-        ]
+        self.loop.start(self._read())
+        self.loop.start(self._write())
+        self.loop.start(self._take_signals(_signals()))
+        self._listening = self.loop.start(self._listen_for_silence())
         while not self._is_over:
             yield self._over
-        for task in [*tasks[2:3], *self._open_tasks()]:
+        for task in self._open_tasks():
             task.cancel()
         left = yield from self._children.end_all()
         if left:
@@ -187,10 +186,12 @@ class Helper:
     def _start(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Task:
         self._channels[channel.number] = channel
         channel.task = self.loop.start(self._attend(channel, steps))
+        # What was never begun could not be cancelled with a result.
+        channel.task.step(0)
         return channel.task
 
     def _perform(self, channel: Channel, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
-        name = text_of(asked, "op")
+        name = text_in(asked, "op")
         op = self._ops.get(name)
         if op is None or self._fence is None:
             raise Refused(f"The helper has no op {name!r}.")
@@ -200,6 +201,7 @@ class Helper:
     def _attend(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Steps[None]:
         result: dict[str, Any] = {}
         try:
+            yield None
             result = yield from steps
         except Cancelled:
             result = {"cancelled": True}
@@ -251,16 +253,19 @@ class Helper:
         if not isinstance(silence, (int, float)) or not 0 < silence < 1e6:
             raise Refused("'silence' is not a number of seconds.")
         self._silence = silence
-        root = _find_root(text_of(asked, "root"))
-        env = texts_of(asked, "env")
+        if self._listening is not None:
+            self._listening.cancel()
+        self._listening = self.loop.start(self._listen_for_silence())
+        root = _find_root(text_in(asked, "root"))
+        env = texts_in(asked, "env")
         user, home = _user()
         home = env.get("HOME", home)
         env = {"PATH": _DEFAULT_PATH, "HOME": home, "LANG": "C.UTF-8", **env}
-        box = "".join(each if each.isalnum() or each in "._-" else "_" for each in text_of(asked, "box"))
+        box = "".join(each if each.isalnum() or each in "._-" else "_" for each in text_in(asked, "box"))
         epoch = asked.get("epoch")
         if epoch is not None:
-            epoch = number_of(asked, "epoch", 0, _LARGEST_EPOCH)
-        state = text_of(asked, "state")
+            epoch = number_in(asked, "epoch", 0, _LARGEST_EPOCH)
+        state = text_in(asked, "state")
         private.make_own_folder(state, with_parents=True)
         self._fence = Fence(state, box, bool(asked.get("whole")), self._children)
         yield from self._fence.join(epoch)
@@ -279,7 +284,7 @@ class Helper:
         }
 
     def _accept(self, listener: Channel, connection: tunnels.Socket) -> Flag:
-        """Give a connection that came to a port inside a channel, and return the flag that is fired at its end."""
+        """Open a channel for a connection that came to a port inside, and return the flag that is fired at its end."""
         self._last_own_channel += 2
         channel = Channel(self.loop, self._writer, self._last_own_channel)
         opening = {"op": "accept", "listener": listener.number}
@@ -288,6 +293,7 @@ class Helper:
 
     def _fill_ops(self, around: Surroundings, state: str, fence: Fence) -> None:
         root = around.root
+        connections: set[Flag] = set()
         self._ops = {
             "process": lambda channel, asked: process(channel, around, asked),
             "read": lambda channel, asked: files.read(channel, root, asked),
@@ -299,7 +305,7 @@ class Helper:
             "private": lambda _, asked: private.private(state, asked),
             "unprivate": lambda _, asked: private.unprivate(state, asked),
             "connect": tunnels.connect,
-            "listen": lambda channel, asked: tunnels.listen(channel, asked, self._accept),
+            "listen": lambda channel, asked: tunnels.listen(channel, asked, self._accept, connections),
             "fence": lambda _, asked: _raise_fence(fence, asked),
         }
 
@@ -314,7 +320,7 @@ def _nothing_to_call(_asked: dict[str, Any]) -> Steps[dict[str, Any]]:
 
 
 def _raise_fence(fence: Fence, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
-    return {"ended": (yield from fence.raise_to(number_of(asked, "epoch", 0, _LARGEST_EPOCH)))}
+    return {"ended": (yield from fence.raise_to(number_in(asked, "epoch", 0, _LARGEST_EPOCH)))}
 
 
 def _find_root(path: str) -> str:

@@ -6,7 +6,7 @@ import os
 import re
 import stat as modes
 
-from agentcore_sandbox.helper.channel import text_of
+from agentcore_sandbox.helper.channel import text_in
 from agentcore_sandbox.helper.errors import path_errors, path_refused
 
 TYPE_CHECKING = False
@@ -65,7 +65,7 @@ def unprivate(state: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
 
 
 def _paths(state: str, asked: dict[str, Any]) -> tuple[str, str]:
-    name = text_of(asked, "name")
+    name = text_in(asked, "name")
     if not _NAME.fullmatch(name):
         raise path_refused(
             name,

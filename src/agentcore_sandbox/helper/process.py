@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-from agentcore_sandbox.helper.channel import Channel, number_of, text_of, texts_of
+from agentcore_sandbox.helper.channel import Channel, number_in, text_in, texts_in
 from agentcore_sandbox.helper.children import Children
 from agentcore_sandbox.helper.errors import Refused
 from agentcore_sandbox.helper.launch import LaunchSpec, Started, set_size, start
@@ -25,7 +25,7 @@ _LAST_SIGNAL = 64
 
 
 class Surroundings:
-    """What every command gets."""
+    """The folder, variables and marks of every command."""
 
     def __init__(self, root: str, env: dict[str, str], children: Children, fork: Callable[[], int], marks: str) -> None:
         self.root = root
@@ -91,9 +91,9 @@ class Running:
 
     def call(self, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
         """Do what is called for."""
-        name = text_of(asked, "call")
+        name = text_in(asked, "call")
         if name == "signal":
-            self._signal(number_of(asked, "signal", 0, _LAST_SIGNAL))
+            self._signal(number_in(asked, "signal", 0, _LAST_SIGNAL))
         elif name == "interrupt" and self._has_terminal:
             within = asked.get("started_within")
             if within is not None and not isinstance(within, (int, float)):
@@ -103,7 +103,7 @@ class Running:
             yield from self.tree.terminate()
             return {"result": True}
         elif name == "resize":
-            self._resize(number_of(asked, "columns", 1, _LARGEST_SIDE), number_of(asked, "rows", 1, _LARGEST_SIDE))
+            self._resize(number_in(asked, "columns", 1, _LARGEST_SIDE), number_in(asked, "rows", 1, _LARGEST_SIDE))
         else:
             raise Refused(f"A process has no call {name!r}.")
         return {"result": None}
@@ -203,13 +203,13 @@ def _spec(around: Surroundings, asked: dict[str, Any], mark: str) -> LaunchSpec:
         if not is_list(sides) or len(sides) != 2:
             raise Refused("'size' is not [columns, rows].")
         values = {"columns": sides[0], "rows": sides[1]}
-        size = number_of(values, "columns", 1, _LARGEST_SIDE), number_of(values, "rows", 1, _LARGEST_SIDE)
+        size = number_in(values, "columns", 1, _LARGEST_SIDE), number_in(values, "rows", 1, _LARGEST_SIDE)
         env.pop("COLUMNS", None)
         env.pop("LINES", None)
         if env.get("TERM", "dumb") == "dumb":
             env["TERM"] = "xterm-256color"
     else:
         env.setdefault("TERM", "dumb")
-    env.update(texts_of(asked, "env"))
+    env.update(texts_in(asked, "env"))
     env[MARKS] = f"{around.marks}:{mark}"
     return LaunchSpec(command, os.path.join(around.root, shown), shown, env, size)

@@ -12,10 +12,10 @@ import os
 import stat as modes
 from struct import Struct
 
-from agentcore_sandbox.helper.channel import Channel, number_of, text_of
+from agentcore_sandbox.helper.channel import Channel, number_in, text_in
 from agentcore_sandbox.helper.errors import Refused, path_errors, path_refused
 from agentcore_sandbox.helper.files import Replacement, write_all
-from agentcore_sandbox.helper.stream import MAX_PAYLOAD, decode_json, encode_json
+from agentcore_sandbox.helper.stream import MAX_PAYLOAD, ProtocolError, decode_json, encode_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _PIECE = MAX_PAYLOAD - _LENGTH.size
 
 def get_tree(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Send a file, or a folder with all that is in it."""
-    path = text_of(asked, "path")
+    path = text_in(asked, "path")
     full = os.path.join(root, path)
     with path_errors(path):
         mode = os.stat(full).st_mode
@@ -111,21 +111,24 @@ class _Sender:
 def put_tree(channel: Channel, root: str, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Write a file or a folder that comes. What was there and is not in the tree stays."""
     receiver = _Receiver(channel)
-    target = _Target(text_of(asked, "path"), root)
+    target = _Target(text_in(asked, "path"), root)
     while True:
         length = yield from receiver.length()
         if length == 0:
             return {}
         if length > _LONGEST_RECORD:
             raise Refused("A record of the tree is too long.")
-        record = decode_json((yield from receiver.exactly(length)))
-        kind, below = text_of(record, "kind"), text_of(record, "path")
+        try:
+            record = decode_json((yield from receiver.exactly(length)))
+        except ProtocolError as error:
+            raise Refused(f"A record of the tree is {error}.") from None
+        kind, below = text_in(record, "kind"), text_in(record, "path")
         if kind == "file":
-            yield from _put_file(receiver, target, below, number_of(record, "mode", 0, 0o7777) & 0o777)
+            yield from _put_file(receiver, target, below, number_in(record, "mode", 0, 0o7777) & 0o777)
         elif kind == "dir":
             target.make_folder(below)
         elif kind == "link":
-            target.make_link(below, text_of(record, "target"))
+            target.make_link(below, text_in(record, "target"))
         else:
             raise Refused(f"A tree has no {kind!r}.")
 

@@ -18,7 +18,7 @@ from _socket import (
     SOL_SOCKET,
 )
 
-from agentcore_sandbox.helper.channel import Channel, number_of
+from agentcore_sandbox.helper.channel import Channel, number_in
 from agentcore_sandbox.helper.errors import Refused
 from agentcore_sandbox.helper.loop import Flag
 from agentcore_sandbox.helper.stream import DATA, STREAM_IN, STREAM_OUT
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Socket = _socket.socket
 _KIND = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC
 _BACKLOG = 64
-# Of one listener. The rest waits in the backlog, so that no program inside can use up the helper's descriptors.
+# Of all listeners. The rest waits in the backlog, so that no program inside can use up the helper's descriptors.
 _MOST_CONNECTIONS = 128
 _PAUSE = 0.1
 _LAST_PORT = 65535
@@ -42,7 +42,7 @@ _HERE = ((AF_INET, "127.0.0.1"), (AF_INET6, "::1"))
 
 def connect(channel: Channel, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Connect to a port inside."""
-    port = number_of(asked, "port", 1, _LAST_PORT)
+    port = number_in(asked, "port", 1, _LAST_PORT)
     connection = yield from _connect(channel.loop, port)
     channel.answer(0, port=port)
     return (yield from carry(channel, connection))
@@ -71,15 +71,20 @@ def _connect(loop: Loop, port: int) -> Steps[Socket]:
     raise Refused(f"Cannot connect to port {port} in the box: {os.strerror(failure)}.")
 
 
-def listen(channel: Channel, asked: dict[str, Any], accept: Callable[[Channel, Socket], Flag]) -> Steps[dict[str, Any]]:
-    """Listen on a port inside. `accept` gives a connection a channel, and returns the flag that is fired at its end."""
+def listen(
+    channel: Channel, asked: dict[str, Any], accept: Callable[[Channel, Socket], Flag], connections: set[Flag]
+) -> Steps[dict[str, Any]]:
+    """Listen on a port inside.
+
+    `accept` gives a connection a channel, and returns the flag that is fired at its end; the flags of those that are open are kept in
+    `connections`, which all listeners share.
+    """
     loop = channel.loop
     listener = Socket(AF_INET, _KIND)
-    connections: set[Flag] = set()
     try:
         try:
             listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-            listener.bind(("127.0.0.1", number_of(asked, "port", 0, _LAST_PORT)))
+            listener.bind(("127.0.0.1", number_in(asked, "port", 0, _LAST_PORT)))
             listener.listen(_BACKLOG)
         except OSError as error:
             raise Refused(f"Cannot listen on port {asked['port']} in the box: {error.strerror}.") from None
