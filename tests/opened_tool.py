@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Generic, TypeVar, cast
@@ -17,7 +17,7 @@ from agentcore.conversation.tool_host import open_spool
 from agentcore.record import ConversationState
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import Action, Medium, Observation, Spool, Tool, ToolContext
-from agentcore.workspace import LocalWorkspace
+from agentcore.workspace import LocalWorkspace, Workspace
 from agentcore_tools import (
     FileEditorAction,
     FileEditorObservation,
@@ -36,10 +36,16 @@ _BOUND_SECONDS = 120
 """A test that hangs fails; one on a loaded machine does not."""
 
 
+class Place:
+    """Where tools are opened: a folder of this machine, unless a test says otherwise."""
+
+    open: Callable[..., AbstractAsyncContextManager[Workspace]] = LocalWorkspace
+
+
 class KeepingHost:
     """Does what tools ask of a conversation, and remembers what they showed to people."""
 
-    def __init__(self, workspace: LocalWorkspace, secrets: SecretRegistry) -> None:
+    def __init__(self, workspace: Workspace, secrets: SecretRegistry) -> None:
         self._workspace = workspace
         self._secrets = secrets
         # What a conversation's spool needs of it.
@@ -91,7 +97,7 @@ class Opened(Generic[ActionT, ObservationT]):
     """An open tool."""
 
     def __init__(
-        self, tool: Tool[ActionT, ObservationT], execute: Any, workspace: LocalWorkspace, secrets: SecretRegistry
+        self, tool: Tool[ActionT, ObservationT], execute: Any, workspace: Workspace, secrets: SecretRegistry
     ) -> None:
         self._tool = tool
         self._execute = execute
@@ -136,7 +142,7 @@ async def open_tool(
     env: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Opened[ActionT, ObservationT]]:
     with anyio.fail_after(seconds):
-        async with LocalWorkspace(folder, env=env) as workspace:
+        async with Place.open(folder, env=env) as workspace:
             async with tool.open_executor(workspace, "conversation") as execute:
                 yield Opened(tool, execute, workspace, SecretRegistry(secrets))
             await workspace.remove_private_folder("conversation")
@@ -170,7 +176,7 @@ async def reconcile(
     """Reconcile an action where a process with these variables was left, and these outputs; return its number and their folder, too."""
     assert tool.reconcile is not None
     with anyio.fail_after(_BOUND_SECONDS):
-        async with LocalWorkspace(folder) as workspace:
+        async with Place.open(folder) as workspace:
             secrets = SecretRegistry()
             context = ToolContext(
                 workspace=workspace,

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 import anyio
 from anyio.abc import ByteStream, TaskGroup
 
-from agentcore.errors import WorkspaceError, WorkspaceNotOpen
+from agentcore.errors import WorkspaceError, WorkspaceLost, WorkspaceNotOpen
 from agentcore.logs import get_logger
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.git import git_changes, git_diff
@@ -128,7 +128,12 @@ class BoxWorkspace:
             assert connection.hello is not None
             self._root = connection.hello.root
         for listener in self._listeners:
-            await self._start_listening(connection, listener)
+            try:
+                await self._start_listening(connection, listener)
+            except WorkspaceLost:
+                raise
+            except WorkspaceError as error:  # everything else works without it
+                _log.warning("not_listening", workspace=repr(self), port=listener.port, error=str(error))
 
     async def fence(self, epoch: int) -> None:
         """Take the box over: end what earlier openings of the conversation started in it, and keep them out.
