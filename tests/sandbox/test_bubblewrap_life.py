@@ -29,7 +29,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 
 async def wait_until(condition: Callable[[], bool]) -> None:
     with anyio.fail_after(20):
-        while not await run_sync(condition):  # noqa: ASYNC110 processes can only be looked at
+        while not await run_sync(condition):
             await anyio.sleep(0.02)
 
 
