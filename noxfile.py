@@ -110,6 +110,22 @@ def serve(session: nox.Session) -> None:
 
 
 @nox.session
+def sandbox(session: nox.Session) -> None:
+    """Do the slow half of the tests of boxes, in containers too; what is missing fails, and is not skipped."""
+    install(session, "all,test")
+    env = {"AGENTCORE_NO_SKIPS": "1", **docker_engine(session)}
+    session.run("pytest", "-q", "-m", "slow", "tests/sandbox", *session.posargs, env=env)
+
+
+def docker_engine(session: nox.Session) -> dict[str, str]:
+    """Return the variables of the Docker engine for tests; start one if none is named."""
+    if "DOCKER_HOST" in os.environ and "TEST_IMAGE" in os.environ:
+        return {}
+    shown = str(session.run(str(HERE / "scripts/docker-engine.sh"), "up", external=True, silent=True))
+    return dict(re.findall(r"(DOCKER_HOST|TEST_IMAGE|DOCKER_LAB)=(\S+)", shown))
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Run the terminal's tests over and over, on as many rounds as stand behind `--` (1000), mixed in another order each time."""
     install(session, "all,test")

@@ -1,1 +1,4 @@
-"""Workspaces apart from the host, in which tools can do no harm outside. It holds nothing yet."""
+"""Workspaces apart from the host, in which tools can do no harm outside."""
+
+from agentcore_sandbox.docker import DockerWorkspace as DockerWorkspace
+from agentcore_sandbox.network.policy import Allow as Allow

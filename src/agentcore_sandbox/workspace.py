@@ -30,6 +30,10 @@ from agentcore_sandbox.channel import CANCEL_SECONDS, Channel
 from agentcore_sandbox.connection import HelperConnection
 from agentcore_sandbox.frames import absolute_path_of
 from agentcore_sandbox.keeper import BoxKeeper
+from agentcore_sandbox.network.policy import Allow, NetworkPolicy
+from agentcore_sandbox.network.ports import Exposed, expose
+from agentcore_sandbox.network.proxy import PROXY_PORT, Proxy, proxy_environment
+from agentcore_sandbox.network.refusals import Refusals
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
 from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
@@ -46,10 +50,12 @@ class BoxWorkspace:
 
     Args:
         box: The box. The workspace is its only owner: it starts it when it is entered, and stops it when it is left.
+        network: The hosts that commands reach. The box itself has no network unless this is "full"; allowed hosts are reached through a
+            proxy outside.
         on_progress: Is awaited with each `Progress` while the box starts.
     """
 
-    def __init__(self, box: Box, *, on_progress: ReportProgress | None = None) -> None:
+    def __init__(self, box: Box, *, network: NetworkPolicy = "none", on_progress: ReportProgress | None = None) -> None:
         self._box = box
         self._on_progress = on_progress
         self._root: str | None = None
@@ -58,6 +64,12 @@ class BoxWorkspace:
         self._keeper: BoxKeeper | None = None
         self._tasks: TaskGroup | None = None
         self._listeners: list[_Listener] = []
+        self._proxy_env: dict[str, str] = {}
+        self._refusals = Refusals()
+        if isinstance(network, Allow):
+            proxy = Proxy(network, self._refusals.add)
+            self._listeners.append(_Listener(PROXY_PORT, proxy.handle))
+            self._proxy_env = proxy_environment()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._box!r})"
@@ -120,7 +132,7 @@ class BoxWorkspace:
             "root": inside.root,
             "state": inside.state,
             "whole": inside.whole,
-            "env": inside.env,
+            "env": {**self._proxy_env, **inside.env},
         }
 
     async def _on_connected(self, connection: HelperConnection) -> None:
@@ -260,6 +272,17 @@ class BoxWorkspace:
                 self._listeners.remove(listener)
             if listener.channel is not None:
                 await listener.channel.aclose()
+
+    async def expose(self, port: int) -> Exposed:
+        """Publish a port inside on a free port of 127.0.0.1, until the workspace is left.
+
+        Raises:
+            ValueError: It is not a port.
+            WorkspaceError: There is no port to listen on.
+        """
+        if self._tasks is None or not self._open:
+            raise WorkspaceNotOpen(repr(self))
+        return await expose(self._tasks, self.connect, port)
 
     async def _start_listening(self, connection: HelperConnection, listener: _Listener) -> None:
         channel = listener.channel = connection.open("listen", port=listener.port)

@@ -6,10 +6,9 @@ of the machine, models inside of a condenser. All of that is refused before the 
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_network
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -24,6 +23,7 @@ from agentcore.llm import LLM, FallbackLLM, LimitedModel, Model, RateLimitedMode
 from agentcore.llm.llm import goes_native
 from agentcore.llm.providers import HOSTS
 from agentcore.tools import register_tool
+from agentcore_sandbox.network.addresses import Address, canonical, private_kind, resolve
 from agentcore_serve.agents.parts import DEFAULT_PARTS, AllowedParts, check_parts
 from agentcore_serve.refused import Refused
 from agentcore_tools import FACTORIES
@@ -42,8 +42,6 @@ _WRAPPERS: Final[Mapping[str, _Wrapped]] = MappingProxyType(
         "router": RouterLLM.from_record,
     }
 )
-
-Address = IPv4Address | IPv6Address
 
 
 class OwnAgent(NamedTuple):
@@ -131,11 +129,10 @@ async def _check_address(llm: LLM, allowed: Sequence[str]) -> None:
         return
     networks = [network for each in allowed if (network := _network(each)) is not None]
     for found in await _resolve(name, parts.port or (443 if parts.scheme == "https" else 80)):
-        mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-        address = mapped or found
+        address = canonical(found)
         if any(address.version == network.version and address in network for network in networks):
             continue
-        if not address.is_global or address.is_multicast:
+        if private_kind(address) is not None:
             raise _refusal(
                 "address_not_allowed",
                 "The model's address is on a private network, which models of clients may not be at. "
@@ -143,12 +140,11 @@ async def _check_address(llm: LLM, allowed: Sequence[str]) -> None:
             )
 
 
-async def _resolve(host: str, port: int) -> list[Address]:
+async def _resolve(host: str, port: int) -> tuple[Address, ...]:
     try:
         with anyio.fail_after(_LOOK_UP_SECONDS):
-            found = await anyio.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-    except (OSError, ValueError, TimeoutError):
+            return await resolve(host, port)
+    except (OSError, TimeoutError):
         raise _refusal("address_not_allowed", "The model's address could not be looked up.") from None
 
 

@@ -1,0 +1,38 @@
+"""The contract of every workspace, in a container."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from agentcore.testing.workspace_contract import WorkspaceContract
+from agentcore_sandbox import DockerWorkspace
+from boxes_docker import find_image
+
+IMAGE = find_image()
+
+
+@pytest.fixture(scope="module")
+def docker_image() -> str:
+    return IMAGE
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    """Docker is on asyncio only."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def box(docker_image: str) -> AsyncIterator[DockerWorkspace]:
+    """One container for all tests: starting one takes most of a second."""
+    async with DockerWorkspace(docker_image, labels={"owner": "agentcore tests"}) as workspace:
+        yield workspace
+
+
+class TestDockerWorkspace(WorkspaceContract):
+    @pytest.fixture
+    async def workspace(self, box: DockerWorkspace) -> AsyncIterator[DockerWorkspace]:
+        yield box
+        await box.run("find . -mindepth 1 -delete")
