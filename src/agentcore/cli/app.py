@@ -30,6 +30,7 @@ from agentcore.cli.options import (
     Verbose,
     execute,
 )
+from agentcore.cli.sandbox_app import Network, Sandbox, SandboxImage, rewind_command, sandbox_app
 from agentcore.cli.serve_app import serve_command
 from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
@@ -66,6 +67,8 @@ app.add_typer(conversations_app, name="conversations", short_help="List and dele
 app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
 app.add_typer(keys_app, name="keys")
+app.add_typer(sandbox_app, name="sandbox")
+app.command("rewind", short_help="Go back to an earlier point of a conversation.")(rewind_command)
 app.command("serve", cls=GroupedCommand, short_help="Serve conversations to other programs.")(serve_command)
 
 
@@ -231,6 +234,9 @@ def run_command(
     no_skills: NoSkills = False,
     condenser: Condenser = "summary",
     images: Images = None,
+    sandbox: Sandbox = None,
+    network: Network = None,
+    sandbox_image: SandboxImage = None,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -262,6 +268,9 @@ def run_command(
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             conversation_id=conversation_id,
+            sandbox=sandbox,
+            network=network,
+            sandbox_image=sandbox_image,
             json=json,
             verbose=verbose,
         ),

@@ -71,7 +71,9 @@ def _connect(loop: Loop, port: int) -> Steps[Socket]:
     raise Refused(f"Cannot connect to port {port} in the box: {os.strerror(failure)}.")
 
 
-def listen(channel: Channel, asked: dict[str, Any], accept: Callable[[Channel, Socket], Flag], connections: set[Flag]) -> Steps[dict[str, Any]]:
+def listen(
+    channel: Channel, asked: dict[str, Any], accept: Callable[[Channel, Socket], Flag], connections: set[Flag]
+) -> Steps[dict[str, Any]]:
     """Listen on a port inside.
 
     `accept` gives a connection a channel, and returns the flag that is fired at its end; the flags of those that are open are kept in
