@@ -39,7 +39,9 @@ class Names:
     """Names and what they resolve to: the first answer to the first question, and so on; the last one stays."""
 
     def __init__(self, **names: str | Sequence[str]) -> None:
-        self.answers = {name.replace("_", "."): [each] if isinstance(each, str) else [*each] for name, each in names.items()}
+        self.answers = {
+            name.replace("_", "."): [each] if isinstance(each, str) else [*each] for name, each in names.items()
+        }
         self.asked: list[str] = []
 
     async def resolve(self, host: str, port: int) -> tuple[Address, ...]:
@@ -67,7 +69,7 @@ class ProxyWorld:
 
     async def idle(self) -> None:
         """Wait until the proxy serves no connection."""
-        while self.proxy.connections:  # noqa: ASYNC110 - the proxy tells nobody when this changes
+        while self.proxy.connections:
             await anyio.lowlevel.checkpoint()
 
     async def connect(self) -> SocketStream:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from agentcore_sandbox.bootstrap import GREETING
 from boxes_raw import (
     CALL,
     CANCEL,
@@ -31,8 +33,6 @@ from boxes_raw import (
     wait_for_pids,
     wait_until_gone,
 )
-
-from agentcore_sandbox.bootstrap import GREETING
 
 
 @pytest.fixture(params=PYTHONS)

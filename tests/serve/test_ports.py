@@ -98,7 +98,11 @@ async def test_an_answer_sets_no_cookie_and_its_page_has_an_origin_of_its_own() 
         b"Content-Security-Policy: sandbox allow-same-origin allow-scripts\r\nCache-Control: public\r\nContent-Length: 0\r\n"
         b"Content-Type: text/html\r\n\r\n"
     )
-    async with listening(Responder(response).handle) as port, serving_port(port) as serving, client_of(serving) as client:
+    async with (
+        listening(Responder(response).handle) as port,
+        serving_port(port) as serving,
+        client_of(serving) as client,
+    ):
         answer = await client.get("/")
     assert answer.headers["location"] == f"{BASE}/next?a=b"
     assert answer.headers["content-type"] == "text/html"
@@ -119,7 +123,14 @@ def test_redirects_to_the_port_itself_lead_to_its_path() -> None:
     assert to(b"http://localhost:8000/x") == base + b"/x"
     assert to(b"//127.0.0.1:8000") == base + b"/"
     assert to(b"/x/../y") == base + b"/x/../y"
-    for other in (b"x", b"https://example.org/", b"http://localhost:9000/", b"//example.org/x", b"/\\example.org", b"?a=b"):
+    for other in (
+        b"x",
+        b"https://example.org/",
+        b"http://localhost:9000/",
+        b"//example.org/x",
+        b"/\\example.org",
+        b"?a=b",
+    ):
         assert to(other) == other
 
 
@@ -164,10 +175,15 @@ async def test_a_client_that_leaves_ends_the_request_inside() -> None:
 
 
 @pytest.mark.parametrize(
-    "response", [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"]
+    "response",
+    [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"],
 )
 async def test_what_speaks_no_http_is_refused(response: bytes) -> None:
-    async with listening(Responder(response).handle) as port, serving_port(port) as serving, client_of(serving) as client:
+    async with (
+        listening(Responder(response).handle) as port,
+        serving_port(port) as serving,
+        client_of(serving) as client,
+    ):
         answer = await client.get("/")
         assert (answer.status_code, answer.text) == (502, "port_not_reached")
 
@@ -205,12 +221,13 @@ async def talk(websocket: WebSocket) -> None:
             await websocket.send_text(message["text"])
 
 
-
 @asynccontextmanager
 async def open_socket(client: httpx.AsyncClient, query: str = "") -> AsyncGenerator[AsyncWebSocketSession]:
     url = f"{client.base_url}socket{query}".replace("http", "ws", 1)
     headers = {"Authorization": "Bearer SECRET", "Cookie": "a=SECRET", "X-API-Key": "SECRET"}
-    async with aconnect_ws(url, client, subprotocols=["binary"], headers=headers, max_message_size_bytes=1 << 20) as socket:
+    async with aconnect_ws(
+        url, client, subprotocols=["binary"], headers=headers, max_message_size_bytes=1 << 20
+    ) as socket:
         yield socket
 
 

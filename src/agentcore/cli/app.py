@@ -27,10 +27,14 @@ from agentcore.cli.options import (
     Home,
     Later,
     Model,
+    NoMemory,
+    NoProjectFiles,
+    NoSkills,
     Verbose,
+    Workspace,
     execute,
 )
-from agentcore.cli.sandbox_app import Network, Sandbox, SandboxImage, rewind_command, sandbox_app
+from agentcore.cli.sandbox_app import Checkpoints, Network, Sandbox, SandboxImage, rewind_command, sandbox_app
 from agentcore.cli.serve_app import serve_command
 from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
@@ -144,15 +148,6 @@ Images = Annotated[
     list[str] | None,
     typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
 ]
-NoProjectFiles = Annotated[
-    bool,
-    typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.", rich_help_panel=CONTEXT),
-]
-NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.", rich_help_panel=CONTEXT)]
-NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.", rich_help_panel=CONTEXT)]
-Workspace = Annotated[
-    str | None, typer.Option("--workspace", "-w", help="Folder to work in from now on.", metavar="FOLDER")
-]
 _CONDENSERS = ("summary", "masking", "window", "none")
 
 
@@ -237,6 +232,7 @@ def run_command(
     sandbox: Sandbox = None,
     network: Network = None,
     sandbox_image: SandboxImage = None,
+    checkpoints: Checkpoints = False,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -271,6 +267,7 @@ def run_command(
             sandbox=sandbox,
             network=network,
             sandbox_image=sandbox_image,
+            checkpoints=checkpoints,
             json=json,
             verbose=verbose,
         ),

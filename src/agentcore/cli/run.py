@@ -63,6 +63,7 @@ async def run_task(
     sandbox: Kind | None,
     network: str | None,
     sandbox_image: str | None,
+    checkpoints: bool,
     json: bool,
     verbose: bool,
 ) -> int:
@@ -90,6 +91,7 @@ async def run_task(
             stdin_taken=task == _STDIN,
             confirm=None if settings.confirm is None else _POLICIES[settings.confirm](),
             limits=changed_limits,
+            checkpoints=checkpoints,
             json=json,
             verbose=verbose,
         )

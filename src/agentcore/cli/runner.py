@@ -61,6 +61,8 @@ class RunRequest:
     """The decision about all calls that are waiting at the start."""
     answers: tuple[tuple[str, JsonValue], ...] = ()
     """Answers to questions that are waiting at the start, with the ids of the questions."""
+    checkpoints: bool = False
+    """True to save the files at each step."""
     json: bool = False
     verbose: bool = False
 
@@ -79,7 +81,13 @@ async def run_request(request: RunRequest) -> int:
     async with catch_interrupts() as interrupts, _opened(request.workspace) as workspace:
         interrupts.last_words = "Stopped before the start."
         conversation = Conversation(
-            request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
+            request.agent,
+            workspace,
+            id=request.id,
+            store=request.store,
+            confirm=request.confirm,
+            limits=request.limits,
+            checkpoints="settled" if request.checkpoints else None,
         )
         async with conversation:
             short_id = await shorten_id(request.store, conversation.id)

@@ -37,6 +37,9 @@ SandboxImage = Annotated[
         rich_help_panel=SECURITY,
     ),
 ]
+Checkpoints = Annotated[
+    bool, typer.Option("--checkpoints", help="Save the files at each step, so that rewind --files can bring them back.")
+]
 _Box = Annotated[str, typer.Argument(metavar="BOX", help="Id of the box, as `agentcore sandbox list` shows it.")]
 
 sandbox_app = typer.Typer(help="List, prune and look into the containers of agents.", no_args_is_help=True)

@@ -37,7 +37,9 @@ from agentcore.events import (
     TitleSet,
     ToolsetNotice,
     UsageEvent,
+    WorkspaceCheckpointed,
     WorkspaceOpened,
+    WorkspaceRestored,
 )
 
 _GIVEN = re.compile(r"\s+Given: ")
@@ -72,7 +74,10 @@ def render_state_event(event: Event) -> Text:
         case ConversationErrorEvent():
             line = Text(printable(f"{event.code}: {event.detail}"), BAD)
         case HeadMoved():
-            line = Text(f"rewound to event {event.to}; later events are on another branch", WARN)
+            files = "" if event.checkpoint is None else ", with its files"
+            line = Text(f"rewound to event {event.to}{files}; later events are on another branch", WARN)
+        case WorkspaceCheckpointed() | WorkspaceRestored():
+            line = _files(event)
         case HookEvent():
             line = Text(one_line(f"{event.hook}: {event.outcome} {event.output or ''}"))
         case ConversationStateUpdateEvent():
@@ -80,6 +85,15 @@ def render_state_event(event: Event) -> Text:
         case _:
             line = Text("")
     return line
+
+
+def _files(event: WorkspaceCheckpointed | WorkspaceRestored) -> Text:
+    if isinstance(event, WorkspaceCheckpointed):
+        left_out = f"; left out: {', '.join(event.left_out)}" if event.left_out else ""
+        return Text(one_line(f"{count(event.files, 'file')} saved{left_out}"), WARN if left_out else "")
+    if event.error is not None:
+        return Text(one_line(f"not brought back: {event.error}"), BAD)
+    return Text(f"{event.written} written, {event.removed} removed")
 
 
 def _workspace(event: WorkspaceOpened) -> Text:
