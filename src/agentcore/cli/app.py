@@ -72,7 +72,7 @@ app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
 app.add_typer(keys_app, name="keys")
 app.add_typer(sandbox_app, name="sandbox")
-app.command("rewind", short_help="Go back to an earlier point of a conversation.")(rewind_command)
+app.command("rewind", short_help="Go back to an earlier point.")(rewind_command)
 app.command("serve", cls=GroupedCommand, short_help="Serve conversations to other programs.")(serve_command)
 
 
@@ -264,9 +264,7 @@ def run_command(
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             conversation_id=conversation_id,
-            sandbox=sandbox,
-            network=network,
-            sandbox_image=sandbox_image,
+            sandbox=(sandbox, network, sandbox_image),
             checkpoints=checkpoints,
             json=json,
             verbose=verbose,

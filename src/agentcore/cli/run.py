@@ -60,9 +60,7 @@ async def run_task(
     limits: Mapping[str, object],
     retries: int | None,
     conversation_id: str | None,
-    sandbox: Kind | None,
-    network: str | None,
-    sandbox_image: str | None,
+    sandbox: tuple[Kind | None, str | None, str | None],
     checkpoints: bool,
     json: bool,
     verbose: bool,
@@ -78,7 +76,7 @@ async def run_task(
     if conversation_id is not None:
         await _refuse_known(store, conversation_id)
     conversation_id = conversation_id or new_conversation_id()
-    maker = sandbox_maker(sandbox, network, sandbox_image, labels={"conversation": conversation_id})
+    maker = sandbox_maker(*sandbox, labels={"conversation": conversation_id})
     return await run_request(
         RunRequest(
             agent=agent,

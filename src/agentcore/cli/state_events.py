@@ -13,6 +13,7 @@ from agentcore.cli.text import cost, count, duration, one_line, printable, spent
 from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
+    CheckpointsSet,
     Condensation,
     CondensationRequest,
     ContextNotice,
@@ -73,10 +74,7 @@ def render_state_event(event: Event) -> Text:
             line = Text(one_line(why), WARN)
         case ConversationErrorEvent():
             line = Text(printable(f"{event.code}: {event.detail}"), BAD)
-        case HeadMoved():
-            files = "" if event.checkpoint is None else ", with its files"
-            line = Text(f"rewound to event {event.to}{files}; later events are on another branch", WARN)
-        case WorkspaceCheckpointed() | WorkspaceRestored():
+        case HeadMoved() | WorkspaceCheckpointed() | WorkspaceRestored():
             line = _files(event)
         case HookEvent():
             line = Text(one_line(f"{event.hook}: {event.outcome} {event.output or ''}"))
@@ -87,7 +85,10 @@ def render_state_event(event: Event) -> Text:
     return line
 
 
-def _files(event: WorkspaceCheckpointed | WorkspaceRestored) -> Text:
+def _files(event: HeadMoved | WorkspaceCheckpointed | WorkspaceRestored) -> Text:
+    if isinstance(event, HeadMoved):
+        files = "" if event.checkpoint is None else ", with its files"
+        return Text(f"rewound to event {event.to}{files}; later events are on another branch", WARN)
     if isinstance(event, WorkspaceCheckpointed):
         left_out = f"; left out: {', '.join(event.left_out)}" if event.left_out else ""
         return Text(one_line(f"{count(event.files, 'file')} saved{left_out}"), WARN if left_out else "")
@@ -177,6 +178,8 @@ def _render_fact(fact: Fact) -> Text:
             )
         case PolicySet():
             rendered = Text(one_line(f"confirmation: {fact.policy.get('name', 'of the program')}"))
+        case CheckpointsSet():
+            rendered = Text("files are saved at each step" if fact.when == "settled" else "files are saved when asked")
         case SecretsRegistered():
             rendered = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
         case ContextNotice():
