@@ -290,14 +290,17 @@ async def poor_images(docker_image: str) -> AsyncIterator[dict[str, str]]:
     async with aiohttp.UnixConnector(os.environ["DOCKER_HOST"].removeprefix("unix://")) as connector:
         async with library.Docker(url="http://localhost", connector=connector) as docker:
             command = ["sh", "-c", "mkdir /only; ln -s /bin/sh /bin/sleep /only/"]
-            container = await docker.containers.create({"Image": docker_image, "Cmd": command})
-            await container.start()
-            await container.wait()
-            for kind, path in (("shell", "/only"), ("nothing", "/none")):
-                made[kind] = f"poor-{os.urandom(4).hex()}:{kind}"
-                name, _, tag = made[kind].partition(":")
-                await container.commit(repository=name, tag=tag, changes=[f"ENV PATH={path}"])
-            await container.delete(force=True)
+            config = {"Image": docker_image, "Cmd": command, "HostConfig": {"NetworkMode": "none"}}
+            container = await docker.containers.create(config)
+            try:
+                await container.start()
+                await container.wait()
+                for kind, path in (("shell", "/only"), ("nothing", "/none")):
+                    made[kind] = f"poor-{os.urandom(4).hex()}:{kind}"
+                    name, _, tag = made[kind].partition(":")
+                    await container.commit(repository=name, tag=tag, changes=[f"ENV PATH={path}"])
+            finally:
+                await container.delete(force=True)
             yield made
             for image in made.values():
                 await docker.images.delete(image, force=True)
