@@ -285,13 +285,12 @@ async def poor_images(docker_image: str) -> AsyncIterator[dict[str, str]]:
     import aiohttp  # noqa: PLC0415
 
     made: dict[str, str] = {}
-    # Any, because its types are not whole.
-    library: Any = aiodocker
+    library: Any = aiodocker  # its types are not whole
     async with aiohttp.UnixConnector(os.environ["DOCKER_HOST"].removeprefix("unix://")) as connector:
         async with library.Docker(url="http://localhost", connector=connector) as docker:
             command = ["sh", "-c", "mkdir /only; ln -s /bin/sh /bin/sleep /only/"]
-            config = {"Image": docker_image, "Cmd": command, "HostConfig": {"NetworkMode": "none"}}
-            container = await docker.containers.create(config)
+            apart = {"NetworkMode": "none"}
+            container = await docker.containers.create({"Image": docker_image, "Cmd": command, "HostConfig": apart})
             try:
                 await container.start()
                 await container.wait()
