@@ -13,7 +13,7 @@ from anyio.abc import ByteStream, ObjectReceiveStream, ObjectSendStream
 from agentcore_sandbox.box import BoxSpec, Inside, LostReason, Progress, ReportProgress
 from agentcore_sandbox.frames import Frame, FrameKind, FrameReader, encode
 
-HELLO = {"version": 1, "pid": 7, "root": "/work", "home": "/", "user": "u", "python": "3.11.2", "epoch": None}
+HELLO = {"version": 1, "pid": 7, "root": "/workspace", "home": "/", "user": "u", "python": "3.11.2", "epoch": None}
 Script = Callable[["FakeHelper"], Awaitable[None]]
 _GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -109,7 +109,7 @@ class FakeBox:
 
     @property
     def inside(self) -> Inside:
-        return Inside(root="/work", state="/state", env={"A": "b"})
+        return Inside(root="/workspace", state="/state", env={"A": "b"})
 
     async def start(self, progress: ReportProgress) -> None:
         await progress(Progress(phase="ready"))

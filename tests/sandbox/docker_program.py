@@ -19,4 +19,4 @@ async def main(image: str, owner: str, folder: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, *sys.argv[1:])
+    anyio.run(main, sys.argv[1], sys.argv[2], sys.argv[3])

@@ -27,8 +27,8 @@ async def test_the_first_words_name_the_place_and_its_variables() -> None:
         await helper.next()
 
     async with BoxWorkspace(FakeBox(script)) as workspace:
-        assert workspace.root == "/work"
-    assert (said["version"], said["epoch"], said["root"], said["state"]) == (1, None, "/work", "/state")
+        assert workspace.root == "/workspace"
+    assert (said["version"], said["epoch"], said["root"], said["state"]) == (1, None, "/workspace", "/state")
     assert said["env"] == {"A": "b"}
 
 

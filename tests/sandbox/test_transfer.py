@@ -99,7 +99,7 @@ async def test_more_members_than_are_allowed_are_refused(tmp_path: Path, monkeyp
 
 
 async def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
-    error = {"kind": "path", "path": "/work/x/b", "reason": "denied", "message": "No permission."}
+    error = {"kind": "path", "path": "/workspace/x/b", "reason": "denied", "message": "No permission."}
     async with sending(FOLDER + file("a"), result={"error": error}) as workspace:
         assert (await refused(PathError, workspace.download("x", tmp_path / "in"))).reason == "denied"
     assert os.listdir(tmp_path) == []

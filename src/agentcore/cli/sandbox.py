@@ -82,7 +82,7 @@ def _read_network(given: str) -> Any:
     if given in ("none", "full"):
         return given
     if not given.startswith("allow:"):
-        raise UsageError(f"--network is none, full or allow:HOST,HOST (as allow:pypi.org), not {given!r}.")
+        raise UsageError(f"--network is none, full or allow:HOST,HOST (as allow:example.org), not {given!r}.")
     from agentcore_sandbox.network.policy import Allow  # noqa: PLC0415 not needed by other commands
 
     try:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-HOME: Final = "/home/agent"
+HOME: Final = "/home/user"
 USER: Final = "agent"
 UID: Final = 1000
 """Inside, whoever runs the box: a root without rights confuses programs (tar, apt), and its number would be that of this machine's."""

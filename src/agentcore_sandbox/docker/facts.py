@@ -1,4 +1,4 @@
-"""What an engine and an image say of themselves, as far as boxes need it."""
+"""The facts about an engine and an image that boxes need."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineFacts:
-    """What the engine can do here."""
+    """The abilities of the engine here."""
 
     address: str
     root_dir: str
@@ -43,7 +43,7 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFacts:
-    """What an image is."""
+    """The facts about an image."""
 
     digest: str
     """The id of its content."""

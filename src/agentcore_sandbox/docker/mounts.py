@@ -32,7 +32,7 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """What the machine says to the options."""
+    """The facts of the machine that the options depend on."""
 
     folder: str | None
     """The folder to mount, links resolved."""
