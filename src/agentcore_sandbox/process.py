@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
+import anyio
 from anyio.lowlevel import checkpoint
 
 from agentcore.errors import WorkspaceError
@@ -30,10 +31,13 @@ class BoxProcess:
 
     async def send(self, data: bytes) -> None:
         await self._channel.send(data)
+        # Only then is it there; what is on the way would hide that nothing reads.
+        if (await self._channel.call("drain")).get("result") is False:
+            raise anyio.BrokenResourceError
 
     async def send_eof(self) -> None:
         if self._has_terminal:
-            await self._channel.send(b"\x04")
+            await self.send(b"\x04")
         else:
             await self._channel.send_eof()
 

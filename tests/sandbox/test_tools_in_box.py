@@ -23,6 +23,9 @@ MODULES = (
     *sorted(path.stem for path in [*TOOLS.glob("test_terminal*.py"), *TOOLS.glob("test_file_editor*.py")]),
 )
 
+QUICK = {"test_terminal", "test_terminal_running", "test_file_editor"}
+"""The modules of the normal run; the others are slow, since each box has all of them."""
+
 LEFT_OUT: dict[str, str] = {}
 """Tests that are about this machine, each with the reason."""
 
@@ -57,8 +60,8 @@ def parts_of(name: str) -> Iterator[tuple[str, Any]]:
         if isinstance(value, type(_place)):
             yield each, value
         elif each.startswith("test_") and inspect.isfunction(value) and each not in LEFT_OUT:
-            # Two modules may have a test of the same name.
-            yield f"{name}__{each.removeprefix('test_')}", value
+            # Two modules may have a test of the same name. What is loaded again here is not what is run there.
+            yield f"{name}__{each.removeprefix('test_')}", value if name in QUICK else pytest.mark.slow(value)
 
 
 for module_name in MODULES:

@@ -83,6 +83,10 @@ class Channel:
             raise ProtocolError("credit for more than was sent")
         self._credit.fire()
 
+    @property
+    def has_unread(self) -> bool:
+        return bool(self._received)
+
     def receive(self) -> Steps[bytes | None]:
         """Return the next bytes, or None at their end."""
         while not self._received:

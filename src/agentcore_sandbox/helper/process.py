@@ -72,6 +72,8 @@ class Running:
         self._ended = children.hold(started.pid)
         self._has_terminal = started.stderr < 0
         self._open = {started.stdin, started.stdout, started.stderr} - {-1}
+        self._is_feeding = self._is_broken = False
+        self._fed = Flag()
         self.tree = ProcessTree(children, started.pid, mark, started.stdin if self._has_terminal else None)
         loop = channel.loop
         self._tasks: list[Task] = [
@@ -102,6 +104,11 @@ class Running:
         elif name in ("terminate", "interrupt"):
             yield from self.tree.terminate()
             return {"result": True}
+        elif name == "drain":
+            # Taken by the process (or its terminal), or thrown away.
+            while self._is_feeding or self._channel.has_unread:
+                yield self._fed
+            return {"result": not self._is_broken}
         elif name == "resize":
             self._resize(number_in(asked, "columns", 1, _LARGEST_SIDE), number_in(asked, "rows", 1, _LARGEST_SIDE))
         else:
@@ -146,21 +153,23 @@ class Running:
 
     def _feed(self) -> Steps[None]:
         """Write what comes to its standard input."""
-        broken = False
         while True:
             data = yield from self._channel.receive()
             if data is None:
                 break
+            self._is_feeding = True
             view = memoryview(data)
-            while view and not broken:
+            while view and not self._is_broken:
                 try:
                     view = view[os.write(self._started.stdin, view) :]
                 except BlockingIOError:
                     yield self._channel.loop.writable(self._started.stdin)
                 except OSError:
                     # Nothing reads there any more. What still comes is thrown away, so that nobody waits for room.
-                    broken = True
+                    self._is_broken = True
                     self._channel.end_stream(STREAM_IN)
+            self._is_feeding = False
+            self._fed.fire()
         if not self._has_terminal:
             self._close(self._started.stdin)
 
