@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from os import PathLike
 from types import TracebackType
@@ -31,6 +32,8 @@ from agentcore_sandbox.channel import CANCEL_SECONDS, Channel
 from agentcore_sandbox.connection import HelperConnection
 from agentcore_sandbox.frames import absolute_path_of
 from agentcore_sandbox.keeper import BoxKeeper
+from agentcore_sandbox.network.ports import Exposed, expose
+from agentcore_sandbox.networking import BoxProxy, RefusalNotes
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
 from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
@@ -53,10 +56,12 @@ class BoxWorkspace:
     Args:
         box: The box. The workspace is its only owner: it starts it when it is entered, and stops it when it is left.
         on_progress: Is awaited with each `Progress` while the box starts.
+        proxy: The way to the hosts that are allowed, where some are.
     """
 
-    def __init__(self, box: Box, *, on_progress: ReportProgress | None = None) -> None:
+    def __init__(self, box: Box, *, on_progress: ReportProgress | None = None, proxy: BoxProxy | None = None) -> None:
         self._box = box
+        self._proxy = proxy
         self._on_progress = on_progress
         self._root: str | None = None
         self._oom_kills = 0
@@ -65,6 +70,8 @@ class BoxWorkspace:
         self._keeper: BoxKeeper | None = None
         self._tasks: TaskGroup | None = None
         self._listeners: list[_Listener] = []
+        if proxy is not None:
+            self._listeners.append(_Listener(proxy.port, proxy.handle, on_port=partial(setattr, proxy, "port")))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._box!r})"
@@ -136,11 +143,24 @@ class BoxWorkspace:
             self._root = connection.hello.root
         for listener in self._listeners:
             try:
-                await self._start_listening(connection, listener)
+                await self._listen_again(connection, listener)
             except WorkspaceLost:
                 raise
             except WorkspaceError as error:  # everything else works without it
                 _log.warning("not_listening", workspace=repr(self), port=listener.port, error=str(error))
+
+    async def _listen_again(self, connection: HelperConnection, listener: _Listener) -> None:
+        try:
+            await self._start_listening(connection, listener)
+        except WorkspaceLost:
+            raise
+        except WorkspaceError:
+            if listener.on_port is None:
+                raise
+            listener.port = 0  # a command has taken it, and any other will do
+            await self._start_listening(connection, listener)
+        if listener.on_port is not None:
+            listener.on_port(listener.port)
 
     async def fence(self, epoch: int) -> None:
         """Take the box over: end what earlier openings of the conversation started in it, and keep them out.
@@ -192,10 +212,16 @@ class BoxWorkspace:
         size: tuple[int, int] = (80, 24),
     ) -> AsyncGenerator[BoxProcess]:
         asked: dict[str, Any] = {"line": command} if isinstance(command, str) else {"argv": list(command)}
-        asked |= {"cwd": self._at(cwd or "."), "env": dict(env or {}), "pty": pty, "size": list(size)}
+        variables, notes = dict(env or {}), None
+        if self._proxy is not None and self._open:
+            # Which port it is, is known when the helper has started.
+            await self._connect()
+            variables = self._proxy.environment(self._box.inside.env) | variables
+            notes = RefusalNotes(self._proxy.refusals)
+        asked |= {"cwd": self._at(cwd or "."), "env": variables, "pty": pty, "size": list(size)}
         async with self._ask("process", **asked) as channel:
             pid = await channel.started("pid")
-            yield BoxProcess(channel, pid, has_terminal=pty)
+            yield BoxProcess(channel, pid, has_terminal=pty, notes=notes)
 
     async def read(self, path: str, *, max_bytes: int = MAX_READ) -> bytes:
         if max_bytes < 0:
@@ -257,6 +283,19 @@ class BoxWorkspace:
         async with self._ask("connect", port=port) as channel:
             await channel.started()
             yield TunnelStream(channel)
+
+    async def expose(self, port: int) -> Exposed:
+        """Publish a port inside on a free port of 127.0.0.1 here, until it is closed or the workspace is left.
+
+        Every user of this machine can reach it there. A program that listens inside later is reached as well.
+
+        Raises:
+            ValueError: It is not a port.
+            WorkspaceError: There is no port to listen on.
+        """
+        if not self._open or self._tasks is None:
+            raise WorkspaceNotOpen(repr(self))
+        return await expose(self._tasks, self.connect, port)
 
     @asynccontextmanager
     async def listen(self, port: int, handler: TunnelHandler) -> AsyncGenerator[int]:
@@ -323,7 +362,9 @@ class BoxWorkspace:
 class _Listener:
     """A port that is listened on inside."""
 
-    def __init__(self, port: int, handler: TunnelHandler) -> None:
+    def __init__(self, port: int, handler: TunnelHandler, on_port: Callable[[int], None] | None = None) -> None:
         self.port = port
+        self.on_port = on_port
+        """Is called with the port; any other one will do where that is taken. None: it has to be this one."""
         self.handler = handler
         self.channel: Channel | None = None

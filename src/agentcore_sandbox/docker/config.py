@@ -13,6 +13,7 @@ from agentcore_sandbox.box import Inside
 from agentcore_sandbox.docker.facts import EngineFacts, ImageFacts
 from agentcore_sandbox.docker.mounts import Placed
 from agentcore_sandbox.docker.options import OWN, ROOT, DockerOptions
+from agentcore_sandbox.network.policy import loosenings
 
 _FIND_PYTHON: Final = (
     'for name in python3 python; do if command -v "$name" >/dev/null 2>&1; then exec "$name" -I -S -c "$0" "$1"; fi; done;'
@@ -139,6 +140,8 @@ def find_loosened(options: DockerOptions, facts: EngineFacts, placed: Placed) ->
     """Yield a sentence for each protection that the box has less of than the default, and for each limit that is not kept."""
     if options.network == "full":
         yield "Commands reach the network, and what listens on all addresses of this machine."
+    else:
+        yield from loosenings(options.network)
     if placed.user[0] == 0:
         yield "Commands run as root inside, without capabilities."
     if options.runtime is not None:

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 
 from pydantic import JsonValue
 
-NetworkMode = Literal["none", "full"]
+from agentcore_sandbox.network.policy import NetworkPolicy, check_policy, record_policy
+
 PullPolicy = Literal["missing", "never", "always"]
 
 ROOT: Final = "/work"
@@ -39,7 +40,7 @@ class DockerOptions:
     image: str
     mount: str | None
     copy: str | None
-    network: NetworkMode
+    network: NetworkPolicy
     memory: int
     cpus: float
     pids: int
@@ -58,7 +59,7 @@ class DockerOptions:
         params: dict[str, JsonValue] = {
             "image": self.image,
             "mount": self.mount,
-            "network": self.network,
+            "network": record_policy(self.network),
             "memory": self.memory,
             "cpus": self.cpus,
             "pids": self.pids,
@@ -86,7 +87,7 @@ def parse_options(
     image: str,
     mount: str | PathLike[str] | None,
     copy: str | PathLike[str] | None,
-    network: str,
+    network: NetworkPolicy,
     memory: int | str,
     cpus: float,
     pids: int,
@@ -185,19 +186,18 @@ def _absolute(name: str, path: str | PathLike[str]) -> str:
     return text
 
 
-def _parse_network(network: Any) -> NetworkMode:
-    match network:
-        case "none" | "full":
-            return network
-        case "host":
-            raise ValueError(
-                "network='host' would be this machine's own network, with all that listens on it. Write network='none', a list of"
-                " hosts as in network=Allow('pypi.org'), or network='full'."
-            )
-        case _:
-            raise ValueError(
-                f"network={network!r} is not known: write network='none', network=Allow(...) or network='full'."
-            )
+def _parse_network(network: Any) -> NetworkPolicy:
+    if network == "host":
+        raise ValueError(
+            "network='host' would be this machine's own network, with all that listens on it. Write network='none', a list of"
+            " hosts as in network=Allow('pypi.org'), or network='full'."
+        )
+    try:
+        return check_policy(network)
+    except ValueError:
+        raise ValueError(
+            f"network={network!r:.80} is not known: write network='none', network=Allow(...) or network='full'."
+        ) from None
 
 
 def _parse_pull(pull: Any) -> PullPolicy:

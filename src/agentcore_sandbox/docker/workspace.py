@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Final, Self, final
 
+from pydantic import JsonValue
+
 from agentcore._arguments import (
     FLAG,
     FOLDER,
@@ -27,6 +29,8 @@ from agentcore_sandbox.box import ReportProgress
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.labels import check_free
 from agentcore_sandbox.docker.options import check_digest, check_id, parse_options
+from agentcore_sandbox.network.policy import Allow, NetworkPolicy, restore_policy
+from agentcore_sandbox.networking import BoxProxy
 from agentcore_sandbox.workspace import BoxWorkspace
 
 _SIZE: Final = instance_of(int, str, description="a size, as '2g' or a number of bytes")
@@ -56,7 +60,7 @@ class DockerWorkspace(BoxWorkspace):
         image: The image: any with sh and Python 3.7 or newer.
         mount: The absolute path of a folder to work in. Home folders, system folders, sockets and the like are refused.
         copy: A folder to work in a copy of.
-        network: "none"; or "full": whatever this machine reaches, services on it included.
+        network: "none"; the hosts of an `Allow`; or "full": whatever this machine reaches, services on it included.
         memory: How much memory all of it may use, /tmp included; there is no swap.
         cpus: How many processors it may use.
         pids: How many processes and threads there may be.
@@ -100,7 +104,7 @@ class DockerWorkspace(BoxWorkspace):
         *,
         mount: str | PathLike[str] | None = None,
         copy: str | PathLike[str] | None = None,
-        network: str = "none",
+        network: NetworkPolicy = "none",
         memory: int | str = "2g",
         cpus: float = 2,
         pids: int = 512,
@@ -141,7 +145,8 @@ class DockerWorkspace(BoxWorkspace):
             labels=labels,
             box=None if box is None else check_id(box),
         )
-        super().__init__(self._docker, on_progress=on_progress)
+        proxy = BoxProxy(options.network) if isinstance(options.network, Allow) else None
+        super().__init__(self._docker, on_progress=on_progress, proxy=proxy)
 
     @property
     def loosened(self) -> tuple[str, ...]:
@@ -165,6 +170,7 @@ class DockerWorkspace(BoxWorkspace):
         *,
         box: str | None = None,
         digest: str | None = None,
+        network: JsonValue = "none",
         env: object = None,
         loosened: object = None,  # noqa: ARG003 - for people who read the log
         **options: Any,
@@ -180,6 +186,6 @@ class DockerWorkspace(BoxWorkspace):
         """
         if env:
             raise WorkspaceError("the values of its variables are not recorded, so pass the workspace with its env=")
-        made = cls(image, box=box, **options)
+        made = cls(image, box=box, network=restore_policy(network), **options)
         made._docker.distrust(None if digest is None else check_digest(digest))
         return made
