@@ -236,6 +236,7 @@ def open_helper(python: str, folder: Path, **hello: Any) -> Generator[RawHelper]
         frame = helper.frame()
         assert (frame.kind, frame.channel) == (HELLO, 0)
         helper.hello = frame.value
+        assert "refused" not in helper.hello, helper.hello
         yield helper
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import stat as modes
 import struct
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -280,20 +281,25 @@ def test_a_tree_that_is_cancelled_leaves_no_half_file(helper: RawHelper, root: P
     assert names(root / "tree") == ["whole"]
 
 
-def test_at_the_limit_of_processes_files_and_signals_still_work(tmp_path: Path) -> None:
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that another user can reach; pytest's own are closed."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o777)
+        yield folder
+
+
+def test_at_the_limit_of_processes_files_and_signals_still_work(open_folder: Path) -> None:
     if os.getuid() != 0:
         pytest.skip("needs root, for a user who may have no more processes: run the tests as root")
-    root = tmp_path / "root"
+    root = open_folder / "root"
     root.mkdir()
-    for folder in (tmp_path, *tmp_path.parents):
-        if not folder.stat().st_mode & 0o001:
-            folder.chmod(folder.stat().st_mode | 0o011)
-    tmp_path.chmod(0o777)
     root.chmod(0o777)
-    python = tmp_path / "limited"
-    python.write_text(f'#!/bin/sh\nexec setpriv --reuid 54321 --clear-groups prlimit --nproc=6 {PYTHONS[-1]} "$@"\n')
+    python = open_folder / "limited"
+    python.write_text('#!/bin/sh\nexec setpriv --reuid 54321 --clear-groups prlimit --nproc=6 /usr/bin/python3 "$@"\n')
     python.chmod(0o755)
-    with open_helper(str(python), tmp_path) as helper:
+    with open_helper(str(python), open_folder) as helper:
         bomb = helper.open("process", line="for i in 1 2 3 4 5 6 7 8; do sleep 1000 & done; echo $!; wait")
         while True:
             channel = helper.open("process", argv=["sleep", "1000"])

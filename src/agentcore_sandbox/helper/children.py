@@ -7,7 +7,7 @@ import signal
 import time
 
 from agentcore_sandbox.helper.loop import Flag, Loop, Task
-from agentcore_sandbox.helper.table import Process, descendants, read_processes
+from agentcore_sandbox.helper.table import Process, descendants, read_processes, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,6 +59,26 @@ class Children:
         self._held.pop(pid, None)
         self._codes.pop(pid, None)
         _collect(pid)
+
+    def has_left_nothing(self, pid: int) -> bool:
+        """Return True if one that is held has ended and nothing that descends from it can be there; False if that takes a look at all.
+
+        What loses its parent becomes a child of the helper, at once: so if it has no children but those that are held, all that any
+        of them left behind is gone.
+        """
+        if not self._is_subreaper or self.code(pid) is None:
+            return False
+        while True:
+            try:
+                listed = [int(each) for each in read_text(f"/proc/self/task/{self._own}/children").split()]
+            except OSError:
+                return False  # a kernel that has no such file
+            others = [each for each in listed if each not in self._held]
+            if not others:
+                return True
+            # One that has ended may have left children itself; only then they are listed.
+            if not any(_collect(each) for each in others):
+                return False
 
     def child_ended(self) -> None:
         """Look for those that have ended; called at each SIGCHLD."""
@@ -222,8 +242,9 @@ def signal_group(group: int, number: int) -> None:
         pass
 
 
-def _collect(pid: int) -> None:
+def _collect(pid: int) -> bool:
+    """Collect a child if it has ended, and return whether it had."""
     try:
-        os.waitpid(pid, os.WNOHANG)
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
-        pass
+        return False

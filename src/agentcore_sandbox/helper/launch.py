@@ -18,7 +18,7 @@ from agentcore_sandbox.helper.errors import Refused, path_errors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Callable
+    from typing import Any, Callable
 
 # Linux takes no single argument over 131,072 bytes.
 _LONGEST_ARGUMENT = 100_000
@@ -28,6 +28,7 @@ _LONGEST_SHOWN = 200
 # As the shell tells words apart: what stands in quotes is one.
 _WORD = re.compile(r"""(?:'[^']*(?:'|\Z)|"(?:\\.|[^"\\])*(?:"|\Z)|\\.|[^\s'"\\])+""", re.DOTALL)
 _DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
+_SET_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # 32 and 33 belong to the C library.
 _ALL_SIGNALS = set(range(1, signal.NSIG)) - {signal.SIGKILL, signal.SIGSTOP, 32, 33}
 
@@ -65,8 +66,21 @@ def set_size(terminal: int, columns: int, rows: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
-def start(spec: LaunchSpec, fork: Callable[[], int]) -> Started:
-    """Start a process; `fork` is `os.fork` with what has to be done around it."""
+def heed_signals() -> None:
+    """Undo what the helper was started with: a shell has what it starts in the background ignore Ctrl-C, and commands inherit that."""
+    for number in _ALL_SIGNALS - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def warm_up() -> None:
+    """Import what the first process needs, when there is time."""
+    __import__("subprocess")
+
+
+def start(spec: LaunchSpec, as_child: Callable[[Callable[[], Any]], Any]) -> Started:
+    """Start a process. `as_child` calls what makes it, and does what has to be done around that."""
     with path_errors(spec.shown_cwd):
         if not modes.S_ISDIR(os.stat(spec.cwd).st_mode):
             raise NotADirectoryError(errno.ENOTDIR, "not a folder")
@@ -83,7 +97,7 @@ def start(spec: LaunchSpec, fork: Callable[[], int]) -> Started:
             opened.extend((stdin, theirs_in))
             set_size(theirs_in, *spec.size)
             stdout, theirs_out, stderr, theirs_err = stdin, theirs_in, -1, theirs_in
-        pid = _Program(spec, arguments, (theirs_in, theirs_out, theirs_err), script).spawn(fork)
+        pid = _Program(spec, arguments, (theirs_in, theirs_out, theirs_err), script).spawn(as_child)
         ours = [each for each in (stdin, stdout, stderr) if each >= 0]
         for each in ours:
             os.set_blocking(each, False)
@@ -162,14 +176,52 @@ class _Program:
         if any(b"\0" in name + value or b"=" in name or not name for name, value in self.env.items()):
             raise ValueError("a variable has a name or a value that no variable can have")
 
-    def spawn(self, fork: Callable[[], int]) -> int:
+    def spawn(self, as_child: Callable[[Callable[[], Any]], Any]) -> int:
         """Return the number of the process, in which the program runs by then."""
+        if self.spec.size is not None:
+            return self._fork(as_child)
+        # Twice as fast where it does without copying this process, in Python 3.10 and later. It cannot claim a terminal.
+        import subprocess  # noqa: PLC0415 - longer to import than all the rest: see `warm_up`
+
+        def popen(arguments: list[str]) -> subprocess.Popen[bytes]:
+            stdin, stdout, stderr = self.streams
+            return subprocess.Popen(
+                arguments,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
+                cwd=self.spec.cwd,
+                env=self.env,
+                close_fds=False,  # each of them closes by itself
+                start_new_session=True,
+            )
+
+        if self.script >= 0:
+            os.set_inheritable(self.script, True)
+        try:
+            process = as_child(lambda: popen(self.arguments))
+        except OSError as error:
+            if error.errno not in _LEFT_TO_BASH:
+                raise
+            arguments = self._by_bash(error)
+            process = as_child(lambda: popen(arguments))
+        # It is waited for elsewhere, and not by this when it is forgotten.
+        process.returncode = 0
+        return process.pid
+
+    def _by_bash(self, error: OSError) -> list[str]:
+        """Return what says in the process itself that the program cannot be run, or runs it as a script."""
+        if self.bash is not None:
+            return [self.bash, "-c", 'exec "$@"', "bash", *self.arguments]
+        return ["/bin/sh", "-c", 'printf "%s: %s\\n" "$0" "$1" >&2; exit 127', self.arguments[0], str(error.strerror)]
+
+    def _fork(self, as_child: Callable[[Callable[[], Any]], Any]) -> int:
         news, report = os.pipe()
         try:
             # What comes before the child has its own handlers would run the helper's there.
             signal.pthread_sigmask(signal.SIG_BLOCK, _ALL_SIGNALS)
             try:
-                pid = fork()
+                pid = as_child(os.fork)
                 if pid == 0:
                     self._become(report)
             finally:
@@ -199,19 +251,13 @@ class _Program:
             if self.script >= 0:
                 os.set_inheritable(self.script, True)
             os.chdir(self.spec.cwd)
-            # Those that were ignored when the helper was started too.
-            for number in _ALL_SIGNALS:
-                try:
-                    signal.signal(number, signal.SIG_DFL)
-                except (OSError, ValueError):
-                    pass
+            for number in _SET_BY_PYTHON:
+                signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             error = _execute(self.paths, self.arguments, self.env)
             if error.errno in _LEFT_TO_BASH:
-                if self.bash is None:
-                    os.write(2, os.fsencode(f"{self.arguments[0]}: {error.strerror}\n"))
-                    os._exit(127)
-                error = _execute([self.bash], [self.bash, "-c", 'exec "$@"', "bash", *self.arguments], self.env)
+                arguments = self._by_bash(error)
+                error = _execute(arguments[:1], arguments, self.env)
             os.write(report, str(error.errno).encode())
         except OSError as error:
             os.write(report, str(error.errno).encode())

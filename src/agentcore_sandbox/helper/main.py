@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pwd
 import signal
@@ -15,7 +14,8 @@ from agentcore_sandbox.helper.channel import Channel, number_in, text_in, texts_
 from agentcore_sandbox.helper.children import Children
 from agentcore_sandbox.helper.errors import Refused
 from agentcore_sandbox.helper.fence import Fence
-from agentcore_sandbox.helper.kernel import Kernel
+from agentcore_sandbox.helper.kernel import Kernel, open_signals, take_stream
+from agentcore_sandbox.helper.launch import heed_signals, warm_up
 from agentcore_sandbox.helper.loop import Cancelled, Flag, Loop, Task
 from agentcore_sandbox.helper.process import Surroundings, process
 from agentcore_sandbox.helper.stream import (
@@ -80,7 +80,7 @@ class Helper:
         """Work until the stream ends, is silent, or a signal comes; then end everything."""
         self.loop.start(self._read())
         self.loop.start(self._write())
-        self.loop.start(self._take_signals(_signals()))
+        self.loop.start(self._take_signals(open_signals()))
         self._listening = self.loop.start(self._listen_for_silence())
         while not self._is_over:
             yield self._over
@@ -245,6 +245,10 @@ class Helper:
             while not self._writer.is_idle and time.monotonic() < deadline:
                 yield 0.01
             self.end()
+            return
+        while not self._writer.is_idle:
+            yield 0.001
+        warm_up()
 
     def _begin(self, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
         if asked.get("version") != VERSION:
@@ -271,7 +275,7 @@ class Helper:
         yield from self._fence.join(epoch)
         outer = os.environ.get(MARKS)
         marks = f"{outer}:" if outer else ""
-        self._around = Surroundings(root, env, self._children, self._kernel.fork, f"{marks}{box}:{self._mark}")
+        self._around = Surroundings(root, env, self._children, self._kernel.as_child, f"{marks}{box}:{self._mark}")
         self._fill_ops(self._around, state, self._fence)
         return {
             "version": VERSION,
@@ -345,21 +349,6 @@ def _user() -> tuple[str, str]:
     return found.pw_name, found.pw_dir or "/"
 
 
-def _signals() -> int:
-    """Return a descriptor from which the numbers of the signals that came are read."""
-    wakes, sink = os.pipe()
-    os.set_blocking(wakes, False)
-    os.set_blocking(sink, False)
-    signal.set_wakeup_fd(sink, warn_on_full_buffer=False)
-    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
-        signal.signal(number, _wake_up)
-    return wakes
-
-
-def _wake_up(_number: int, _frame: object) -> None:
-    """Have a signal written to the descriptor, and nothing else."""
-
-
 def _note(text: str) -> None:
     """Write to standard error, of which the box keeps the end. Nothing waits for whoever reads that."""
     try:
@@ -368,32 +357,16 @@ def _note(text: str) -> None:
         pass
 
 
-def _own_stream() -> tuple[int, int]:
-    """Take the stream away from descriptors 0 and 1, so that nothing else writes there, and no command inherits it."""
-    source, sink = (fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 10) for number in (0, 1))
-    null = os.open(os.devnull, os.O_RDWR)
-    for number in (0, 1):
-        os.dup2(null, number)
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2:
-            try:
-                os.set_inheritable(int(name), False)
-            except OSError:
-                pass  # that of the listing itself
-    for descriptor in (source, sink):
-        os.set_blocking(descriptor, False)
-    return source, sink
-
-
 def main() -> None:
     """Run the helper over standard input and output."""
     try:
         os.setsid()
     except OSError:
         pass  # it leads a session already
+    heed_signals()
     os.umask(0o022)
     os.chdir("/")
-    source, sink = _own_stream()
+    source, sink = take_stream()
     left = memoryview(GREETING)
     os.write(sink, left)
     helper = Helper(source, sink)

@@ -27,11 +27,18 @@ _LAST_SIGNAL = 64
 class Surroundings:
     """The folder, variables and marks of every command."""
 
-    def __init__(self, root: str, env: dict[str, str], children: Children, fork: Callable[[], int], marks: str) -> None:
+    def __init__(
+        self,
+        root: str,
+        env: dict[str, str],
+        children: Children,
+        as_child: Callable[[Callable[[], Any]], Any],
+        marks: str,
+    ) -> None:
         self.root = root
         self.env = env
         self.children = children
-        self.fork = fork
+        self.as_child = as_child
         self.marks = marks
         """The marks of what is around every command."""
 
@@ -39,7 +46,7 @@ class Surroundings:
 def process(channel: Channel, around: Surroundings, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
     """Start a process and stay with it."""
     mark = os.urandom(8).hex()
-    started = start(_spec(around, asked, mark), around.fork)
+    started = start(_spec(around, asked, mark), around.as_child)
     running = Running(channel, around.children, started, mark)
     try:
         channel.answer(0, pid=started.pid)

@@ -118,7 +118,7 @@ def ancestors(seen: dict[int, Process], pid: int) -> set[int]:
 
 def _stat(pid: int) -> list[bytes] | None:
     try:
-        stat = _content(f"/proc/{pid}/stat")
+        stat = read_text(f"/proc/{pid}/stat")
     except OSError:
         return None
     # The second field is the program's name in parentheses, which may itself hold spaces and parentheses.
@@ -137,7 +137,7 @@ def _marks(pid: int, fields: list[bytes]) -> tuple[bytes, ...] | None:
     deadline = time.monotonic() + _PATIENCE
     while empty < _TIMES_EMPTY:
         try:
-            variables = _content(f"/proc/{pid}/environ")
+            variables = read_text(f"/proc/{pid}/environ")
         except PermissionError:
             if not _is_ours(pid):
                 return ()
@@ -168,7 +168,8 @@ def _is_ours(pid: int) -> bool:
     return True
 
 
-def _content(path: str) -> bytes:
+def read_text(path: str) -> bytes:
+    """Read a file of /proc."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         pieces: list[bytes] = []

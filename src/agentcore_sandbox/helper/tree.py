@@ -52,8 +52,20 @@ class ProcessTree:
 
     def terminate(self) -> Steps[None]:
         """End all of it: SIGTERM to the groups, then to the processes that left them, and after a while SIGKILL."""
+        self._gone = self._gone or self._children.has_left_nothing(self.pid)
         if self._gone or self._collected:
             return
+        known: dict[int, int] = {}
+
+        def members(seen: dict[int, Process]) -> set[int]:
+            # One that left its session and threw its environment away is linked by its parent alone, which may be gone in a moment. So
+            # what was found once is kept, with the time of its start, as numbers are used again.
+            still = [pid for pid, start in known.items() if pid in seen and seen[pid].start == start]
+            found = self._members(seen) | descendants(seen, still)
+            known.update((pid, seen[pid].start) for pid in found)
+            return found
+
+        members((yield from self._children.snapshot()))
         groups = {self.pid, self.foreground()}
         for group in groups:
             signal_group(group, signal.SIGTERM)
@@ -69,9 +81,9 @@ class ProcessTree:
             signalled.add(pid)
             return send_signal(pid, signal.SIGTERM)
 
-        left = yield from self._children.until_gone(self._members, ask, GRACE_SECONDS)
+        left = yield from self._children.until_gone(members, ask, GRACE_SECONDS)
         if left:
-            left = yield from self._children.until_gone(self._members, kill, KILL_SECONDS)
+            left = yield from self._children.until_gone(members, kill, KILL_SECONDS)
         self._gone = not left
         if left:
             print(f"started by process {self.pid} and could not be ended: {sorted(left)}", file=sys.stderr)  # noqa: T201
