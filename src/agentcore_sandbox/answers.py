@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from agentcore.workspace.values import Entry, EntryKind
-from agentcore_sandbox.frames import ProtocolError, number_of, parse_json, text_of
+from agentcore_sandbox.frames import ProtocolError, number_in, parse_json, text_in
 
 MAX_LISTING: Final = 64 * 1024 * 1024
 """How many bytes the listing of a folder may have: half a million names."""
@@ -36,7 +36,7 @@ def _entry(value: object) -> Entry:
     if not isinstance(value, dict):
         raise ProtocolError("it sent an entry that is not an object")
     values = cast("dict[str, Any]", value)
-    name, kind, modified = text_of(values, "name"), text_of(values, "kind"), values.get("modified")
+    name, kind, modified = text_in(values, "name"), text_in(values, "kind"), values.get("modified")
     if kind not in _KINDS or not isinstance(modified, int | float):
         raise ProtocolError("it sent an entry that is not one")
     try:
@@ -47,5 +47,5 @@ def _entry(value: object) -> Entry:
     except (ValueError, OverflowError, OSError):
         # A file may have any time, and a folder is to be listed all the same.
         when = datetime.fromtimestamp(0, UTC)
-    size = number_of(values, "size", most=_LARGEST)
+    size = number_in(values, "size", most=_LARGEST)
     return Entry(name=name, kind=cast("EntryKind", kind), size=size, modified=when)

@@ -28,7 +28,7 @@ from agentcore_sandbox.frames import (
     encode_credit,
     encode_json,
     error_of,
-    number_of,
+    number_in,
     parse_credit,
     parse_object,
 )
@@ -101,7 +101,7 @@ class Channel:
     async def started(self, name: str | None = None) -> int:
         """Wait until the helper has begun, and return the number that it says then."""
         values = await self._answers[_STARTED].wait()
-        return 0 if name is None else self.checked(lambda answer: number_of(answer, name), values)
+        return 0 if name is None else self.checked(lambda answer: number_in(answer, name), values)
 
     async def send(self, data: bytes) -> None:
         """Send bytes, as fast as the other end takes them."""
@@ -295,12 +295,12 @@ class Channel:
                 raise ProtocolError("it ended a stream that is not there")
 
     def _note_answer(self, values: dict[str, Any]) -> None:
-        answer = self._answers.get(number_of(values, "id"))
+        answer = self._answers.get(number_in(values, "id"))
         if answer is not None:  # else its caller has left
             answer.set(values, error_of(values["error"]) if values.get("error") is not None else None)
 
     def _note_exit(self, values: dict[str, Any]) -> None:
-        self.exit_code = number_of(values, "code", most=255)
+        self.exit_code = number_in(values, "code", most=255)
         self.exited.set()
 
     def _note_result(self, values: dict[str, Any]) -> None:

@@ -25,12 +25,12 @@ from agentcore_sandbox.frames import (
     FrameKind,
     FrameReader,
     ProtocolError,
-    absolute_path_of,
+    absolute_path_in,
     encode,
     encode_json,
-    number_of,
+    number_in,
     parse_object,
-    text_of,
+    text_in,
 )
 
 VERSION: Final = 1
@@ -52,7 +52,7 @@ class StreamEnd(NamedTuple):
 
     kind: EndKind
     text: str = ""
-    """What happened, as a clause, or what the helper wrote instead of a greeting."""
+    """The cause as a clause, or the words that came instead of a greeting."""
     reason: str = ""
     """Of what was refused: "fenced", "version", "root" or "failed"."""
 
@@ -250,11 +250,11 @@ class HelperConnection:
             raise ProtocolError("it did not begin with a hello")
         values = parse_object(frames[0].payload)
         if values.get("refused") is not None:
-            self._stop(StreamEnd("refused", str(values.get("message", "")), text_of(values, "refused")))
+            self._stop(StreamEnd("refused", str(values.get("message", "")), text_in(values, "refused")))
             return None
-        if number_of(values, "version") != VERSION:
+        if number_in(values, "version") != VERSION:
             raise ProtocolError("it speaks another version")
-        return HelperHello(root=absolute_path_of(values, "root"), pid=number_of(values, "pid"))
+        return HelperHello(root=absolute_path_in(values, "root"), pid=number_in(values, "pid"))
 
     def _take_in(self, frame: Frame) -> None:
         if frame.channel == 0:
@@ -269,7 +269,7 @@ class HelperConnection:
 
     def _take_accepted(self, frame: Frame) -> None:
         values = parse_object(frame.payload)
-        listener = self._channels.get(number_of(values, "listener"))
+        listener = self._channels.get(number_in(values, "listener"))
         if frame.channel % 2 or frame.channel in self._channels or listener is None or listener.accept is None:
             raise ProtocolError("it opened a channel that nobody asked for")
         self._accepted += 1

@@ -114,7 +114,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(constant)
 
 
-def text_of(values: Mapping[str, Any], name: str) -> str:
+def text_in(values: Mapping[str, Any], name: str) -> str:
     """Return a text of an object that came."""
     value = values.get(name)
     if not isinstance(value, str) or "\0" in value:
@@ -122,7 +122,7 @@ def text_of(values: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def number_of(values: Mapping[str, Any], name: str, *, most: int = MAX_CHANNEL) -> int:
+def number_in(values: Mapping[str, Any], name: str, *, most: int = MAX_CHANNEL) -> int:
     """Return a number of an object that came: a whole one, and not below 0."""
     value = values.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
@@ -130,9 +130,9 @@ def number_of(values: Mapping[str, Any], name: str, *, most: int = MAX_CHANNEL) 
     return value
 
 
-def absolute_path_of(values: Mapping[str, Any], name: str) -> str:
+def absolute_path_in(values: Mapping[str, Any], name: str) -> str:
     """Return an absolute path of an object that came."""
-    path = text_of(values, name)
+    path = text_in(values, name)
     if not path.startswith("/"):
         raise ProtocolError(f"{name!r} is not an absolute path")
     return path
@@ -152,9 +152,9 @@ def error_of(values: object) -> Exception:
     if not isinstance(values, dict):
         raise ProtocolError("it sent an error that is not an object")
     error = cast("dict[str, Any]", values)
-    kind, message = text_of(error, "kind"), str(error.get("message", ""))[:_LONGEST_MESSAGE]
+    kind, message = text_in(error, "kind"), str(error.get("message", ""))[:_LONGEST_MESSAGE]
     if kind == "path":
-        reason, path = text_of(error, "reason"), error.get("path")
+        reason, path = text_in(error, "reason"), error.get("path")
         return PathError(str(path), reason if reason in _REASONS else "failed", message)
     if kind not in _ERRORS:
         raise ProtocolError("it sent an error of a kind that is not known")

@@ -86,7 +86,7 @@ class BoxKeeper:
             if self._opening is not None:
                 self._opening.fail(self._failure)
             if has_started:
-                await self._stop()
+                await self._stop()  # noqa: ASYNC102 shielded and bounded there
 
     async def connect(self) -> HelperConnection:
         """Return the connection to the helper; open one if there is none, once for all who ask.
@@ -115,7 +115,7 @@ class BoxKeeper:
             self._scope.deadline = anyio.current_time() + _LEAVE_SECONDS
 
     async def _stop(self) -> None:
-        with anyio.move_on_after(_STOP_SECONDS, shield=True) as stopping:
+        with anyio.move_on_after(_STOP_SECONDS, shield=True) as stopping:  # noqa: ASYNC912 a box takes its time
             try:
                 await self._box.stop()
             except Exception as error:  # who leaves has what they came for; `prune` finds what is left

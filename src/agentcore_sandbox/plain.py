@@ -100,7 +100,7 @@ class PlainBox:
                     tasks.cancel_scope.cancel()
 
     async def reason_lost(self) -> LostReason:
-        with anyio.move_on_after(_GONE_SECONDS):
+        with anyio.move_on_after(_GONE_SECONDS):  # noqa: ASYNC912 nothing waits where nothing was started
             if self._process is not None:
                 await self._process.wait()
             return "exited"

@@ -27,7 +27,7 @@ from agentcore.errors import PathError
 from agentcore.wire.archive import make_parents, safe_name
 from agentcore.workspace.files import FILES, open_at_once, path_errors, write_all
 from agentcore_sandbox.channel import Channel
-from agentcore_sandbox.frames import WINDOW, ProtocolError, number_of, parse_object, text_of
+from agentcore_sandbox.frames import WINDOW, ProtocolError, number_in, parse_object, text_in
 
 MAX_MEMBERS: Final = 1_000_000
 """How many files, folders and links may come out of a box at once."""
@@ -278,7 +278,7 @@ class _TreeWriter:
         self._members += 1
         if self._members > MAX_MEMBERS:
             raise PathError("", "too_large", f"More than {MAX_MEMBERS} files and folders would come out of the box.")
-        name, kind = text_of(record, "path"), text_of(record, "kind")
+        name, kind = text_in(record, "path"), text_in(record, "kind")
         target = self._content
         if name:
             name = safe_name(name)
@@ -290,9 +290,9 @@ class _TreeWriter:
                 case "dir":
                     target.mkdir(exist_ok=True)
                 case "link" if name:
-                    target.symlink_to(text_of(record, "target"))
+                    target.symlink_to(text_in(record, "target"))
                 case "file":
-                    self._file = _create(target, number_of(record, "mode", most=0o7777) & 0o777)
+                    self._file = _create(target, number_in(record, "mode", most=0o7777) & 0o777)
                 case _:
                     raise ProtocolError("it sent a record of a kind that is not known")
 

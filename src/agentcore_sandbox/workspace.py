@@ -30,7 +30,7 @@ from agentcore_sandbox.answers import MAX_LISTING, read_entries, read_entry
 from agentcore_sandbox.box import Box, Progress, ReportProgress
 from agentcore_sandbox.channel import CANCEL_SECONDS, Channel
 from agentcore_sandbox.connection import HelperConnection
-from agentcore_sandbox.frames import absolute_path_of
+from agentcore_sandbox.frames import absolute_path_in
 from agentcore_sandbox.keeper import BoxKeeper
 from agentcore_sandbox.network.ports import Exposed, expose
 from agentcore_sandbox.networking import BoxProxy, RefusalNotes
@@ -110,7 +110,7 @@ class BoxWorkspace:
     async def __aexit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._leave()
+        await self._leave()  # noqa: ASYNC102 bounded there, and it has to be left
 
     async def _leave(self) -> None:
         self._open = False
@@ -267,7 +267,7 @@ class BoxWorkspace:
 
     async def private_folder(self, name: str) -> str:
         async with self._ask("private", name=name) as channel:
-            return channel.checked(lambda values: absolute_path_of(values, "path"), await channel.result())
+            return channel.checked(lambda values: absolute_path_in(values, "path"), await channel.result())
 
     async def remove_private_folder(self, name: str) -> None:
         async with self._ask("unprivate", name=name) as channel:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentcore_sandbox.bootstrap import BOOT_COMMAND, payload
+from agentcore_sandbox.bootstrap import BOOT_COMMAND, GREETING, payload
 from agentcore_sandbox.frames import FrameKind, FrameReader, encode, encode_json
 from boxes_plain import commands_below
 
@@ -61,7 +61,7 @@ FRAMES = (
 
 
 @contextmanager
-def helper_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def helper_in(folder: Path) -> Generator[subprocess.Popen[bytes]]:
     """Start a helper that was greeted, and wait for its end."""
     folder.mkdir(exist_ok=True)
     hello = {"version": 1, "epoch": None, "box": "b", "root": str(folder), "state": f"{folder}-state", "silence": 30}
@@ -71,9 +71,11 @@ def helper_in(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     try:
         helper.stdin.write(payload() + encode_json(K.HELLO, 0, hello))
         helper.stdin.flush()
-        assert helper.stdout.readline() == b"agentcore-helper 1\n"
-        answer = os.read(helper.stdout.fileno(), 65536)
-        assert next(iter(FrameReader().feed(answer))).kind == K.HELLO
+        answer = b""
+        while not list(FrameReader().feed(answer.partition(GREETING)[2])):
+            more = os.read(helper.stdout.fileno(), 65536)
+            assert more, answer
+            answer += more
         yield helper
     finally:
         helper.stdin.close()
