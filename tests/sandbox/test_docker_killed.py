@@ -139,7 +139,7 @@ async def test_ten_containers_are_killed(owner: str) -> None:
 
 
 class OwnEngine:
-    """An engine that may be killed, beside the one of all tests."""
+    """An engine that may be killed, beside the one of all tests; in a network of its own, because without a bridge it removes that of others."""
 
     def __init__(self, lab: str) -> None:
         shared = os.environ.get("DOCKER_LAB", "")
@@ -156,7 +156,9 @@ class OwnEngine:
         return f"unix://{self._lab}/docker.sock"
 
     def run(self, *arguments: str) -> None:
-        subprocess.run([SCRIPT, *arguments], env=self._env, check=True, stdout=subprocess.DEVNULL, timeout=120)
+        subprocess.run(
+            ["unshare", "--net", SCRIPT, *arguments], env=self._env, check=True, stdout=subprocess.DEVNULL, timeout=120
+        )
 
     def kill(self) -> None:
         os.kill(int(Path(self._lab, "dockerd.pid").read_text()), signal.SIGKILL)

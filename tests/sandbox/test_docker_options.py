@@ -48,7 +48,7 @@ def facts(address: str = "unix:///srv/docker-of-tests.sock", **changes: Any) -> 
         ({"mount": "/srv", "copy": "/srv"}, "not both"),
         ({"mount": "/srv", "disk": "1g"}, "copy= in place of mount="),
         ({"network": "host"}, "network='none'"),
-        ({"network": "bridge"}, "network='full'"),
+        ({"network": "bridge"}, '"full"'),
         ({"memory": "2 gigs"}, "memory='2g'"),
         ({"memory": "1m"}, "at least '64m'"),
         ({"memory": -1}, "memory='2g'"),
@@ -188,7 +188,8 @@ def test_what_an_engine_cannot_do_stands_in_the_record() -> None:
     assert list(find_loosened(make_options(disk="1g"), facts(), placed)) == []
     weak = facts(SecurityOptions=["name=seccomp,profile=unconfined"], MemoryLimit=False, PidsLimit=False)
     assert list(find_loosened(make_options(network="full"), weak, placed)) == [
-        "Commands reach the network, and what listens on all addresses of this machine.",
+        "Commands reach every network that this machine does.",
+        "Commands reach what listens on all addresses of this machine.",
         "This engine runs containers without a seccomp filter.",
         "This engine cannot limit memory.",
         "This engine cannot limit how many processes there are.",

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 _LOOK_SECONDS: Final = 5.0
 _LEAVE_SECONDS: Final = 8.0
 """How long leaving a stream waits for the helper's end, which ends what it started within 5 s."""
-_OOM_SECONDS: Final = 10.0
+_OOM_SECONDS: Final = 30.0
+"""How long ago that may have been: a stream whose input waits is noticed to have ended by its silence only, after 15 s."""
+_KILL_SECONDS: Final = 1.0
 _KILLED: Final = 137
 _ENDED: Final = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 
@@ -234,23 +236,40 @@ class DockerBox:
         return "engine"
 
     async def _find_reason(self, engine: Engine) -> LostReason:
-        state = (await engine.inspect_container(self._name))["State"]
-        if state.get("Status") in ("removing", "dead"):
-            return "removed"
-        if not state.get("Running"):
-            return "oom" if state.get("OOMKilled") else "exited"
-        if state.get("Paused") or self._opened is None:
+        if (reason := await self._container_lost(engine)) is not None:
+            return reason
+        if self._opened is None:
             return "unreachable"
-        # The container lives: it is the helper that ended, and the engine may know that a moment after its stream did.
+        # The container lives: it is the helper that ended, and the engine knows that a moment after its stream did.
         code = None
         with anyio.move_on_after(_LOOK_SECONDS / 2):
             while (code := await self._opened.exit_code()) is None:  # noqa: ASYNC110 - it can only be asked
                 await anyio.sleep(0.05)
         if code is None:
             return "unreachable"
-        now = time.time()
-        is_oom = code == _KILLED and await engine.had_oom(self._name, since=now - _OOM_SECONDS, until=now)
+        if code == _KILLED:
+            if await self._had_oom(engine):
+                return "oom"
+            # Or the container is being killed, and the helper was the first to go.
+            with anyio.move_on_after(_KILL_SECONDS):
+                while (reason := await self._container_lost(engine)) is None:  # noqa: ASYNC110 - it can only be asked
+                    await anyio.sleep(0.05)
+        return reason or "exited"
+
+    async def _container_lost(self, engine: Engine) -> LostReason | None:
+        state = (await engine.inspect_container(self._name))["State"]
+        if state.get("Status") in ("removing", "dead"):
+            return "removed"
+        if state.get("Paused"):
+            return "unreachable"
+        if state.get("Running"):
+            return None
+        is_oom = state.get("OOMKilled") or (state.get("ExitCode") == _KILLED and await self._had_oom(engine))
         return "oom" if is_oom else "exited"
+
+    async def _had_oom(self, engine: Engine) -> bool:
+        now = time.time()
+        return await engine.had_oom(self._name, since=now - _OOM_SECONDS, until=now)
 
     def last_words(self) -> str:
         return "" if self._opened is None else self._opened.stream.last_words

@@ -15,9 +15,10 @@ from agentcore_sandbox.docker.mounts import Placed
 from agentcore_sandbox.docker.options import OWN, ROOT, DockerOptions
 from agentcore_sandbox.network.policy import loosenings
 
+# Without Python it stays for a while, so that the helper's own command can say so.
 _FIND_PYTHON: Final = (
     'for name in python3 python; do if command -v "$name" >/dev/null 2>&1; then exec "$name" -I -S -c "$0" "$1"; fi; done;'
-    " echo no python; exit 127"
+    " echo no python; sleep 20; exit 127"
 )
 NO_PYTHON: Final = "no python"
 NO_SHELL: Final = ("executable file not found", "no such file or directory")
@@ -138,10 +139,9 @@ def make_inside(options: DockerOptions, image: ImageFacts) -> Inside:
 
 def find_loosened(options: DockerOptions, facts: EngineFacts, placed: Placed) -> Iterator[str]:
     """Yield a sentence for each protection that the box has less of than the default, and for each limit that is not kept."""
+    yield from loosenings(options.network)
     if options.network == "full":
-        yield "Commands reach the network, and what listens on all addresses of this machine."
-    else:
-        yield from loosenings(options.network)
+        yield "Commands reach what listens on all addresses of this machine."
     if placed.user[0] == 0:
         yield "Commands run as root inside, without capabilities."
     if options.runtime is not None:

@@ -87,7 +87,7 @@ def parse_options(
     image: str,
     mount: str | PathLike[str] | None,
     copy: str | PathLike[str] | None,
-    network: NetworkPolicy,
+    network: NetworkPolicy | str,
     memory: int | str,
     cpus: float,
     pids: int,
@@ -186,18 +186,13 @@ def _absolute(name: str, path: str | PathLike[str]) -> str:
     return text
 
 
-def _parse_network(network: Any) -> NetworkPolicy:
+def _parse_network(network: NetworkPolicy | str) -> NetworkPolicy:
     if network == "host":
         raise ValueError(
             "network='host' would be this machine's own network, with all that listens on it. Write network='none', a list of"
             " hosts as in network=Allow('pypi.org'), or network='full'."
         )
-    try:
-        return check_policy(network)
-    except ValueError:
-        raise ValueError(
-            f"network={network!r:.80} is not known: write network='none', network=Allow(...) or network='full'."
-        ) from None
+    return check_policy(network)
 
 
 def _parse_pull(pull: Any) -> PullPolicy:

@@ -84,5 +84,10 @@ class ExecStream(ByteStream):
 def close_now(stream: Any) -> None:
     """Close aiodocker's stream, in whatever state it is: its own `close` asserts that the connection is there."""
     stream._closed = True
-    if stream._resp is not None:
-        stream._resp.close()
+    if stream._resp is None:
+        return
+    connection = stream._resp.connection
+    if connection is not None and connection.transport is not None:
+        # Not `close`: what was sent and is not read by anybody would hold the connection open.
+        connection.transport.abort()
+    stream._resp.close()

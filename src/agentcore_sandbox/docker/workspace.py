@@ -60,7 +60,7 @@ class DockerWorkspace(BoxWorkspace):
         image: The image: any with sh and Python 3.7 or newer.
         mount: The absolute path of a folder to work in. Home folders, system folders, sockets and the like are refused.
         copy: A folder to work in a copy of.
-        network: "none"; the hosts of an `Allow`; or "full": whatever this machine reaches, services on it included.
+        network: "none"; `Allow("pypi.org", ...)`, through a proxy; or "full": whatever this machine reaches, services on it included.
         memory: How much memory all of it may use, /tmp included; there is no swap.
         cpus: How many processors it may use.
         pids: How many processes and threads there may be.
@@ -104,7 +104,7 @@ class DockerWorkspace(BoxWorkspace):
         *,
         mount: str | PathLike[str] | None = None,
         copy: str | PathLike[str] | None = None,
-        network: NetworkPolicy = "none",
+        network: NetworkPolicy | str = "none",
         memory: int | str = "2g",
         cpus: float = 2,
         pids: int = 512,
