@@ -14,7 +14,8 @@ from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.bubblewrap.box import BubblewrapBox, BubblewrapOptions
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.network.policy import Allow
-from agentcore_sandbox.networking import BoxProxy
+from agentcore_sandbox.network.proxy import Proxy
+from agentcore_sandbox.networking import MakeProxy
 from agentcore_sandbox.plain import PlainBox
 from agentcore_sandbox.workspace import BoxWorkspace
 from boxes_bubblewrap import needs_bubblewrap
@@ -41,19 +42,23 @@ def skip_trio(kind: str, backend_name: str) -> None:
 
 @asynccontextmanager
 async def open_box(
-    kind: Kind, folder: Path, *, proxy: BoxProxy | None = None, env: Mapping[str, str] | None = None
+    kind: Kind,
+    folder: Path,
+    *,
+    allow: Allow | None = None,
+    make_proxy: MakeProxy = Proxy,
+    env: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[BoxWorkspace]:
-    """Open a box over an empty folder; with a proxy that the test has made, since its servers are on this machine."""
+    """Open a box over an empty folder; the test makes the proxy, since its servers are on this machine."""
     project = folder / "project"
     project.mkdir(exist_ok=True)
     match kind:
         case "plain":
             box = PlainBox(project, env=env, state=folder / "state")
         case "bubblewrap":
-            box = BubblewrapBox(BubblewrapOptions(str(project), env=env or {}), {}, BOOT_COMMAND)
+            box = BubblewrapBox(BubblewrapOptions(str(project), allow or "none", env or {}), {}, BOOT_COMMAND)
         case "docker":
-            network = "none" if proxy is None else Allow("allowed.test")
-            options = make_options(image=os.environ["TEST_IMAGE"], env=env, network=network)
+            options = make_options(image=os.environ["TEST_IMAGE"], env=env, network=allow or "none")
             box = DockerBox(options, command=BOOT_COMMAND, labels={"owner": "agentcore tests"})
-    async with BoxWorkspace(box, proxy=proxy) as workspace:
+    async with BoxWorkspace(box, network=allow or "none", make_proxy=make_proxy) as workspace:
         yield workspace

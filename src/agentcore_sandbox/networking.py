@@ -13,7 +13,7 @@ from agentcore_sandbox.network.proxy import PROXY_PORT, Proxy, proxy_environment
 from agentcore_sandbox.network.refusals import NetworkRefusal, Refusals
 
 MakeProxy = Callable[[Allow, Callable[[NetworkRefusal], None]], Proxy]
-"""Makes the proxy of a box, as `Proxy` does: for tests, whose hosts are on this machine."""
+"""Makes the proxy of a box, as `Proxy` does."""
 
 _MOST_SHOWN: Final = 10
 
@@ -27,7 +27,7 @@ class BoxProxy:
         make: Makes the proxy.
     """
 
-    def __init__(self, allow: Allow, make: MakeProxy = Proxy) -> None:
+    def __init__(self, allow: Allow, make: MakeProxy) -> None:
         self.refusals: Final = Refusals()
         self.handle: Final = make(allow, self.refusals.add).handle
         """Serves a connection that was made inside."""

@@ -32,8 +32,10 @@ from agentcore_sandbox.channel import CANCEL_SECONDS, Channel
 from agentcore_sandbox.connection import HelperConnection
 from agentcore_sandbox.frames import absolute_path_in
 from agentcore_sandbox.keeper import BoxKeeper
+from agentcore_sandbox.network.policy import Allow, NetworkPolicy
 from agentcore_sandbox.network.ports import Exposed, expose
-from agentcore_sandbox.networking import BoxProxy, RefusalNotes
+from agentcore_sandbox.network.proxy import Proxy
+from agentcore_sandbox.networking import BoxProxy, MakeProxy, RefusalNotes
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
 from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
@@ -56,12 +58,21 @@ class BoxWorkspace:
     Args:
         box: The box. The workspace is its only owner: it starts it when it is entered, and stops it when it is left.
         on_progress: Is awaited with each `Progress` while the box starts.
-        proxy: The way to the hosts that are allowed, where some are.
+        network: The hosts that commands reach. The box itself has no network unless this is "full"; allowed hosts are reached through a
+            proxy outside.
+        make_proxy: Makes that proxy: for tests, whose hosts are on this machine.
     """
 
-    def __init__(self, box: Box, *, on_progress: ReportProgress | None = None, proxy: BoxProxy | None = None) -> None:
+    def __init__(
+        self,
+        box: Box,
+        *,
+        network: NetworkPolicy = "none",
+        on_progress: ReportProgress | None = None,
+        make_proxy: MakeProxy = Proxy,
+    ) -> None:
         self._box = box
-        self._proxy = proxy
+        self._proxy = proxy = BoxProxy(network, make_proxy) if isinstance(network, Allow) else None
         self._on_progress = on_progress
         self._root: str | None = None
         self._oom_kills = 0

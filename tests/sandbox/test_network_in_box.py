@@ -19,7 +19,7 @@ from agentcore.workspace import CommandResult
 from agentcore_sandbox import Allow, BubblewrapWorkspace, DockerWorkspace
 from agentcore_sandbox.network.proxy import PROXY_PORT, Proxy
 from agentcore_sandbox.network.refusals import NetworkRefusal
-from agentcore_sandbox.networking import BoxProxy, format_refusals
+from agentcore_sandbox.networking import format_refusals
 from agentcore_sandbox.workspace import BoxWorkspace
 from agentcore_tools import TerminalObservation, run_tool
 from boxes_network import Names, Responder, listening, permit_loopback
@@ -63,8 +63,8 @@ async def open_world(kind: Kind, folder: Path, *, env: dict[str, str] | None = N
     with anyio.fail_after(60):
         async with listening(server.handle) as port:
             allow = Allow(f"allowed.test:{port}", "inner.test")
-            proxy = BoxProxy(allow, partial(Proxy, resolve=names.resolve, permits_address=permit_loopback))
-            async with open_box(kind, folder, proxy=proxy, env=env) as box:
+            make = partial(Proxy, resolve=names.resolve, permits_address=permit_loopback)
+            async with open_box(kind, folder, allow=allow, make_proxy=make, env=env) as box:
                 yield World(box, server, port, names)
 
 

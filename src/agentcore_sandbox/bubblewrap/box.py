@@ -35,7 +35,7 @@ _OLDEST: Final = (0, 8)
 _START_SECONDS: Final = 20.0
 _END_SECONDS: Final = 2.0
 """How long the helper has to end what it started; then it is ended with it."""
-_KILL_SECONDS: Final = 5.0
+_KILL_SECONDS: Final = 2.0
 # Not the threads of files, which a slow disk may hold.
 _THREADS: Final = Threads("bubblewrap", 8)
 
@@ -196,8 +196,8 @@ class BubblewrapBox:
             await self._end(running)
             raise await _THREADS.run(explain_failure, running.last_words(), error) from error
         except BaseException:
-            running.kill()
-            await self._end(running)  # noqa: ASYNC102 shielded and bounded there
+            # Its stream is closed, so it ends by itself as soon as it is there.
+            await self._end(running, patience=_END_SECONDS)  # noqa: ASYNC102 shielded and bounded there
             raise
 
     async def _end(self, running: RunningBox, *, patience: float = 0) -> None:
@@ -210,6 +210,7 @@ class BubblewrapBox:
                     running.kill()
                     with anyio.move_on_after(_KILL_SECONDS):
                         await running.wait_gone()
+                    await _THREADS.run(running.kill_left_behind)
                     await _THREADS.run(running.close)
                     self._running.remove(running)
 
@@ -231,13 +232,9 @@ def _find_bwrap() -> str:
 
 
 def _loosened(options: BubblewrapOptions, read_only: Sequence[str], group: ControlGroup) -> list[str]:
-    found: list[str] = []
+    found = list(loosenings(options.network))
     if options.network == "full":
-        found.append(
-            "It shares this machine's network, and reaches what listens here: also on sockets that have no file."
-        )
-    else:
-        found += loosenings(options.network)
+        found.append("It reaches what listens on this machine, too: also on sockets that have no file.")
     found += [f"It can read {path}." for path in read_only]
     if "memory" not in group.limited:
         found.append("The memory is limited for each process, not for all together: no control group can be made here.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 import stat as modes
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -108,9 +109,11 @@ def _private_folders() -> list[tuple[str, str]]:
     from platformdirs import user_config_path, user_state_path  # noqa: PLC0415
 
     own = (user_state_path("agentcore", appauthor=False), user_config_path("agentcore", appauthor=False))
-    homes = {os.path.expanduser("~"), pwd.getpwuid(os.geteuid()).pw_dir} - {"/"}
+    homes = {os.path.expanduser("~")}
+    with suppress(KeyError):  # a user without an entry, as containers have them
+        homes.add(pwd.getpwuid(os.geteuid()).pw_dir)
     return [
-        *(("the home", os.path.realpath(each)) for each in homes),
+        *(("the home", os.path.realpath(each)) for each in homes - {"/"}),
         *(("the folder of agentcore's own files", os.path.realpath(each)) for each in own),
     ]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import socket
 import subprocess
 import threading
@@ -42,7 +44,9 @@ class RunningBox:
         self._socket, self._inner_socket = socket.socketpair()
         # Open as long as the first process of the namespace lives, which ends after all others.
         self._life, self._inner_life = socket.socketpair()
-        self._errors, self._inner_errors = os.pipe()
+        self._life.setblocking(False)
+        # What would wait for a reader is dropped: the words are for people, and nothing inside may hang for them.
+        self._errors, self._inner_errors = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._words: deque[int] = deque(maxlen=_KEPT_WORDS)
         self._adopted = False
         self._closed = False
@@ -58,10 +62,6 @@ class RunningBox:
         with self._lock:
             if self._closed:
                 return
-            os.set_blocking(self._errors, False)
-            # What would wait for a reader is dropped: the words are for people, and nothing inside may hang for them.
-            os.set_blocking(self._inner_errors, False)
-            self._life.setblocking(False)
             self._thread.start()
             self._started.wait()
         if self._error is not None:
@@ -143,6 +143,17 @@ class RunningBox:
         if self._process is not None:
             with suppress(ProcessLookupError):
                 self._process.kill()
+
+    def kill_left_behind(self) -> None:
+        """End a bubblewrap whose parent was killed while the two made the namespaces: it would wait for that one. Blocks."""
+        process = self._process
+        if process is None or select.select([self._life], [], [], 0)[0]:
+            return  # nothing of it runs
+        for name in os.listdir("/proc"):
+            # Whatever has this session is of it: the number is not used again before all of them are gone.
+            with suppress(OSError):
+                if name.isdigit() and os.getsid(int(name)) == process.pid:
+                    os.kill(int(name), signal.SIGKILL)
 
     def close(self) -> None:
         """Let go of it once it is gone, and collect its process."""

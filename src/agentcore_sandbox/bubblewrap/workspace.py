@@ -18,8 +18,7 @@ from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import ReportProgress
 from agentcore_sandbox.bubblewrap.box import BubblewrapBox, BubblewrapOptions
 from agentcore_sandbox.bubblewrap.limits import Limits, parse_size
-from agentcore_sandbox.network.policy import Allow, NetworkPolicy, check_policy, record_policy
-from agentcore_sandbox.networking import BoxProxy
+from agentcore_sandbox.network.policy import NetworkPolicy, check_policy, record_policy
 from agentcore_sandbox.workspace import BoxWorkspace
 
 _MEMORY: Final = "2g"
@@ -56,7 +55,7 @@ class BubblewrapWorkspace(BoxWorkspace):
 
     Args:
         path: The folder. Not the home, nor a folder above it or of the system.
-        network: "none"; the hosts of an `Allow`; or "full" for the machine's own network, without any limit.
+        network: "none"; `Allow("pypi.org", ...)`, through a proxy; or "full" for the machine's own network, without any limit.
         env: Variables that all commands get. They get nothing of this program's environment.
         read_only: Further folders and files that commands can read, under their own paths.
         tmp_size: The most that /tmp and the home inside may hold together, which is a part of the memory: at most 3/4 of it. By default
@@ -98,6 +97,7 @@ class BubblewrapWorkspace(BoxWorkspace):
             raise ValueError(
                 f"pids={pids} is too few: bubblewrap, the helper and a shell need some. Pass at least {_FEWEST_PIDS}."
             )
+        policy = check_policy(network)
         memory_bytes = parse_size("memory", memory)
         tmp_bytes = min(_MOST_TMP, memory_bytes // 2) if tmp_size is None else parse_size("tmp_size", tmp_size)
         if tmp_bytes * 4 > memory_bytes * 3:
@@ -123,8 +123,7 @@ class BubblewrapWorkspace(BoxWorkspace):
             params["read_only"] = list[JsonValue](shown)
         if env:
             params["env"] = list[JsonValue](env)
-        proxy = BoxProxy(policy) if isinstance(policy, Allow) else None
-        super().__init__(BubblewrapBox(options, params, BOOT_COMMAND), on_progress=on_progress, proxy=proxy)
+        super().__init__(BubblewrapBox(options, params, BOOT_COMMAND), network=policy, on_progress=on_progress)
 
     def __repr__(self) -> str:
         return f"BubblewrapWorkspace({self._path!r})"

@@ -29,8 +29,7 @@ from agentcore_sandbox.box import ReportProgress
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.labels import check_free
 from agentcore_sandbox.docker.options import check_digest, check_id, parse_options
-from agentcore_sandbox.network.policy import Allow, NetworkPolicy, restore_policy
-from agentcore_sandbox.networking import BoxProxy
+from agentcore_sandbox.network.policy import NetworkPolicy, restore_policy
 from agentcore_sandbox.workspace import BoxWorkspace
 
 _SIZE: Final = instance_of(int, str, description="a size, as '2g' or a number of bytes")
@@ -145,8 +144,7 @@ class DockerWorkspace(BoxWorkspace):
             labels=labels,
             box=None if box is None else check_id(box),
         )
-        proxy = BoxProxy(options.network) if isinstance(options.network, Allow) else None
-        super().__init__(self._docker, on_progress=on_progress, proxy=proxy)
+        super().__init__(self._docker, network=options.network, on_progress=on_progress)
 
     @property
     def loosened(self) -> tuple[str, ...]:
