@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import anyio
 from anyio.abc import ByteStream
@@ -19,6 +19,7 @@ TunnelHandler = Callable[[ByteStream], Awaitable[None]]
 """Serves one connection; the stream is closed when it returns."""
 
 
+@runtime_checkable
 class Tunnels(Protocol):
     """A workspace with ports, as what publishes and serves them sees it."""
 

@@ -182,6 +182,10 @@ class BoxWorkspace:
         Raises:
             WorkspaceLost: The box belongs to a later opening ("fenced"), or it is gone.
         """
+        if self._epoch is not None and epoch < self._epoch:
+            # It is this workspace's already: of another conversation in it, as a sub-agent's or a copy's, whose log counts for itself.
+            await self._connect()
+            return
         async with self._ask("fence", epoch=epoch) as channel:
             await channel.result()
         self._epoch = epoch
