@@ -220,14 +220,14 @@ def _find_bwrap() -> str:
     if found is None:
         raise missing_bwrap()
     try:
-        said = subprocess.run(
+        printed = subprocess.run(
             [found, "--version"], capture_output=True, text=True, check=True, timeout=10, env={}
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise WorkspaceError(f"{found} does not run: {error}") from error
-    version = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
+    version = tuple(int(part) for part in re.findall(r"\d+", printed)[:2])
     if version < _OLDEST:
-        raise too_old(said.strip())
+        raise too_old(printed.strip())
     return os.path.realpath(found)
 
 
