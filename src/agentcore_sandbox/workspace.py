@@ -34,6 +34,8 @@ from agentcore_sandbox.keeper import BoxKeeper
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
 from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
+from agentcore_sandbox.views.server import Views
+from agentcore_sandbox.views.view import View, check_views, parse_views
 
 _log: Final = get_logger(__name__)
 
@@ -65,6 +67,7 @@ class BoxWorkspace:
         self._keeper: BoxKeeper | None = None
         self._tasks: TaskGroup | None = None
         self._listeners: list[_Listener] = []
+        self._views: Views | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._box!r})"
@@ -107,6 +110,7 @@ class BoxWorkspace:
 
     async def _leave(self) -> None:
         self._open = False
+        self._views = None
         keeper, tasks = self._keeper, self._tasks
         assert keeper is not None
         assert tasks is not None
@@ -257,6 +261,26 @@ class BoxWorkspace:
         async with self._ask("connect", port=port) as channel:
             await channel.started()
             yield TunnelStream(channel)
+
+    async def views(self, offered: Mapping[str, View] | None = None) -> dict[str, str]:
+        """Return addresses for a person's browser, by name: the image's desktop, editor or terminal, for one.
+
+        Each is good for one use within 60 seconds, and opens the view in that browser until the workspace is left. What serves the view is
+        started when it is first looked at. Call it again for new addresses.
+
+        Args:
+            offered: Views besides those that the image names in its label.
+
+        Raises:
+            WorkspaceError: The image's label is not one of views, or there is no port to listen on.
+            ValueError: A name is not the name of a view.
+        """
+        if not self._open or self._tasks is None:
+            raise WorkspaceNotOpen(repr(self))
+        check_views(offered or {})
+        if self._views is None:
+            self._views = Views(self._tasks, self)
+        return await self._views.open({**parse_views(self._box.inside.views), **(offered or {})})
 
     @asynccontextmanager
     async def listen(self, port: int, handler: TunnelHandler) -> AsyncGenerator[int]:
