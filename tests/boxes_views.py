@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 
-from agentcore_sandbox.views import View
+from agentcore_sandbox.views import WebView
 
 PROGRAM = r"""
 import base64, hashlib, json, socketserver, sys
@@ -51,6 +51,6 @@ def find_free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def make_view(port: int, *, python: str = sys.executable, command: tuple[str, ...] | None = None) -> View:
+def make_view(port: int, *, python: str = sys.executable, command: tuple[str, ...] | None = None) -> WebView:
     """Return a view of the program, which listens on a port; or of another one."""
-    return View(port=port, path="/first?a=b", command=command or (python, "-c", PROGRAM, str(port)))
+    return WebView(port=port, path="/first?a=b", command=command or (python, "-c", PROGRAM, str(port)))

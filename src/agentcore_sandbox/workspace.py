@@ -35,7 +35,7 @@ from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
 from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
 from agentcore_sandbox.views.server import Views
-from agentcore_sandbox.views.view import View, check_views, parse_views
+from agentcore_sandbox.views.view import WebView, check_views, parse_views
 
 _log: Final = get_logger(__name__)
 
@@ -262,7 +262,7 @@ class BoxWorkspace:
             await channel.started()
             yield TunnelStream(channel)
 
-    async def views(self, offered: Mapping[str, View] | None = None) -> dict[str, str]:
+    async def views(self, offered: Mapping[str, WebView] | None = None) -> dict[str, str]:
         """Return addresses for a person's browser, by name: the image's desktop, editor or terminal, for one.
 
         Each is good for one use within 60 seconds, and opens the view in that browser until the workspace is left. What serves the view is

@@ -17,7 +17,7 @@ from anyio.abc import SocketStream
 from agentcore.errors import WorkspaceError, WorkspaceNotOpen
 from agentcore_sandbox.bubblewrap.workspace import BubblewrapWorkspace
 from agentcore_sandbox.plain import PlainBox
-from agentcore_sandbox.views import Tickets, View, parse_views
+from agentcore_sandbox.views import Tickets, WebView, parse_views
 from agentcore_sandbox.views.server import Views
 from agentcore_sandbox.views.tickets import TICKET_SECONDS
 from agentcore_sandbox.views.view import format_views
@@ -43,7 +43,7 @@ class Clock:
 class Looked:
     """Views of a workspace, and a clock for their tickets."""
 
-    def __init__(self, workspace: BoxWorkspace, views: Views, clock: Clock, view: View) -> None:
+    def __init__(self, workspace: BoxWorkspace, views: Views, clock: Clock, view: WebView) -> None:
         self.workspace = workspace
         self.views = views
         self.clock = clock

@@ -99,7 +99,9 @@ class BubblewrapWorkspace(BoxWorkspace):
         memory_bytes = parse_size("memory", memory)
         tmp_bytes = min(_MOST_TMP, memory_bytes // 2) if tmp_size is None else parse_size("tmp_size", tmp_size)
         if tmp_bytes * 4 > memory_bytes * 3:
-            raise ValueError(f"tmp_size={tmp_size!r} is more than 3/4 of memory={memory!r}, which it is a part of. Make it smaller.")
+            raise ValueError(
+                f"tmp_size={tmp_size!r} is more than 3/4 of memory={memory!r}, which it is a part of. Make it smaller."
+            )
         self._path = os.fspath(path)
         shown = [os.fspath(each) for each in read_only]
         options = BubblewrapOptions(

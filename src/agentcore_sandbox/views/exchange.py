@@ -158,7 +158,7 @@ async def send_to_first_page(client: ByteStream, path: str, cookie: str | None) 
 
 
 async def _send_page(client: ByteStream, status: int, body: str, cookie: str | None = None) -> None:
-    page = f"<!doctype html><meta charset=utf-8><title>View</title>{body}\n".encode()
+    page = f"<!doctype html><meta charset=utf-8><title>WebView</title>{body}\n".encode()
     headers = [
         (b"Content-Type", b"text/html; charset=utf-8"),
         (b"Content-Length", b"%d" % len(page)),

@@ -83,7 +83,7 @@ def parse_page_request(head: bytes) -> PageRequest:
     return request
 
 
-def refuse_elsewhere(request: PageRequest, authority: bytes) -> GateRefusal | None:
+def refuse_host(request: PageRequest, authority: bytes) -> GateRefusal | None:
     """Return why a request is not for this server; None if it is. A page whose name was made to lead here names that one."""
     if request.header(b"host") != authority:
         return GateRefusal(421, f"This is {authority.decode()}, and was asked for as something else.")

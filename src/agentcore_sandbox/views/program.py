@@ -17,7 +17,7 @@ from agentcore.errors import WorkspaceError, WorkspaceLost
 from agentcore.logs import get_logger
 from agentcore.workspace.protocol import Process
 from agentcore_sandbox.network.tunnel import LOST
-from agentcore_sandbox.views.view import View
+from agentcore_sandbox.views.view import WebView
 
 START_SECONDS: Final = 60.0
 """How long a program may take until it listens."""
@@ -51,7 +51,7 @@ class ViewProgram:
         view: The view.
     """
 
-    def __init__(self, tasks: TaskGroup, place: Place, name: str, view: View) -> None:
+    def __init__(self, tasks: TaskGroup, place: Place, name: str, view: WebView) -> None:
         self._tasks = tasks
         self._place = place
         self._name = name

@@ -26,13 +26,13 @@ from agentcore_sandbox.views.gate import (
     GateRefusal,
     PageRequest,
     parse_page_request,
-    refuse_elsewhere,
+    refuse_host,
     refuse_stranger,
     refuse_ticket_use,
 )
 from agentcore_sandbox.views.program import Place, ViewProgram
 from agentcore_sandbox.views.tickets import TICKET_SECONDS, Tickets
-from agentcore_sandbox.views.view import View
+from agentcore_sandbox.views.view import WebView
 
 _ANEW: Final = "Ask for a new one: workspace.views() returns it."
 _HEAD_SECONDS: Final = 30.0
@@ -58,7 +58,7 @@ class Views:
         self._opened: dict[str, _OpenedView] = {}
         self._opening = anyio.Lock()
 
-    async def open(self, views: Mapping[str, View]) -> dict[str, str]:
+    async def open(self, views: Mapping[str, WebView]) -> dict[str, str]:
         """Return an address for each view, by name; see `BoxWorkspace.views`.
 
         Raises:
@@ -81,7 +81,7 @@ class Views:
 class _OpenedView:
     """A view that listens."""
 
-    def __init__(self, view: View, program: ViewProgram, tickets: Tickets) -> None:
+    def __init__(self, view: WebView, program: ViewProgram, tickets: Tickets) -> None:
         self.view = view
         self._program = program
         self._tickets = tickets
@@ -130,7 +130,7 @@ class _OpenedView:
         except BadMessage as error:
             await send_text(stream, 400, str(error))
             return
-        if (refusal := refuse_elsewhere(request, self._authority.encode())) is None:
+        if (refusal := refuse_host(request, self._authority.encode())) is None:
             if request.ticket is not None:
                 refusal = await self._open_session(stream, request, request.ticket)
             elif not self._has_session(request):

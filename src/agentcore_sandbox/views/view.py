@@ -1,4 +1,4 @@
-"""`View`: a program inside that browsers can look at, and the label by which an image offers some.
+"""`WebView`: a program inside that browsers can look at, and the label by which an image offers some.
 
 The label may come from anybody who made an image; it only names what is inside.
 """
@@ -16,12 +16,12 @@ from agentcore._value import Value
 from agentcore.errors import WorkspaceError
 
 LABEL: Final = "agentcore.views"
-"""The label of an image: a JSON object, name to `View`."""
+"""The label of an image: a JSON object, name to `WebView`."""
 _MOST: Final = 16
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,31}")
 
 
-class View(Value):
+class WebView(Value):
     """A web program inside."""
 
     port: Annotated[int, Field(ge=1, le=65535)]
@@ -32,7 +32,7 @@ class View(Value):
     """How to start it: a program and its arguments. It is started when somebody first looks. Empty: it runs already."""
 
 
-def check_views(views: Mapping[str, View]) -> None:
+def check_views(views: Mapping[str, WebView]) -> None:
     """Refuse names that are not names of views.
 
     Raises:
@@ -47,7 +47,7 @@ def check_views(views: Mapping[str, View]) -> None:
         raise ValueError(f"There are {len(views)} views, and at most {_MOST} are possible.")
 
 
-def parse_views(label: str) -> dict[str, View]:
+def parse_views(label: str) -> dict[str, WebView]:
     """Parse the label of an image; no views if it is empty.
 
     Raises:
@@ -56,7 +56,7 @@ def parse_views(label: str) -> dict[str, View]:
     if not label:
         return {}
     try:
-        views = TypeAdapter(dict[str, View]).validate_json(label)
+        views = TypeAdapter(dict[str, WebView]).validate_json(label)
         check_views(views)
     except (ValidationError, ValueError) as error:
         raise WorkspaceError(
@@ -66,6 +66,6 @@ def parse_views(label: str) -> dict[str, View]:
     return views
 
 
-def format_views(views: Mapping[str, View]) -> str:
+def format_views(views: Mapping[str, WebView]) -> str:
     """Return the label that names these views."""
     return json.dumps({name: view.model_dump(mode="json") for name, view in sorted(views.items())})
