@@ -22,7 +22,8 @@ from boxes_bubblewrap import can_make_control_groups, needs_bubblewrap
 pytestmark = needs_bubblewrap
 
 needs_control_groups = pytest.mark.skipif(
-    not can_make_control_groups(), reason="needs control groups for memory and pids: run as root, or where systemd delegates them"
+    not can_make_control_groups(),
+    reason="needs control groups for memory and pids: run as root, or where systemd delegates them",
 )
 
 
@@ -44,7 +45,10 @@ async def test_the_folder_has_its_own_path_inside_and_its_files_belong_to_this_u
     (tmp_path / "file").write_text("from here")
     async with BubblewrapWorkspace(tmp_path) as workspace:
         assert workspace.root == str(tmp_path)
-        assert await output(workspace, "pwd; cat file; echo; echo from there >new; stat -c %u new") == f"{tmp_path}\nfrom here\n1000"
+        assert (
+            await output(workspace, "pwd; cat file; echo; echo from there >new; stat -c %u new")
+            == f"{tmp_path}\nfrom here\n1000"
+        )
     assert (tmp_path / "new").read_text() == "from there\n"
     assert (tmp_path / "new").stat().st_uid == os.geteuid()
 
@@ -65,7 +69,9 @@ async def test_nothing_of_this_machine_is_there_but_programs(tmp_path: Path) -> 
         assert (await workspace.run("ls /etc/shadow /etc/ssh /etc/ssl/private /run /var /sys /root")).stdout == ""
 
 
-async def test_commands_get_nothing_of_this_programs_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_commands_get_nothing_of_this_programs_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OF_THIS_PROGRAM", "secret")
     async with BubblewrapWorkspace(tmp_path, env={"FOR_ALL": "value"}) as workspace:
         assert await output(workspace, "echo $FOR_ALL $OF_THIS_PROGRAM $LANG") == "value C.UTF-8"
@@ -146,7 +152,10 @@ async def test_at_the_limit_of_processes_files_and_signals_work(tmp_path: Path) 
 @needs_control_groups
 async def test_processors_are_limited(tmp_path: Path) -> None:
     async with BubblewrapWorkspace(tmp_path, cpus=0.5) as workspace:
-        used = await output(workspace, "python3 -c 'import time\nt = time.time()\nwhile time.time() < t + 1: pass\nprint(time.process_time())'")
+        used = await output(
+            workspace,
+            "python3 -c 'import time\nt = time.time()\nwhile time.time() < t + 1: pass\nprint(time.process_time())'",
+        )
         assert float(used) < 0.8
 
 
@@ -202,7 +211,9 @@ def test_a_log_makes_nothing_looser(params: dict[str, object], shown: str) -> No
         registry.resolve(spec)
 
 
-async def test_no_folder_that_holds_more_than_a_project_is_given_to_a_box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_folder_that_holds_more_than_a_project_is_given_to_a_box(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "homes" / "me"
     home.mkdir(parents=True)
     (home / ".local/state/agentcore/conversations").mkdir(parents=True)
@@ -258,7 +269,9 @@ async def test_without_bubblewrap_the_error_says_how_to_get_it(tmp_path: Path, m
     old = tmp_path / "bwrap"
     old.write_text("#!/bin/sh\necho bubblewrap 0.6.1\n")
     old.chmod(0o755)
-    assert "'bubblewrap 0.6.1' is too old" in str(await refused(WorkspaceError, BubblewrapWorkspace(tmp_path).__aenter__()))
+    assert "'bubblewrap 0.6.1' is too old" in str(
+        await refused(WorkspaceError, BubblewrapWorkspace(tmp_path).__aenter__())
+    )
     old.write_text("#!/bin/sh\n[ $1 = --version ] && exec echo bubblewrap 0.8.0\necho no luck today >&2\nexit 1\n")
     assert "no luck today" in str(await refused(WorkspaceError, BubblewrapWorkspace(tmp_path).__aenter__()))
 
@@ -267,6 +280,13 @@ def test_wrong_arguments_are_refused_at_once() -> None:
     for wrong in ({"memory": "lots"}, {"memory": "1k"}, {"tmp_size": "-1"}, {"pids": 2}, {"tmp_size": "2g"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             BubblewrapWorkspace(**wrong)  # pyright: ignore[reportArgumentType] that is the point
-    for wrong in ({"network": "host"}, {"cpus": 0}, {"read_only": "/usr"}, {"env": {"A": 1}}, {"path": ""}, {"image": "x"}):
+    for wrong in (
+        {"network": "host"},
+        {"cpus": 0},
+        {"read_only": "/usr"},
+        {"env": {"A": 1}},
+        {"path": ""},
+        {"image": "x"},
+    ):
         with pytest.raises(TypeError):
             BubblewrapWorkspace(**wrong)  # pyright: ignore[reportArgumentType, reportCallIssue] that is the point

@@ -27,9 +27,14 @@ from agentcore.cli.options import (
     Home,
     Later,
     Model,
+    NoMemory,
+    NoProjectFiles,
+    NoSkills,
     Verbose,
+    Workspace,
     execute,
 )
+from agentcore.cli.sandbox_app import Checkpoints, Network, Sandbox, SandboxImage, rewind_command, sandbox_app
 from agentcore.cli.serve_app import serve_command
 from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
@@ -66,6 +71,8 @@ app.add_typer(conversations_app, name="conversations", short_help="List and dele
 app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
 app.add_typer(keys_app, name="keys")
+app.add_typer(sandbox_app, name="sandbox")
+app.command("rewind", short_help="Go back to an earlier point.")(rewind_command)
 app.command("serve", cls=GroupedCommand, short_help="Serve conversations to other programs.")(serve_command)
 
 
@@ -140,15 +147,6 @@ Retries = Annotated[
 Images = Annotated[
     list[str] | None,
     typer.Option("--image", help="Picture or PDF to send along; can be repeated.", metavar="FILE"),
-]
-NoProjectFiles = Annotated[
-    bool,
-    typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.", rich_help_panel=CONTEXT),
-]
-NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.", rich_help_panel=CONTEXT)]
-NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.", rich_help_panel=CONTEXT)]
-Workspace = Annotated[
-    str | None, typer.Option("--workspace", "-w", help="Folder to work in from now on.", metavar="FOLDER")
 ]
 _CONDENSERS = ("summary", "masking", "window", "none")
 
@@ -231,6 +229,10 @@ def run_command(
     no_skills: NoSkills = False,
     condenser: Condenser = "summary",
     images: Images = None,
+    sandbox: Sandbox = None,
+    network: Network = None,
+    sandbox_image: SandboxImage = None,
+    checkpoints: Checkpoints = False,
     confirm: Confirm = None,
     max_cost: MaxCost = None,
     max_steps: MaxSteps = None,
@@ -262,6 +264,8 @@ def run_command(
             limits={**(max_cost or {}), **(max_steps or {})},
             retries=retries,
             conversation_id=conversation_id,
+            sandbox=(sandbox, network, sandbox_image),
+            checkpoints=checkpoints,
             json=json,
             verbose=verbose,
         ),

@@ -97,6 +97,14 @@ def folder_of(state: ConversationState) -> str | None:
     return root if isinstance(root, str) else None
 
 
+def describe_box(state: ConversationState) -> str:
+    """Describe the sandbox that a conversation works in."""
+    opened = state.workspace
+    spec = {} if opened is None else opened.spec
+    where = spec.get("mount") or spec.get("path") or "a box"
+    return f"{where} ({'' if opened is None else opened.workspace})"
+
+
 async def find_folder(state: ConversationState, settings: Settings, given: str | None, *, command: str) -> str:
     """Return the folder to continue in: the given one, or that of the log.
 

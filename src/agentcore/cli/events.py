@@ -179,6 +179,8 @@ _VERDICTS = {"ask": Text("asks", WARN), "deny": Text("denied", BAD)}
 _LABELS = {
     "agent_configured": "agent",
     "workspace_opened": "workspace",
+    "workspace_checkpointed": "files",
+    "workspace_restored": "files",
     "conversation_state_update": "state",
     "conversation_error": "error",
     "condensation_request": "history",

@@ -58,6 +58,15 @@ BaseUrl = Annotated[
     str | None,
     typer.Option(help="Address of the model's API (or AGENTCORE_BASE_URL).", metavar="URL", rich_help_panel=MODEL),
 ]
+NoProjectFiles = Annotated[
+    bool,
+    typer.Option("--no-project-files", help="Do not read AGENTS.md, CLAUDE.md and the like.", rich_help_panel=CONTEXT),
+]
+NoMemory = Annotated[bool, typer.Option("--no-memory", help="Do not read MEMORY.md.", rich_help_panel=CONTEXT)]
+NoSkills = Annotated[bool, typer.Option("--no-skills", help="Do not look for skills.", rich_help_panel=CONTEXT)]
+Workspace = Annotated[
+    str | None, typer.Option("--workspace", "-w", help="Folder to work in from now on.", metavar="FOLDER")
+]
 
 
 class Later:

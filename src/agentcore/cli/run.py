@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from agentcore.cli.console import DIM, JsonLines, make_console, print_line
 from agentcore.cli.conversations import (
+    describe_box,
     describe_standing,
     find_conversation,
     find_folder,
@@ -24,6 +25,7 @@ from agentcore.cli.models import Tools, build_agent, changes_of_environment, che
 from agentcore.cli.questions import parse_answer
 from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
+from agentcore.cli.sandbox import Kind, make_sandbox, sandbox_maker
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.text import count, one_line
 from agentcore.conversation import RunResult
@@ -58,6 +60,8 @@ async def run_task(
     limits: Mapping[str, object],
     retries: int | None,
     conversation_id: str | None,
+    sandbox: tuple[Kind | None, str | None, str | None],
+    checkpoints: bool,
     json: bool,
     verbose: bool,
 ) -> int:
@@ -72,10 +76,11 @@ async def run_task(
     if conversation_id is not None:
         await _refuse_known(store, conversation_id)
     conversation_id = conversation_id or new_conversation_id()
+    maker = sandbox_maker(*sandbox, labels={"conversation": conversation_id})
     return await run_request(
         RunRequest(
             agent=agent,
-            workspace=workspace,
+            workspace=workspace if maker is None else make_sandbox(maker, workspace),
             store=store,
             settings=settings,
             id=conversation_id,
@@ -84,6 +89,7 @@ async def run_task(
             stdin_taken=task == _STDIN,
             confirm=None if settings.confirm is None else _POLICIES[settings.confirm](),
             limits=changed_limits,
+            checkpoints=checkpoints,
             json=json,
             verbose=verbose,
         )
@@ -194,7 +200,8 @@ async def resume_conversation(
             f"Conversation {conversation_id!r} has no task yet. "
             f"Give it one: {settings.command(f'resume {conversation_id}')} 'your task'"
         )
-    where = await find_folder(state, settings, workspace, command="resume")
+    boxed = workspace is None and state.workspace is not None and state.workspace.workspace in ("docker", "bubblewrap")
+    where = None if boxed else await find_folder(state, settings, workspace, command="resume")
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
     given_answers = await run_sync(_read_answers, answers, state)
@@ -204,7 +211,7 @@ async def resume_conversation(
     elif reject is not None:
         decision = Reject(reject, by=settings.person)
     console = make_console(stderr=json)
-    standing = f"{conversation_id}: {describe_standing(state)}, in {where}"
+    standing = f"{conversation_id}: {describe_standing(state)}, in {where or describe_box(state)}"
     if state.status is ConversationStatus.FINISHED and text is None:
         print_line(console, standing, DIM)
         print_line(console, "")

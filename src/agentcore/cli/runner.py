@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
 
 import anyio
@@ -30,7 +30,7 @@ from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
-from agentcore.workspace import LocalWorkspace
+from agentcore.workspace import LocalWorkspace, Workspace
 
 _NOT_BEGUN = -1
 
@@ -40,7 +40,8 @@ class RunRequest:
     """The run to do."""
 
     agent: Agent
-    workspace: str
+    workspace: str | Workspace | None
+    """The folder to work in, or the sandbox. None goes back to where a resumed conversation worked."""
     store: Store
     settings: Settings
     id: str | None = None
@@ -60,6 +61,8 @@ class RunRequest:
     """The decision about all calls that are waiting at the start."""
     answers: tuple[tuple[str, JsonValue], ...] = ()
     """Answers to questions that are waiting at the start, with the ids of the questions."""
+    checkpoints: bool = False
+    """True to save the files at each step."""
     json: bool = False
     verbose: bool = False
 
@@ -75,10 +78,16 @@ async def run_request(request: RunRequest) -> int:
     """
     code = _NOT_BEGUN
     # The folder is opened before the log, so that a missing folder leaves no empty conversation behind.
-    async with catch_interrupts() as interrupts, LocalWorkspace(request.workspace) as workspace:
+    async with catch_interrupts() as interrupts, _opened(request.workspace) as workspace:
         interrupts.last_words = "Stopped before the start."
         conversation = Conversation(
-            request.agent, workspace, id=request.id, store=request.store, confirm=request.confirm, limits=request.limits
+            request.agent,
+            workspace,
+            id=request.id,
+            store=request.store,
+            confirm=request.confirm,
+            limits=request.limits,
+            checkpoints="settled" if request.checkpoints else None,
         )
         async with conversation:
             short_id = await shorten_id(request.store, conversation.id)
@@ -101,6 +110,12 @@ async def run_request(request: RunRequest) -> int:
     if caught is not None and (code == _NOT_BEGUN or (code and caught != signal.SIGINT)):
         return 128 + caught  # the code that the sender of the signal expects
     return code
+
+
+def _opened(workspace: str | Workspace | None) -> AbstractAsyncContextManager[Workspace | None]:
+    if workspace is None:
+        return nullcontext()
+    return LocalWorkspace(workspace) if isinstance(workspace, str) else workspace
 
 
 class Runner:

@@ -29,9 +29,10 @@ from agentcore.errors import MissingExtra
 from agentcore.logs import configure_logging
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Mapping
 
     from agentcore.agent import Agent
+    from agentcore.workspace import Workspace
     from agentcore_serve import ServeSettings
     from agentcore_serve.app import ServeApp
 
@@ -42,7 +43,12 @@ _BACKLOG: Final = 2_048
 
 
 async def serve(
-    flags: Mapping[str, Any], *, model: str | None, log: Literal["text", "json", "none"], level: str
+    flags: Mapping[str, Any],
+    *,
+    model: str | None,
+    log: Literal["text", "json", "none"],
+    level: str,
+    maker: Callable[[str], Workspace] | None = None,
 ) -> int:
     """Serve until a signal: the first one ends it in order, a second one at once.
 
@@ -51,6 +57,7 @@ async def serve(
         model: The model of the one agent that there is without a file of agents.
         log: The form of the log on standard error.
         level: The least level that is logged.
+        maker: Makes the sandbox of a folder, in place of the folder itself.
 
     Raises:
         UsageError: A setting is wrong, or the address can't be had.
@@ -74,7 +81,7 @@ async def serve(
     if log != "none":
         configure_logging(json=log == "json", level=level)
     try:
-        settings = ServeSettings.from_environment(**flags)
+        settings = ServeSettings.from_environment(**flags, workspaces=maker)
         app = create_app(settings, agents=_default_agent(model) if settings.agents is None else None)
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from agentcore.cli.options import SECURITY, Debug, Later, execute
+from agentcore.cli.sandbox_app import Network, Sandbox, SandboxImage
 
 if TYPE_CHECKING:
+    from agentcore.cli import sandbox as sandboxes
     from agentcore.cli import serve
 else:
-    serve = Later("serve")
+    sandboxes, serve = Later("sandbox"), Later("serve")
 
 Log = Annotated[Literal["text", "json", "none"], typer.Option(help="The form of the log on standard error.")]
 
@@ -54,6 +56,9 @@ def serve_command(
     no_auth: Annotated[
         bool, typer.Option("--no-auth", help="Ask for no keys; on loopback only.", rich_help_panel=SECURITY)
     ] = False,
+    sandbox: Sandbox = None,
+    network: Network = None,
+    sandbox_image: SandboxImage = None,
     behind_proxy: Annotated[
         bool,
         typer.Option("--behind-proxy", help="A proxy in front ends TLS and says who asks.", rich_help_panel=SECURITY),
@@ -104,4 +109,13 @@ def serve_command(
         "tls_key": tls_key,
         "shared_user": shared_user or None,
     }
-    execute(lambda: serve.serve(flags, model=model, log=log, level="DEBUG" if debug else "INFO"), debug)
+    execute(
+        lambda: serve.serve(
+            flags,
+            model=model,
+            log=log,
+            level="DEBUG" if debug else "INFO",
+            maker=sandboxes.sandbox_maker(sandbox, network, sandbox_image),
+        ),
+        debug,
+    )

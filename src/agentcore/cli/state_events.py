@@ -13,6 +13,7 @@ from agentcore.cli.text import cost, count, duration, one_line, printable, spent
 from agentcore.events import (
     AgentConfigured,
     AgentErrorEvent,
+    CheckpointsSet,
     Condensation,
     CondensationRequest,
     ContextNotice,
@@ -37,7 +38,9 @@ from agentcore.events import (
     TitleSet,
     ToolsetNotice,
     UsageEvent,
+    WorkspaceCheckpointed,
     WorkspaceOpened,
+    WorkspaceRestored,
 )
 
 _GIVEN = re.compile(r"\s+Given: ")
@@ -71,8 +74,8 @@ def render_state_event(event: Event) -> Text:
             line = Text(one_line(why), WARN)
         case ConversationErrorEvent():
             line = Text(printable(f"{event.code}: {event.detail}"), BAD)
-        case HeadMoved():
-            line = Text(f"rewound to event {event.to}; later events are on another branch", WARN)
+        case HeadMoved() | WorkspaceCheckpointed() | WorkspaceRestored():
+            line = _files(event)
         case HookEvent():
             line = Text(one_line(f"{event.hook}: {event.outcome} {event.output or ''}"))
         case ConversationStateUpdateEvent():
@@ -80,6 +83,18 @@ def render_state_event(event: Event) -> Text:
         case _:
             line = Text("")
     return line
+
+
+def _files(event: HeadMoved | WorkspaceCheckpointed | WorkspaceRestored) -> Text:
+    if isinstance(event, HeadMoved):
+        files = "" if event.checkpoint is None else ", with its files"
+        return Text(f"rewound to event {event.to}{files}; later events are on another branch", WARN)
+    if isinstance(event, WorkspaceCheckpointed):
+        left_out = f"; left out: {', '.join(event.left_out)}" if event.left_out else ""
+        return Text(one_line(f"{count(event.files, 'file')} saved{left_out}"), WARN if left_out else "")
+    if event.error is not None:
+        return Text(one_line(f"not brought back: {event.error}"), BAD)
+    return Text(f"{event.written} written, {event.removed} removed")
 
 
 def _workspace(event: WorkspaceOpened) -> Text:
@@ -163,6 +178,8 @@ def _render_fact(fact: Fact) -> Text:
             )
         case PolicySet():
             rendered = Text(one_line(f"confirmation: {fact.policy.get('name', 'of the program')}"))
+        case CheckpointsSet():
+            rendered = Text("files are saved at each step" if fact.when == "settled" else "files are saved when asked")
         case SecretsRegistered():
             rendered = Text(one_line(f"{count(len(fact.names), 'secret')}: {', '.join(fact.names)}"))
         case ContextNotice():

@@ -6,7 +6,14 @@ from anyio.lowlevel import checkpoint
 from pydantic import JsonValue
 
 from agentcore.errors import ConversationNotFound, LimitReached, RewindRefused
-from agentcore.events import Condensation, MessageEvent, ObservationEvent, UsageEvent
+from agentcore.events import (
+    Condensation,
+    MessageEvent,
+    ObservationEvent,
+    UsageEvent,
+    WorkspaceCheckpointed,
+    WorkspaceRestored,
+)
 from agentcore.testing.conversation_place import (
     FINISHED,
     IDLE,
@@ -89,6 +96,23 @@ class HistoryContract:
             assert third.text.endswith("three")
             texts = [event.message.text for event in events_of(conversation, MessageEvent)]
             assert "one two" in texts, "the log keeps what was left"
+
+    async def test_going_back_with_files_brings_those_of_the_checkpoint_back(self, place: ConversationPlace) -> None:
+        async with opened(place, _count) as conversation:
+            workspace = conversation.workspace
+            await workspace.write("kept", "1")
+            first = await conversation.run("one")
+            saved = await conversation.checkpoint()
+            assert saved == events_of(conversation, WorkspaceCheckpointed)[0]
+            await workspace.write("kept", "2")
+            await workspace.write("later", "2")
+            await conversation.run("two")
+            await conversation.rewind(first.last_seq, files=True)
+            assert await workspace.read("kept") == b"1"
+            assert await workspace.stat("later") is None
+            assert [event.error for event in events_of(conversation, WorkspaceRestored)] == [None]
+            refused = await raised(RewindRefused, conversation.rewind(0, files=True))
+            assert "no checkpoint" in str(refused)
 
     async def test_a_point_that_is_not_settled_is_refused_and_the_nearest_one_named(
         self, place: ConversationPlace

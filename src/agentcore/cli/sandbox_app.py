@@ -1,0 +1,95 @@
+"""The commands of `agentcore sandbox`, the options `--sandbox ...` of other commands, and `agentcore rewind`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from agentcore.cli.options import SECURITY, AsJson, Debug, Home, Later, execute
+
+if TYPE_CHECKING:
+    from agentcore.cli import rewind, sandbox, settings
+else:
+    rewind, sandbox, settings = map(Later, ("rewind", "sandbox", "settings"))
+
+Sandbox = Annotated[
+    Literal["docker", "bubblewrap"] | None,
+    typer.Option(
+        "--sandbox", help="Run commands in a container, or in namespaces of their own.", rich_help_panel=SECURITY
+    ),
+]
+Network = Annotated[
+    str | None,
+    typer.Option(
+        "--network",
+        help="The sandbox's network: none (the default), full, or allow:HOST,HOST.",
+        metavar="NETWORK",
+        rich_help_panel=SECURITY,
+    ),
+]
+SandboxImage = Annotated[
+    str | None,
+    typer.Option(
+        "--sandbox-image",
+        help="The container's image (python:3.12): any with sh and Python; git for checkpoints.",
+        metavar="IMAGE",
+        rich_help_panel=SECURITY,
+    ),
+]
+Checkpoints = Annotated[
+    bool, typer.Option("--checkpoints", help="Save the files at each step, so that rewind --files can bring them back.")
+]
+_Box = Annotated[str, typer.Argument(metavar="BOX", help="Id of the box, as `agentcore sandbox list` shows it.")]
+
+sandbox_app = typer.Typer(help="List, prune and look into the containers of agents.", no_args_is_help=True)
+
+
+@sandbox_app.command("list", short_help="List the boxes.")
+def list_command(*, json: AsJson = False, debug: Debug = False) -> None:
+    """List the boxes at the Docker engine, the oldest first."""
+    execute(lambda: sandbox.list_sandboxes(json=json), debug)
+
+
+@sandbox_app.command("prune", short_help="Remove boxes that nobody uses.")
+def prune_command(
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are kept or have not expired.")] = False,
+    debug: Debug = False,
+) -> None:
+    """Remove boxes that have expired and that nobody is in, with their volumes."""
+    execute(lambda: sandbox.prune_sandboxes(everything=everything), debug)
+
+
+@sandbox_app.command("shell", short_help="Open a shell in a box.")
+def shell_command(box: _Box, *, debug: Debug = False) -> None:
+    """Open a shell in a box that runs, on this terminal."""
+    execute(lambda: sandbox.open_sandbox_shell(box), debug)
+
+
+@sandbox_app.command("logs", short_help="Show what a box wrote about itself.")
+def logs_command(
+    box: _Box,
+    *,
+    lines: Annotated[int, typer.Option("--lines", "-n", help="How many lines.", min=1, metavar="N")] = 100,
+    debug: Debug = False,
+) -> None:
+    """Show the last lines that a box wrote about itself."""
+    execute(lambda: sandbox.show_sandbox_log(box, lines=lines), debug)
+
+
+def rewind_command(
+    conversation: Annotated[str, typer.Argument(metavar="ID", help="Conversation id or prefix.")],
+    *,
+    to: Annotated[int, typer.Option("--to", help="Go back to behind this event.", min=0, metavar="SEQ")],
+    files: Annotated[bool, typer.Option("--files", help="Bring the files back too, from the last checkpoint.")] = False,
+    home: Home = None,
+    debug: Debug = False,
+) -> None:
+    """Take a conversation back to an earlier point; `agentcore log show` has the numbers. The log keeps everything.
+
+    Files stay as they are without --files. With it, what is there now is saved first.
+    """
+    execute(
+        lambda: rewind.rewind_conversation(conversation, settings.read_settings(home=home), to=to, files=files), debug
+    )

@@ -1,0 +1,96 @@
+"""`--sandbox` and `agentcore rewind --files`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agentcore.testing import call
+from agentcore.workspace import register_workspace
+from agentcore_sandbox.bubblewrap.workspace import restore
+from boxes_bubblewrap import needs_bubblewrap
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Cli
+
+register_workspace("bubblewrap", restore)  # an entry point does that where this version is installed
+needs_docker = pytest.mark.skipif(
+    not (os.environ.get("DOCKER_HOST") and os.environ.get("TEST_IMAGE")) and not os.environ.get("AGENTCORE_NO_SKIPS"),
+    reason="needs a Docker engine: DOCKER_HOST and TEST_IMAGE",
+)
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (["--network", "none"], "--network is about a sandbox. Add --sandbox docker."),
+        (["--sandbox-image", "x"], "--sandbox-image is about a sandbox. Add --sandbox docker."),
+        (["--sandbox", "bubblewrap", "--sandbox-image", "x"], "--sandbox-image is about Docker"),
+        (["--sandbox", "bubblewrap", "--network", "allow:pypi.org"], "--network allow:... needs --sandbox docker"),
+        (["--sandbox", "docker", "--network", "host"], "--network is none, full or allow:HOST,HOST"),
+        (["--sandbox", "docker", "--network", "allow:"], "--network: Allow() names no host"),
+        (["--sandbox", "docker", "--sandbox-image", "../x"], "is not the name of an image"),
+    ],
+)
+def test_what_does_not_go_together_is_one_sentence_and_nothing_is_made(
+    cli: Cli, flags: list[str], sentence: str
+) -> None:
+    ended = cli.play("never", flags=flags)
+    assert (ended.code, sentence in ended.err) == (2, True), ended.err
+    assert cli.ids() == []
+
+
+@needs_bubblewrap
+def test_a_run_in_bubblewrap_reaches_nothing_outside_and_is_resumed_there(cli: Cli) -> None:
+    outside = cli.project.parent / "outside"
+    outside.write_text("secret")
+    lines = [call("terminal", command=f"cat {outside}; echo inside > made; echo $?"), "Done."]
+    ended = cli.play(*lines, flags=["--sandbox", "bubblewrap"])
+    assert ended.code == 0, ended.err
+    (answer,) = [event for event in cli.events() if event["kind"] == "observation"]
+    assert "No such file" in str(answer["content"])
+    assert (cli.project / "made").read_text() == "inside\n"
+    (opened,) = [event for event in cli.events() if event["kind"] == "workspace_opened"]
+    assert opened["workspace"] == "bubblewrap"
+    with cli.serve(call("terminal", command="cat made"), "Again.") as provider:
+        resumed = cli.run("resume", cli.ids()[0], "and now", "--base-url", provider.base_url)
+    assert resumed.code == 0, resumed.err
+    assert "(bubblewrap)" in resumed.out
+    assert len([event for event in cli.events() if event["kind"] == "workspace_opened"]) == 1
+
+
+@needs_docker
+def test_a_run_in_docker_end_to_end(cli: Cli) -> None:
+    lines = [call("terminal", command="id -u; echo inside > made"), "Done."]
+    env = {"DOCKER_HOST": os.environ["DOCKER_HOST"]}
+    os.chown(cli.project, 1000, 1000)
+    ended = cli.play(*lines, flags=["--sandbox", "docker", "--sandbox-image", os.environ["TEST_IMAGE"]], env=env)
+    assert ended.code == 0, ended.err
+    (opened,) = [event for event in cli.events() if event["kind"] == "workspace_opened"]
+    assert (opened["workspace"], opened["spec"]["mount"]) == ("docker", str(cli.project))
+    assert opened["spec"]["digest"].startswith("sha256:")
+    assert (cli.project / "made").read_text() == "inside\n"
+    listed = cli.run("sandbox", "list", env=env)
+    assert listed.code == 0, listed.err
+    assert cli.ids()[0] not in listed.out  # it was removed with the run
+
+
+def test_rewind_brings_the_files_back_and_names_the_way_to_those_before(cli: Cli) -> None:
+    (cli.project / "a").write_text("1")
+    with cli.serve(call("terminal", command="printf 2 > a"), "Done.") as provider:
+        cli.run("run", "go", "--model", "mine", "--base-url", provider.base_url, "--checkpoints")
+    changed = (cli.project / "a").read_text()
+    first = next(event["seq"] for event in cli.events() if event["kind"] == "workspace_checkpointed")
+    ended = cli.run("rewind", cli.ids()[0], "--to", str(first), "--files")
+    assert ended.code == 0, ended.err
+    assert changed.strip() == "2"
+    assert (cli.project / "a").read_text() == "1"
+    assert "1 file written, 0 removed" in ended.out
+    again = next(line for line in ended.out.splitlines() if "to have the files from before back" in line)
+    back = again.split("rewind ", 1)[1].split()
+    assert cli.run("rewind", *back).code == 0
+    assert (cli.project / "a").read_text() == changed
+    refused = cli.run("rewind", cli.ids()[0], "--to", "0", "--files")
+    assert (refused.code, "no checkpoint of them was made" in refused.err) == (2, True), refused.err
