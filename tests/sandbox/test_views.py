@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
 from anyio.abc import SocketStream

@@ -168,6 +168,10 @@ class Engine:
             raise EngineError("The engine ended the build without an image.")
         return made
 
+    async def remove_image(self, reference: str) -> None:
+        """Remove an image that nothing uses; it may be gone already."""
+        await self._drop(self._request("DELETE", f"images/{reference}", {}))
+
     async def create_volume(self, name: str, labels: Mapping[str, str], *, size: int | None) -> None:
         """Make a volume, of a limited size if the engine can."""
         config: JSON = {"Name": name, "Labels": dict(labels)}
