@@ -42,7 +42,7 @@ def test_all_parts_are_in_one_image_and_compilers_are_not() -> None:
             assert f" {package} " in last
         for file in part.files:
             assert f"COPY {file} {FOLDER}/{file}\n" in last
-    assert r"\"path\": \"/vnc.html?autoconnect=1&resize=remote&path=websockify\"" in last
+    assert r"\"path\": \"/vnc.html?autoconnect=1&resize=remote&path={base}websockify\"" in last
 
 
 def test_the_archive_has_what_is_copied() -> None:
@@ -55,6 +55,26 @@ def test_parts_are_sorted_and_others_refused() -> None:
     assert check_parts(["terminal", "desktop", "terminal"]) == ["desktop", "terminal"]
     with pytest.raises(ValueError, match="write desktop, editor, terminal"):
         check_parts(["office"])
+
+
+async def test_what_the_machine_needs_to_reach_its_servers_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in (*build.PROXIES, *build.CERTIFICATES, "PIP_INDEX_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY"):
+        monkeypatch.delenv(name, raising=False)
+    assert (build.read_environment(), build.read_certificates()) == ({}, b"")
+    monkeypatch.setenv("https_proxy", "http://user:secret@proxy:3128")
+    monkeypatch.setenv("npm_config_registry", "https://registry.example/")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://user:secret@index.example/simple")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates.pem"))
+    assert build.read_certificates() == b""
+    (tmp_path / "certificates.pem").write_bytes(b"PEM")
+    assert build.read_certificates() == b"PEM"
+    # Docker keeps arguments in an image's history, but for proxies.
+    assert build.read_environment() == {
+        "https_proxy": "http://user:secret@proxy:3128",
+        "NPM_CONFIG_REGISTRY": "https://registry.example/",
+    }
 
 
 async def test_a_name_that_is_none_is_refused_before_anything_is_done() -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.lowlevel
 import pytest
 
 from agentcore_sandbox import DockerWorkspace
@@ -78,16 +77,18 @@ async def test_the_terminal_runs_what_is_typed() -> None:
 async def test_the_desktop_shows_a_browser() -> None:
     async with looking("desktop") as (box, page):
         await page.wait_for_selector("#noVNC_container canvas", state="visible")
-        # The browser inside has a window, and the picture of it has come.
-        while (await box.run("DISPLAY=:1 xwininfo -root -tree | grep -qi chromium")).exit_code != 0:
-            await anyio.lowlevel.checkpoint()
+        # The empty page of the browser inside, which is maximized.
         await page.wait_for_function(
             """() => {
                 const canvas = document.querySelector('#noVNC_container canvas');
                 const data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
-                return new Set(new Uint32Array(data.buffer)).size > 20;
-            }"""
+                const pixels = new Uint32Array(data.buffer);
+                return pixels.filter((pixel) => pixel === 0xffffffff).length > pixels.length / 2;
+            }""",
+            polling=1000,
         )
+        windows = await box.run("DISPLAY=:1 xwininfo -root -tree")
+        assert "about:blank - Chromium" in windows.stdout
 
 
 async def test_the_editor_shows_the_projects_files() -> None:

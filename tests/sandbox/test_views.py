@@ -311,6 +311,13 @@ def test_a_label_that_names_no_views_is_refused(label: str) -> None:
         parse_views(label)
 
 
+def test_a_first_page_can_name_the_path_below_which_it_is_served() -> None:
+    view = WebView(port=1, path="/vnc.html?path={base}socket")
+    assert view.first_page() == "/vnc.html?path=socket"
+    assert view.first_page("/views/x/") == "/views/x/vnc.html?path=views/x/socket"
+    assert WebView(port=1).first_page("/views/x/") == "/views/x/"
+
+
 def test_tickets_and_sessions_are_bounded() -> None:
     tickets = Tickets(Clock())
     issued = [tickets.issue() for _ in range(100)]

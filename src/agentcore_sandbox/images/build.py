@@ -32,9 +32,9 @@ BASE: Final = "agentcore.base"
 """The label with the base's name and id."""
 
 _TAG: Final = re.compile(r"[a-z0-9]+([._/:-]+[A-Za-z0-9_]+)*")
-_PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+PROXIES: Final = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 _REGISTRIES: Final = {"PIP_INDEX_URL": "PIP_INDEX_URL", "NPM_CONFIG_REGISTRY": "npm_config_registry"}
-_CERTIFICATES: Final = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT")
+CERTIFICATES: Final = ("SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "PIP_CERT")
 _LAST_LINES: Final = 12
 
 See = Callable[[str], Awaitable[None]]
@@ -83,8 +83,8 @@ async def build_image(
     async with open_engine() as engine:
         found = await find_image(engine, base, pull="missing", progress=lines.note_pull)
         dockerfile = format_dockerfile(found.digest, names)
-        context = await run_sync(lambda: pack_context(dockerfile, names, _read_certificates()))
-        args = {**_read_environment(), "AGENTCORE_BUILD": secrets.token_hex(8)}
+        context = await run_sync(lambda: pack_context(dockerfile, names, read_certificates()))
+        args = {**read_environment(), "AGENTCORE_BUILD": secrets.token_hex(8)}
         try:
             made = await engine.build(context, lines.note, args=args, network=network)
             versions = {**lines.versions, **{key: each for name in names for key, each in PARTS[name].pinned.items()}}
@@ -138,9 +138,10 @@ class _Lines:
                 await self._see(line)
 
 
-def _read_environment() -> dict[str, str]:
+def read_environment() -> dict[str, str]:
+    """Return the arguments of a build that this machine's environment has: proxies and registries."""
     # Docker leaves proxies out of the image's history. Registries are in it, so not with a password.
-    found = {name: os.environ[name] for name in _PROXIES if os.environ.get(name)}
+    found = {name: os.environ[name] for name in PROXIES if os.environ.get(name)}
     for name, variable in _REGISTRIES.items():
         value = os.environ.get(name) or os.environ.get(variable)
         if value and "@" not in value:
@@ -148,9 +149,9 @@ def _read_environment() -> dict[str, str]:
     return found
 
 
-def _read_certificates() -> bytes:
+def read_certificates() -> bytes:
     """Return this machine's certificates, if it names a file of its own."""
-    for variable in _CERTIFICATES:
+    for variable in CERTIFICATES:
         path = os.environ.get(variable)
         if path and Path(path).is_file():
             return Path(path).read_bytes()

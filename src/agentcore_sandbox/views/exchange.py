@@ -28,10 +28,10 @@ _SWITCHING: Final = 101
 _WEBSOCKET: Final = (b"sec-websocket-",)
 _POLICY: Final = (
     "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{authority} data: blob:; frame-ancestors 'self';"
-    " base-uri 'self'; form-action 'self'; object-src 'none'; webrtc 'block';"
+    " base-uri 'self'; form-action 'self'; object-src 'none';"
     " sandbox allow-same-origin allow-scripts allow-forms allow-popups allow-modals allow-downloads allow-pointer-lock"
 )
-"""What comes from inside speaks with the view alone: not with other views, this machine's servers or the internet."""
+"""Pages from inside speak with the view alone, and not with other views, this machine's servers or the internet; navigation and WebRTC aside."""
 _REASONS: Final = {
     200: "OK",
     400: "Bad Request",

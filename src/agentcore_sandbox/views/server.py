@@ -151,9 +151,9 @@ class _OpenedView:
         session = self._tickets.exchange(ticket)
         if session is not None:
             cookie = f"{self._cookie}={session}; HttpOnly; SameSite=Strict; Path=/"
-            await send_to_first_page(stream, self.view.path, cookie)
+            await send_to_first_page(stream, self.view.first_page(), cookie)
         elif self._has_session(request):  # the same address again, in the same browser
-            await send_to_first_page(stream, self.view.path, None)
+            await send_to_first_page(stream, self.view.first_page(), None)
         else:
             return GateRefusal(403, f"This address was used already, or is older than {TICKET_SECONDS:.0f} s. {_ANEW}")
         return None

@@ -27,9 +27,13 @@ class WebView(Value):
     port: Annotated[int, Field(ge=1, le=65535)]
     """The port on 127.0.0.1 inside, where it listens."""
     path: Annotated[str, Field(pattern=r"^/([!-.0-~][!-~]{0,500})?$")] = "/"
-    """The path of its first page."""
+    """The path of its first page. In it, "{base}" stands for the path below which the view is served, as in "/vnc.html?path={base}socket"."""
     command: tuple[str, ...] = ()
     """How to start it: a program and its arguments. It is started when somebody first looks. Empty: it runs already."""
+
+    def first_page(self, base: str = "/") -> str:
+        """Return the path of its first page where it is served below a path, which begins and ends with a slash."""
+        return base + self.path[1:].replace("{base}", base[1:])
 
 
 def check_views(views: Mapping[str, WebView]) -> None:

@@ -18,12 +18,12 @@ import threading
 from pathlib import Path
 from typing import Protocol
 
-XTERM = Path("/usr/share/javascript/xterm")
+HERE = Path(__file__).parent
 PAGES = {
-    "/": (Path(__file__).parent / "terminal.html", "text/html; charset=utf-8"),
-    "/xterm.js": (XTERM / "xterm.js", "text/javascript"),
-    "/xterm.css": (XTERM / "xterm.css", "text/css"),
-    "/fit.js": (XTERM / "addons/fit/fit.js", "text/javascript"),
+    "/": (HERE / "terminal.html", "text/html; charset=utf-8"),
+    "/xterm.js": (HERE / "xterm/xterm.js", "text/javascript"),
+    "/xterm.css": (HERE / "xterm/xterm.css", "text/css"),
+    "/fit.js": (HERE / "xterm/addon-fit.js", "text/javascript"),
 }
 ACCEPT = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 """Of the WebSocket protocol (RFC 6455, 1.3)."""
