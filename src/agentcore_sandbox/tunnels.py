@@ -67,3 +67,15 @@ class TunnelStream(ByteStream):
 
     async def aclose(self) -> None:
         await self._channel.aclose()
+
+
+@final
+class Listener:
+    """A port that is listened on inside."""
+
+    def __init__(self, port: int, handler: TunnelHandler, on_port: Callable[[int], None] | None = None) -> None:
+        self.port = port
+        self.on_port = on_port
+        """Is called with the port; any other one will do where that is taken. None: it has to be this one."""
+        self.handler = handler
+        self.channel: Channel | None = None

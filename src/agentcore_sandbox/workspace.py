@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from hashlib import sha256
@@ -38,7 +38,9 @@ from agentcore_sandbox.network.proxy import Proxy
 from agentcore_sandbox.networking import BoxProxy, MakeProxy, RefusalNotes
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
-from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
+from agentcore_sandbox.tunnels import Listener, TunnelHandler, TunnelStream
+from agentcore_sandbox.views.server import Views
+from agentcore_sandbox.views.view import WebView, check_views, parse_views
 
 _log: Final = get_logger(__name__)
 
@@ -80,9 +82,10 @@ class BoxWorkspace:
         self._open = False
         self._keeper: BoxKeeper | None = None
         self._tasks: TaskGroup | None = None
-        self._listeners: list[_Listener] = []
+        self._listeners: list[Listener] = []
         if proxy is not None:
-            self._listeners.append(_Listener(proxy.port, proxy.handle, on_port=partial(setattr, proxy, "port")))
+            self._listeners.append(Listener(proxy.port, proxy.handle, on_port=partial(setattr, proxy, "port")))
+        self._views: Views | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._box!r})"
@@ -125,6 +128,7 @@ class BoxWorkspace:
 
     async def _leave(self) -> None:
         self._open = False
+        self._views = None
         keeper, tasks = self._keeper, self._tasks
         assert keeper is not None
         assert tasks is not None
@@ -160,7 +164,7 @@ class BoxWorkspace:
             except WorkspaceError as error:  # everything else works without it
                 _log.warning("not_listening", workspace=repr(self), port=listener.port, error=str(error))
 
-    async def _listen_again(self, connection: HelperConnection, listener: _Listener) -> None:
+    async def _listen_again(self, connection: HelperConnection, listener: Listener) -> None:
         try:
             await self._start_listening(connection, listener)
         except WorkspaceLost:
@@ -312,6 +316,26 @@ class BoxWorkspace:
             raise WorkspaceNotOpen(repr(self))
         return await expose(self._tasks, self.connect, port)
 
+    async def views(self, offered: Mapping[str, WebView] | None = None) -> dict[str, str]:
+        """Return addresses for a person's browser, by name: the image's desktop, editor or terminal, for one.
+
+        Each is good for one use within 60 seconds, and opens the view in that browser until the workspace is left. What serves the view is
+        started when it is first looked at. Call it again for new addresses.
+
+        Args:
+            offered: Views besides those that the image names in its label.
+
+        Raises:
+            WorkspaceError: The image's label is not one of views, or there is no port to listen on.
+            ValueError: A name is not the name of a view.
+        """
+        if not self._open or self._tasks is None:
+            raise WorkspaceNotOpen(repr(self))
+        check_views(offered or {})
+        if self._views is None:
+            self._views = Views(self._tasks, self)
+        return await self._views.open({**parse_views(self._box.inside.views), **(offered or {})})
+
     @asynccontextmanager
     async def listen(self, port: int, handler: TunnelHandler) -> AsyncGenerator[int]:
         """Listen on a port of 127.0.0.1 inside (0: any), until the context is left, and return which it is.
@@ -321,7 +345,7 @@ class BoxWorkspace:
         Raises:
             WorkspaceError: The port is taken.
         """
-        listener = _Listener(port, handler)
+        listener = Listener(port, handler)
         connection = await self._connect()
         try:
             await self._start_listening(connection, listener)
@@ -333,7 +357,7 @@ class BoxWorkspace:
             if listener.channel is not None:
                 await listener.channel.aclose()
 
-    async def _start_listening(self, connection: HelperConnection, listener: _Listener) -> None:
+    async def _start_listening(self, connection: HelperConnection, listener: Listener) -> None:
         channel = listener.channel = connection.open("listen", port=listener.port)
         channel.accept = lambda accepted: self._accept(accepted, listener.handler)
         # The same one again with the next helper.
@@ -372,14 +396,3 @@ class BoxWorkspace:
         if not self._open:
             raise WorkspaceNotOpen(repr(self))
         return self.resolve(path)
-
-
-class _Listener:
-    """A port that is listened on inside."""
-
-    def __init__(self, port: int, handler: TunnelHandler, on_port: Callable[[int], None] | None = None) -> None:
-        self.port = port
-        self.on_port = on_port
-        """Is called with the port; any other one will do where that is taken. None: it has to be this one."""
-        self.handler = handler
-        self.channel: Channel | None = None
