@@ -16,6 +16,7 @@ import pytest
 from agentcore import Agent
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore_sandbox.docker import BoxInfo, list_boxes
+from agentcore_sandbox.docker.options import ROOT
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.settings import SettingsError
 from agentcore_tools import coding_tools
@@ -71,7 +72,7 @@ async def test_conversations_and_clients_work_in_a_box_over_a_folder_of_the_root
         log = (await client.get(f"{API}/conversations/{made['id']}/events")).text
         assert "1000\\n1\\n" in log
         mine = await post(client, "workspaces", {"folder": "mine"})
-        assert mine["root"] == ("/work" if kind == "docker" else str(tmp_path / "root" / "mine"))
+        assert mine["root"] == (ROOT if kind == "docker" else str(tmp_path / "root" / "mine"))
         if kind == "bubblewrap":
             with pytest.raises(AssertionError):
                 await run(client, mine["id"], f"cat {tmp_path}/root/{workspace}/made")
