@@ -1,5 +1,6 @@
-"""Workspaces apart from the host, in which tools can do no harm outside."""
+"""Workspaces apart from the host, in which tools can do no harm outside. Importing it loads no engine's client."""
 
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace as BubblewrapWorkspace
 from agentcore_sandbox.docker import DockerWorkspace as DockerWorkspace
 from agentcore_sandbox.network.policy import Allow as Allow
+from agentcore_sandbox.network.ports import Exposed as Exposed

@@ -63,6 +63,8 @@ class Inside(Value):
     """True if the process ids inside belong to this box alone: whatever runs there was started in it."""
     env: dict[str, str] = {}
     """The variables of each command."""
+    views: str = ""
+    """The image's label of views; see `agentcore_sandbox.views`."""
 
 
 class Box(Protocol):

@@ -38,6 +38,7 @@ class PlainBox:
         env: The variables of commands.
         state: The folder for what tools keep aside; by default one of this user's, below the folder for temporary files.
         command: How to start a helper.
+        views: The label of views that an image would have.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class PlainBox:
         env: Mapping[str, str] | None = None,
         state: str | PathLike[str] | None = None,
         command: Sequence[str] = BOOT_COMMAND,
+        views: str = "",
     ) -> None:
         self._path: str = os.fspath(path)
         self._env = dict(env or {})
         self._state = None if state is None else os.fspath(state)
         self._command = tuple(command)
+        self._views = views
         self._process: LocalProcess | None = None
         self._words = b""
 
@@ -65,7 +68,7 @@ class PlainBox:
     @property
     def inside(self) -> Inside:
         assert self._state is not None
-        return Inside(root=self._path, state=self._state, env=self._env)
+        return Inside(root=self._path, state=self._state, env=self._env, views=self._views)
 
     async def start(self, progress: ReportProgress) -> None:
         self._path = await FILES.run(os.path.abspath, self._path)

@@ -10,16 +10,20 @@ from anyio.lowlevel import checkpoint
 from agentcore.errors import WorkspaceError
 from agentcore_sandbox.channel import Channel
 from agentcore_sandbox.frames import StreamNumber
+from agentcore_sandbox.networking import RefusalNotes
 
 
 @final
 class BoxProcess:
     """A process in a box, as `Process` describes it."""
 
-    def __init__(self, channel: Channel, pid: int, *, has_terminal: bool) -> None:
+    def __init__(self, channel: Channel, pid: int, *, has_terminal: bool, notes: RefusalNotes | None = None) -> None:
         self._channel = channel
         self._pid = pid
         self._has_terminal = has_terminal
+        self._notes = notes
+        self._pending = b""
+        self._begins_line = True
 
     @property
     def pid(self) -> int:
@@ -42,10 +46,36 @@ class BoxProcess:
             await self._channel.send_eof()
 
     async def receive(self, max_bytes: int = 65536) -> bytes:
-        return await self._channel.receive(max_bytes)
+        if self._notes is None or not self._has_terminal:
+            return await self._channel.receive(max_bytes)
+        if not self._pending:
+            self._pending = self._with_notes(await self._channel.receive(max_bytes), self._notes)
+        return self._take(max_bytes)
 
     async def receive_stderr(self, max_bytes: int = 65536) -> bytes:
-        return await self._channel.receive(max_bytes, StreamNumber.ERR)
+        if self._notes is None or self._has_terminal:
+            return await self._channel.receive(max_bytes, StreamNumber.ERR)
+        if not self._pending:
+            try:
+                return await self._channel.receive(max_bytes, StreamNumber.ERR)
+            except anyio.EndOfStream:
+                # At its end, where nothing that the program writes is torn.
+                self._pending = self._notes.take()
+                if not self._pending:
+                    raise
+        return self._take(max_bytes)
+
+    def _with_notes(self, data: bytes, notes: RefusalNotes) -> bytes:
+        """Put what was refused at the beginning of a line on the terminal, if one begins here."""
+        begin = 0 if self._begins_line else data.find(b"\n") + 1
+        if begin or self._begins_line:
+            data = data[:begin] + notes.take().replace(b"\n", b"\r\n") + data[begin:]
+        self._begins_line = data.endswith(b"\n")
+        return data
+
+    def _take(self, max_bytes: int) -> bytes:
+        data, self._pending = self._pending[:max_bytes], self._pending[max_bytes:]
+        return data
 
     async def signal(self, signal: int) -> None:
         await self._call_unless_left("signal", signal=signal)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import anyio
 from anyio.abc import ByteStream
@@ -19,6 +19,7 @@ TunnelHandler = Callable[[ByteStream], Awaitable[None]]
 """Serves one connection; the stream is closed when it returns."""
 
 
+@runtime_checkable
 class Tunnels(Protocol):
     """A workspace with ports, as what publishes and serves them sees it."""
 
@@ -66,3 +67,15 @@ class TunnelStream(ByteStream):
 
     async def aclose(self) -> None:
         await self._channel.aclose()
+
+
+@final
+class Listener:
+    """A port that is listened on inside."""
+
+    def __init__(self, port: int, handler: TunnelHandler, on_port: Callable[[int], None] | None = None) -> None:
+        self.port = port
+        self.on_port = on_port
+        """Is called with the port; any other one will do where that is taken. None: it has to be this one."""
+        self.handler = handler
+        self.channel: Channel | None = None

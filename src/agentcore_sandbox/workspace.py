@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from os import PathLike
 from types import TracebackType
@@ -33,11 +34,13 @@ from agentcore_sandbox.frames import absolute_path_in
 from agentcore_sandbox.keeper import BoxKeeper
 from agentcore_sandbox.network.policy import Allow, NetworkPolicy
 from agentcore_sandbox.network.ports import Exposed, expose
-from agentcore_sandbox.network.proxy import PROXY_PORT, Proxy, proxy_environment
-from agentcore_sandbox.network.refusals import Refusals
+from agentcore_sandbox.network.proxy import Proxy
+from agentcore_sandbox.networking import BoxProxy, MakeProxy, RefusalNotes
 from agentcore_sandbox.process import BoxProcess
 from agentcore_sandbox.transfer import receive_tree, send_tree
-from agentcore_sandbox.tunnels import TunnelHandler, TunnelStream
+from agentcore_sandbox.tunnels import Listener, TunnelHandler, TunnelStream
+from agentcore_sandbox.views.server import Views
+from agentcore_sandbox.views.view import WebView, check_views, parse_views
 
 _log: Final = get_logger(__name__)
 
@@ -56,13 +59,22 @@ class BoxWorkspace:
 
     Args:
         box: The box. The workspace is its only owner: it starts it when it is entered, and stops it when it is left.
+        on_progress: Is awaited with each `Progress` while the box starts.
         network: The hosts that commands reach. The box itself has no network unless this is "full"; allowed hosts are reached through a
             proxy outside.
-        on_progress: Is awaited with each `Progress` while the box starts.
+        make_proxy: Makes that proxy: for tests, whose hosts are on this machine.
     """
 
-    def __init__(self, box: Box, *, network: NetworkPolicy = "none", on_progress: ReportProgress | None = None) -> None:
+    def __init__(
+        self,
+        box: Box,
+        *,
+        network: NetworkPolicy = "none",
+        on_progress: ReportProgress | None = None,
+        make_proxy: MakeProxy = Proxy,
+    ) -> None:
         self._box = box
+        self._proxy = proxy = BoxProxy(network, make_proxy) if isinstance(network, Allow) else None
         self._on_progress = on_progress
         self._root: str | None = None
         self._oom_kills = 0
@@ -70,13 +82,10 @@ class BoxWorkspace:
         self._open = False
         self._keeper: BoxKeeper | None = None
         self._tasks: TaskGroup | None = None
-        self._listeners: list[_Listener] = []
-        self._proxy_env: dict[str, str] = {}
-        self._refusals = Refusals()
-        if isinstance(network, Allow):
-            proxy = Proxy(network, self._refusals.add)
-            self._listeners.append(_Listener(PROXY_PORT, proxy.handle))
-            self._proxy_env = proxy_environment()
+        self._listeners: list[Listener] = []
+        if proxy is not None:
+            self._listeners.append(Listener(proxy.port, proxy.handle, on_port=partial(setattr, proxy, "port")))
+        self._views: Views | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._box!r})"
@@ -119,6 +128,7 @@ class BoxWorkspace:
 
     async def _leave(self) -> None:
         self._open = False
+        self._views = None
         keeper, tasks = self._keeper, self._tasks
         assert keeper is not None
         assert tasks is not None
@@ -139,7 +149,7 @@ class BoxWorkspace:
             "root": inside.root,
             "state": inside.state,
             "whole": inside.whole,
-            "env": {**self._proxy_env, **inside.env},
+            "env": inside.env,
         }
 
     async def _on_connected(self, connection: HelperConnection) -> None:
@@ -148,11 +158,24 @@ class BoxWorkspace:
             self._root = connection.hello.root
         for listener in self._listeners:
             try:
-                await self._start_listening(connection, listener)
+                await self._listen_again(connection, listener)
             except WorkspaceLost:
                 raise
             except WorkspaceError as error:  # everything else works without it
                 _log.warning("not_listening", workspace=repr(self), port=listener.port, error=str(error))
+
+    async def _listen_again(self, connection: HelperConnection, listener: Listener) -> None:
+        try:
+            await self._start_listening(connection, listener)
+        except WorkspaceLost:
+            raise
+        except WorkspaceError:
+            if listener.on_port is None:
+                raise
+            listener.port = 0  # a command has taken it, and any other will do
+            await self._start_listening(connection, listener)
+        if listener.on_port is not None:
+            listener.on_port(listener.port)
 
     async def fence(self, epoch: int) -> None:
         """Take the box over: end what earlier openings of the conversation started in it, and keep them out.
@@ -163,6 +186,10 @@ class BoxWorkspace:
         Raises:
             WorkspaceLost: The box belongs to a later opening ("fenced"), or it is gone.
         """
+        if self._epoch is not None and epoch < self._epoch:
+            # It is this workspace's already: of another conversation in it, as a sub-agent's or a copy's, whose log counts for itself.
+            await self._connect()
+            return
         async with self._ask("fence", epoch=epoch) as channel:
             await channel.result()
         self._epoch = epoch
@@ -204,10 +231,16 @@ class BoxWorkspace:
         size: tuple[int, int] = (80, 24),
     ) -> AsyncGenerator[BoxProcess]:
         asked: dict[str, Any] = {"line": command} if isinstance(command, str) else {"argv": list(command)}
-        asked |= {"cwd": self._at(cwd or "."), "env": dict(env or {}), "pty": pty, "size": list(size)}
+        variables, notes = dict(env or {}), None
+        if self._proxy is not None and self._open:
+            # Which port it is, is known when the helper has started.
+            await self._connect()
+            variables = self._proxy.environment(self._box.inside.env) | variables
+            notes = RefusalNotes(self._proxy.refusals)
+        asked |= {"cwd": self._at(cwd or "."), "env": variables, "pty": pty, "size": list(size)}
         async with self._ask("process", **asked) as channel:
             pid = await channel.started("pid")
-            yield BoxProcess(channel, pid, has_terminal=pty)
+            yield BoxProcess(channel, pid, has_terminal=pty, notes=notes)
 
     async def read(self, path: str, *, max_bytes: int = MAX_READ) -> bytes:
         if max_bytes < 0:
@@ -270,6 +303,39 @@ class BoxWorkspace:
             await channel.started()
             yield TunnelStream(channel)
 
+    async def expose(self, port: int) -> Exposed:
+        """Publish a port inside on a free port of 127.0.0.1 here, until it is closed or the workspace is left.
+
+        Every user of this machine can reach it there. A program that listens inside later is reached as well.
+
+        Raises:
+            ValueError: It is not a port.
+            WorkspaceError: There is no port to listen on.
+        """
+        if not self._open or self._tasks is None:
+            raise WorkspaceNotOpen(repr(self))
+        return await expose(self._tasks, self.connect, port)
+
+    async def views(self, offered: Mapping[str, WebView] | None = None) -> dict[str, str]:
+        """Return addresses for a person's browser, by name: the image's desktop, editor or terminal, for one.
+
+        Each is good for one use within 60 seconds, and opens the view in that browser until the workspace is left. What serves the view is
+        started when it is first looked at. Call it again for new addresses.
+
+        Args:
+            offered: Views besides those that the image names in its label.
+
+        Raises:
+            WorkspaceError: The image's label is not one of views, or there is no port to listen on.
+            ValueError: A name is not the name of a view.
+        """
+        if not self._open or self._tasks is None:
+            raise WorkspaceNotOpen(repr(self))
+        check_views(offered or {})
+        if self._views is None:
+            self._views = Views(self._tasks, self)
+        return await self._views.open({**parse_views(self._box.inside.views), **(offered or {})})
+
     @asynccontextmanager
     async def listen(self, port: int, handler: TunnelHandler) -> AsyncGenerator[int]:
         """Listen on a port of 127.0.0.1 inside (0: any), until the context is left, and return which it is.
@@ -279,7 +345,7 @@ class BoxWorkspace:
         Raises:
             WorkspaceError: The port is taken.
         """
-        listener = _Listener(port, handler)
+        listener = Listener(port, handler)
         connection = await self._connect()
         try:
             await self._start_listening(connection, listener)
@@ -291,18 +357,7 @@ class BoxWorkspace:
             if listener.channel is not None:
                 await listener.channel.aclose()
 
-    async def expose(self, port: int) -> Exposed:
-        """Publish a port inside on a free port of 127.0.0.1, until the workspace is left.
-
-        Raises:
-            ValueError: It is not a port.
-            WorkspaceError: There is no port to listen on.
-        """
-        if self._tasks is None or not self._open:
-            raise WorkspaceNotOpen(repr(self))
-        return await expose(self._tasks, self.connect, port)
-
-    async def _start_listening(self, connection: HelperConnection, listener: _Listener) -> None:
+    async def _start_listening(self, connection: HelperConnection, listener: Listener) -> None:
         channel = listener.channel = connection.open("listen", port=listener.port)
         channel.accept = lambda accepted: self._accept(accepted, listener.handler)
         # The same one again with the next helper.
@@ -341,12 +396,3 @@ class BoxWorkspace:
         if not self._open:
             raise WorkspaceNotOpen(repr(self))
         return self.resolve(path)
-
-
-class _Listener:
-    """A port that is listened on inside."""
-
-    def __init__(self, port: int, handler: TunnelHandler) -> None:
-        self.port = port
-        self.handler = handler
-        self.channel: Channel | None = None

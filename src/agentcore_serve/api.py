@@ -13,6 +13,7 @@ from agentcore_serve.routes.keys import KEYS
 from agentcore_serve.routes.probes import PROBES
 from agentcore_serve.routes.streams import STREAMS
 from agentcore_serve.routes.table import Route
+from agentcore_serve.workspaces.port_routes import PORTS
 from agentcore_serve.workspaces.routes import WORKSPACES
 
 
@@ -25,6 +26,7 @@ def all_routes() -> list[Route]:
         *STREAMS,
         *ASKS,
         *WORKSPACES,
+        *PORTS,
         *CATALOG,
         *KEYS,
         *DOCUMENT,

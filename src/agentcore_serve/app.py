@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from importlib.util import find_spec
 from typing import Final
 
 import anyio
@@ -16,6 +17,7 @@ from starlette.types import Scope as AsgiScope
 
 import agentcore
 from agentcore.agent import Agent
+from agentcore.errors import MissingExtra
 from agentcore.record import Store
 from agentcore.wire.problems import Problem
 from agentcore_serve.api import all_routes
@@ -33,6 +35,7 @@ from agentcore_serve.settings import ServeSettings
 from agentcore_serve.shared_places import SharedPlaces
 from agentcore_serve.store_lock import hold_store
 from agentcore_serve.streams import StreamHub
+from agentcore_serve.workspaces.boxes import Boxes, BubblewrapBoxes, DockerBoxes
 from agentcore_serve.workspaces.hub import WorkspaceHub, WorkspaceLimits, WorkspaceMaker
 
 _NOT_STARTED: Final = (
@@ -119,6 +122,7 @@ class ServeApp(Starlette):
                 database=self.settings.store / DATABASE,
                 temporary=self.settings.store / "uploads",
                 make=self._workspace_maker(),
+                boxes=_make_boxes(self.settings),
                 shared_user=self.settings.shared_user,
                 limits=WorkspaceLimits(file_bytes=self.settings.request_limits.file_bytes),
                 idle_seconds=limits.idle_seconds,
@@ -187,6 +191,17 @@ class ServeApp(Starlette):
 
     def _observe(self, scope: AsgiScope, status: int, seconds: float) -> None:
         self._metrics.count_request(scope.get("method", WEBSOCKET), route_of(scope), status, seconds)
+
+
+def _make_boxes(settings: ServeSettings) -> Boxes | None:
+    if settings.sandbox is None:
+        return None
+    if settings.sandbox == "docker" and find_spec("aiodocker") is None:
+        raise MissingExtra("--sandbox docker", "docker")
+    network = settings.network_policy()
+    return (
+        BubblewrapBoxes(network) if settings.sandbox == "bubblewrap" else DockerBoxes(settings.sandbox_image, network)
+    )
 
 
 @asynccontextmanager

@@ -380,6 +380,8 @@ class Hub(AsyncContextManagerMixin):
             if served is not None:
                 await served.ended.wait()
             await self._forget(row.id)
+        if row.workspace is not None and all(row.workspace != each.workspace for each in await self.records.all()):
+            await self.open_ones.opening.places.forget(row.workspace)
         if not found:
             raise ConversationNotFound(row.id, "this server")
 

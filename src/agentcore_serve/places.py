@@ -40,6 +40,10 @@ class Places(Protocol):
         """
         ...
 
+    async def forget(self, workspace_id: str) -> None:
+        """Note that the last conversation in it was deleted. Its files stay."""
+        ...
+
     async def release(self, workspace_id: str) -> None:
         """Note that a conversation has left it."""
         ...

@@ -8,9 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agentcore.workspace import Workspace
+from agentcore_sandbox.network.policy import Allow, NetworkPolicy, parse_policy
 from agentcore_serve.limits import RequestLimits
 
 WorkspacesFactory = Callable[[str], Workspace]
@@ -92,6 +93,12 @@ class ServeSettings(BaseModel):
     """Hosts and networks on a private network that clients' own models may be at, as in "10.0.0.0/8"."""
     workspaces: WorkspacesFactory | None = Field(default=None, exclude=True)
     """Makes workspaces in place of `LocalWorkspace`."""
+    sandbox: Literal["docker", "bubblewrap"] | None = None
+    """Commands run in a container, or in namespaces of their own: one for each workspace, over its folder."""
+    sandbox_image: str = "python:3.12"
+    """The image of the containers: any with sh and Python."""
+    network: str = "none"
+    """The network of the boxes: "none", "full", or "allow:" and hosts with commas between them."""
     limits: ServeLimits = ServeLimits()
     """The bounds of conversations."""
     request_limits: RequestLimits = RequestLimits()
@@ -101,6 +108,31 @@ class ServeSettings(BaseModel):
     @classmethod
     def _expand(cls, path: Path | None) -> Path | None:
         return None if path is None else path.expanduser()
+
+    @model_validator(mode="after")
+    def _check_sandbox(self) -> Self:
+        if self.sandbox is None and {"sandbox_image", "network"} & self.model_fields_set:
+            raise ValueError("An image and a network are those of a sandbox: name one, as in sandbox='docker'.")
+        if self.sandbox is not None and self.workspaces is not None:
+            raise ValueError("Pass sandbox= or workspaces=, not both.")
+        if self.sandbox == "bubblewrap" and "sandbox_image" in self.model_fields_set:
+            raise ValueError("An image is about Docker; bubblewrap shows the programs of this machine.")
+        self.network_policy()
+        return self
+
+    def network_policy(self) -> NetworkPolicy:
+        """Return the network of the boxes.
+
+        Raises:
+            ValueError: It is not one.
+        """
+        if self.network in ("none", "full"):
+            return parse_policy(self.network)
+        if not self.network.startswith("allow:"):
+            raise ValueError(
+                f"network is none, full or allow:HOST,HOST (as allow:pypi.org), not {self.network[:80]!r}."
+            )
+        return Allow(*(host.strip() for host in self.network.removeprefix("allow:").split(",") if host.strip()))
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **given: Any) -> Self:
@@ -130,7 +162,9 @@ class ServeSettings(BaseModel):
             return cls.model_validate({**bounds, **fields, **chosen})
         except ValidationError as error:
             detail = error.errors(include_url=False, include_input=False)[0]
-            *_, name = (str(part) for part in detail["loc"] if isinstance(part, str))
+            *_, name = ("settings", *(str(part) for part in detail["loc"] if isinstance(part, str)))
+            if name == "settings":
+                raise SettingsError(detail["msg"].removeprefix("Value error, ")) from None
             where = f"{name}=" if name in chosen else f"{PREFIX}{name.upper()}"
             raise SettingsError(f"{where}: {_lower_first(detail['msg'])}.") from None
 

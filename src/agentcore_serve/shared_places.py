@@ -41,6 +41,10 @@ class SharedPlaces:
         if not uses:
             del self._held[workspace_id]
 
+    async def forget(self, workspace_id: str) -> None:
+        """Remove its box, where it has one; its files stay."""
+        await self._hub.drop_box(workspace_id)
+
 
 def _of(owner: str) -> Identity:
     return Identity("", owner, frozenset())

@@ -82,7 +82,7 @@ class _Site:
 
     async def call(self, route: Route, key: str | None, *, sound: bool = True) -> _Answer:
         """Call a route, on what Ann has."""
-        path = route.path.format_map(self.ids)
+        path = route.path.replace(":path}", "}").format_map(self.ids)
         folder = path.rpartition("/")[2] if not route.path.endswith("{ask}") else "asks"
         query = _QUERIES.get(folder, "") if sound and "workspaces" in path else ""
         headers = {} if key is None else {"x-api-key": key}
@@ -159,6 +159,8 @@ async def _furnish(site: _Site, client: httpx.AsyncClient) -> None:
         "command": "cmd_1",
         "key": "ac_000000000000",
         "name": "app.js",
+        "port": "8000",
+        "path": "index.html",
     }
 
 

@@ -53,8 +53,6 @@ def sandbox_maker(
     if kind == "bubblewrap":
         if image is not None:
             raise UsageError("--sandbox-image is about Docker; bubblewrap shows the programs of this machine.")
-        if policy not in ("none", "full"):
-            raise UsageError("--network allow:... needs --sandbox docker; with bubblewrap it is none or full.")
         from agentcore_sandbox.bubblewrap import workspace as bubblewrap  # noqa: PLC0415 not needed by other commands
 
         return lambda folder: bubblewrap.BubblewrapWorkspace(folder, network=policy)

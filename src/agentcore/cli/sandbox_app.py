@@ -9,9 +9,9 @@ import typer
 from agentcore.cli.options import SECURITY, AsJson, Debug, Home, Later, execute
 
 if TYPE_CHECKING:
-    from agentcore.cli import rewind, sandbox, settings
+    from agentcore.cli import rewind, sandbox, sandbox_build, settings
 else:
-    rewind, sandbox, settings = map(Later, ("rewind", "sandbox", "settings"))
+    rewind, sandbox, sandbox_build, settings = map(Later, ("rewind", "sandbox", "sandbox_build", "settings"))
 
 Sandbox = Annotated[
     Literal["docker", "bubblewrap"] | None,
@@ -76,6 +76,29 @@ def logs_command(
 ) -> None:
     """Show the last lines that a box wrote about itself."""
     execute(lambda: sandbox.show_sandbox_log(box, lines=lines), debug)
+
+
+@sandbox_app.command("build", short_help="Build an image with a desktop, an editor or a terminal.")
+def build_command(
+    *,
+    base: Annotated[
+        str,
+        typer.Option("--base", help="Begin with this image: Debian 12, or one that is based on it.", metavar="IMAGE"),
+    ] = "debian:12",
+    parts: Annotated[str, typer.Option("--with", help="Parts: desktop, editor, terminal.", metavar="PART,PART")] = "",
+    tag: Annotated[str | None, typer.Option("--tag", help="The name of the new image.", metavar="NAME")] = None,
+    network: Annotated[
+        Literal["default", "host"],
+        typer.Option("--network", help="The network of the build: host where containers have none."),
+    ] = "default",
+    json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Build an image for boxes from one that is there, with Python and what views need.
+
+    Without --with it is the base, with Python. Proxies, certificates (SSL_CERT_FILE) and registries are taken from the environment.
+    """
+    execute(lambda: sandbox_build.build_sandbox_image(base, parts, tag, network, json=json), debug)
 
 
 def rewind_command(

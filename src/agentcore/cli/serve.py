@@ -29,10 +29,9 @@ from agentcore.errors import MissingExtra
 from agentcore.logs import configure_logging
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Mapping
+    from collections.abc import AsyncGenerator, Mapping
 
     from agentcore.agent import Agent
-    from agentcore.workspace import Workspace
     from agentcore_serve import ServeSettings
     from agentcore_serve.app import ServeApp
 
@@ -48,7 +47,6 @@ async def serve(
     model: str | None,
     log: Literal["text", "json", "none"],
     level: str,
-    maker: Callable[[str], Workspace] | None = None,
 ) -> int:
     """Serve until a signal: the first one ends it in order, a second one at once.
 
@@ -57,7 +55,6 @@ async def serve(
         model: The model of the one agent that there is without a file of agents.
         log: The form of the log on standard error.
         level: The least level that is logged.
-        maker: Makes the sandbox of a folder, in place of the folder itself.
 
     Raises:
         UsageError: A setting is wrong, or the address can't be had.
@@ -81,7 +78,7 @@ async def serve(
     if log != "none":
         configure_logging(json=log == "json", level=level)
     try:
-        settings = ServeSettings.from_environment(**flags, workspaces=maker)
+        settings = ServeSettings.from_environment(**flags)
         app = create_app(settings, agents=_default_agent(model) if settings.agents is None else None)
     except ValueError as error:
         raise UsageError(str(error)) from None

@@ -10,10 +10,9 @@ from agentcore.cli.options import SECURITY, Debug, Later, execute
 from agentcore.cli.sandbox_app import Network, Sandbox, SandboxImage
 
 if TYPE_CHECKING:
-    from agentcore.cli import sandbox as sandboxes
     from agentcore.cli import serve
 else:
-    sandboxes, serve = Later("sandbox"), Later("serve")
+    serve = Later("serve")
 
 Log = Annotated[Literal["text", "json", "none"], typer.Option(help="The form of the log on standard error.")]
 
@@ -108,6 +107,9 @@ def serve_command(
         "tls_cert": tls_cert,
         "tls_key": tls_key,
         "shared_user": shared_user or None,
+        "sandbox": sandbox,
+        "sandbox_image": sandbox_image,
+        "network": network,
     }
     execute(
         lambda: serve.serve(
@@ -115,7 +117,6 @@ def serve_command(
             model=model,
             log=log,
             level="DEBUG" if debug else "INFO",
-            maker=sandboxes.sandbox_maker(sandbox, network, sandbox_image),
         ),
         debug,
     )

@@ -134,7 +134,7 @@ def container_config(
 def make_inside(options: DockerOptions, image: ImageFacts) -> Inside:
     """Return what the helper has to know."""
     own = {"PATH": image.path, "HOME": f"{OWN}/home", "LANG": "C.UTF-8"}
-    return Inside(root=ROOT, state=f"{OWN}/state", whole=True, env={**own, **options.env})
+    return Inside(root=ROOT, state=f"{OWN}/state", whole=True, env={**own, **options.env}, views=image.views)
 
 
 def find_loosened(options: DockerOptions, facts: EngineFacts, placed: Placed) -> Iterator[str]:

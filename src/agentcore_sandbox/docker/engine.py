@@ -111,6 +111,67 @@ class Engine:
                 async for event in events:
                     await see(event)
 
+    async def build(
+        self,
+        context: bytes,
+        see: Callable[[JSON], Awaitable[None]],
+        *,
+        tag: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        args: Mapping[str, str] | None = None,
+        network: str = "default",
+    ) -> str:
+        """Build an image from an archive with a Dockerfile, and return its id. Not bounded; leaving it ends the build.
+
+        Args:
+            context: The archive (tar).
+            see: Is awaited with what the engine says on the way.
+            tag: The name of the image.
+            labels: The labels of the image.
+            args: The arguments of the build.
+            network: The network of its steps.
+
+        Raises:
+            EngineError: A step failed.
+        """
+        params = {
+            "rm": "true",
+            "forcerm": "true",
+            "networkmode": network,
+            "buildargs": json.dumps(dict(args or {})),
+            "labels": json.dumps(dict(labels or {})),
+        }
+        if tag is not None:
+            params["t"] = tag
+        made = ""
+        with self._translated():
+            # Not aiodocker's own, which knows no network.
+            response = await self._docker._do_query(
+                "build",
+                "POST",
+                params=params,
+                data=context,
+                headers={"Content-Type": "application/x-tar"},
+                timeout=aiohttp.ClientTimeout(total=None),
+            )
+            try:
+                async for line in response.content:
+                    event: JSON = json.loads(line)
+                    if "error" in event:
+                        raise EngineError(str(event["error"]))
+                    aux: JSON = event.get("aux") or {}
+                    made = str(aux.get("ID") or made)
+                    await see(event)
+            finally:
+                response.close()
+        if not made:
+            raise EngineError("The engine ended the build without an image.")
+        return made
+
+    async def remove_image(self, reference: str) -> None:
+        """Remove an image that nothing uses; it may be gone already."""
+        await self._drop(self._request("DELETE", f"images/{reference}", {}))
+
     async def create_volume(self, name: str, labels: Mapping[str, str], *, size: int | None) -> None:
         """Make a volume, of a limited size if the engine can."""
         config: JSON = {"Name": name, "Labels": dict(labels)}

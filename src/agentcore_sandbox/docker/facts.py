@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agentcore.errors import WorkspaceError
+from agentcore_sandbox.views.view import LABEL
 
 DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
@@ -49,6 +50,8 @@ class ImageFacts:
     """The id of its content."""
     path: str
     """Its `PATH`."""
+    views: str = ""
+    """Its label of views."""
 
 
 def read_engine_facts(address: str, info: Mapping[str, Any]) -> EngineFacts:
@@ -78,4 +81,7 @@ def read_image_facts(details: Mapping[str, Any]) -> ImageFacts:
     config: Mapping[str, Any] = details.get("Config") or {}
     variables: list[str] = config.get("Env") or []
     path = next((each.removeprefix("PATH=") for each in variables if each.startswith("PATH=")), "")
-    return ImageFacts(digest=str(details.get("Id") or ""), path=path or DEFAULT_PATH)
+    labels: Mapping[str, Any] = config.get("Labels") or {}
+    return ImageFacts(
+        digest=str(details.get("Id") or ""), path=path or DEFAULT_PATH, views=str(labels.get(LABEL) or "")
+    )

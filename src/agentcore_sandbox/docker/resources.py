@@ -6,7 +6,7 @@ For the command line. All of it goes by labels, so it finds what programs left b
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
@@ -75,6 +75,26 @@ async def prune(*, expired_only: bool = True, owner: str | None = None) -> tuple
         for box in removed:
             await remove(engine, names.name_of(box.id))
         return tuple(removed)
+
+
+async def remove_box(box: str) -> None:
+    """Remove one box with its volumes; it is fine if it is gone.
+
+    Raises:
+        WorkspaceError: It is another owner's, or the engine does not answer.
+    """
+    async with open_engine() as engine:
+        name = names.name_of(check_id(box))
+        labels: Mapping[str, str] = {}
+        with suppress(NotThere):
+            labels = (await engine.inspect_volume(f"{name}-own")).get("Labels") or {}
+        with suppress(NotThere):
+            labels = (await engine.inspect_container(name))["Config"].get("Labels") or {}
+        if not labels:
+            return
+        if labels.get(names.BOX) != box or labels.get(names.OWNER) != names.default_owner():
+            raise WorkspaceError(f"The box {box} belongs to another owner.")
+        await remove(engine, name)
 
 
 async def read_logs(box: str, *, lines: int = 100) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Any, Final, Self, final
 
+from pydantic import JsonValue
+
 from agentcore._arguments import (
     FLAG,
     FOLDER,
@@ -166,8 +168,8 @@ class DockerWorkspace(BoxWorkspace):
         *,
         box: str | None = None,
         digest: str | None = None,
+        network: JsonValue = "none",
         env: object = None,
-        network: Any = "none",
         loosened: object = None,  # noqa: ARG003 - for people who read the log
         **options: Any,
     ) -> Self:

@@ -18,7 +18,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _REQUEST_LINE: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) (HTTP/1\.[01])")
-_STATUS_LINE: Final = re.compile(rb"HTTP/1\.[01] ([1-9][0-9][0-9])( [^\x00-\x08\x0a-\x1f\x7f]*)?")
+STATUS_LINE: Final = re.compile(rb"HTTP/1\.[01] ([1-9][0-9][0-9])( [^\x00-\x08\x0a-\x1f\x7f]*)?")
 _VALUE: Final = re.compile(rb"[^\x00-\x08\x0a-\x1f\x7f]*")
 _HTTP_URL: Final = re.compile(r"http://([^/?#@\\]+)([/?][^#]*)?", re.IGNORECASE)
 _LENGTH: Final = re.compile(rb"[0-9]{1,18}")
@@ -97,12 +97,12 @@ def parse_request(head: bytes) -> Request:
     Raises:
         BadMessage: It is not one for a proxy, or can be read in more than one way.
     """
-    first, headers = _split(head)
+    first, headers = split_head(head)
     match = _REQUEST_LINE.fullmatch(first)
     if match is None:
         raise BadMessage("The first line is not that of a request of HTTP/1.1.")
     method, target, version = match[1].decode(), match[2].decode(), match[3]
-    is_chunked, length = _framing(headers, version)
+    is_chunked, length = read_framing(headers, version)
     try:
         if method == "CONNECT":
             host, port = split_authority(target)
@@ -144,7 +144,12 @@ def _host_header(headers: Headers) -> tuple[str, int | None] | None:
         raise BadMessage("The Host header is not a host.") from None
 
 
-def _framing(headers: Headers, version: bytes) -> tuple[bool, int]:
+def read_framing(headers: Headers, version: bytes) -> tuple[bool, int]:
+    """Return True if the body of a request comes in chunks; else how long it is.
+
+    Raises:
+        BadMessage: It can be read in more than one way.
+    """
     encodings = [value for name, value in headers if name.lower() == b"transfer-encoding"]
     lengths = [value for name, value in headers if name.lower() == b"content-length"]
     if encodings:
@@ -164,8 +169,8 @@ def parse_response(head: bytes) -> tuple[int, bytes]:
     Raises:
         BadMessage: It is not one.
     """
-    first, headers = _split(head)
-    match = _STATUS_LINE.fullmatch(first)
+    first, headers = split_head(head)
+    match = STATUS_LINE.fullmatch(first)
     if match is None:
         raise BadMessage("The first line is not that of a response of HTTP/1.1.")
     status = int(match[1])
@@ -186,7 +191,12 @@ def end_to_end(headers: Headers) -> Headers:
     return tuple((name, value) for name, value in headers if name.lower() not in dropped)
 
 
-def _split(head: bytes) -> tuple[bytes, Headers]:
+def split_head(head: bytes) -> tuple[bytes, Headers]:
+    """Return the first line of a message and its headers.
+
+    Raises:
+        BadMessage: A line is not a header.
+    """
     first, *lines = head.split(b"\r\n")
     headers: list[tuple[bytes, bytes]] = []
     for line in lines:

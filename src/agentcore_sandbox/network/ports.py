@@ -6,7 +6,7 @@ user of this machine can reach, and knows nothing of what goes through.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Final, final
 
@@ -27,6 +27,8 @@ _RETRY_SECONDS: Final = 0.1
 
 Connect = Callable[[int], AbstractAsyncContextManager[ByteStream]]
 """Opens a stream to a port on 127.0.0.1 inside."""
+Handle = Callable[[SocketStream], Awaitable[None]]
+"""Serves one connection, which is closed when it returns."""
 
 
 @asynccontextmanager
@@ -44,20 +46,21 @@ async def connect_local(port: int) -> AsyncGenerator[ByteStream]:
 class Exposed:
     """A port inside that can be reached on this machine, until it or the workspace is closed. Made by `expose`."""
 
-    def __init__(self, port: int, scope: anyio.CancelScope, closed: anyio.Event) -> None:
+    def __init__(self, host: str, port: int, scope: anyio.CancelScope, closed: anyio.Event) -> None:
+        self._host = host
         self._port = port
         self._scope = scope
         self._closed = closed
 
     @property
     def port(self) -> int:
-        """The port on 127.0.0.1 of this machine."""
+        """The port of this machine."""
         return self._port
 
     @property
     def url(self) -> str:
         """The address for a browser."""
-        return f"http://{_LOOPBACK}:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     async def aclose(self) -> None:
         """Stop to listen and end its connections; closing twice is fine."""
@@ -84,34 +87,56 @@ async def expose(tasks: TaskGroup, connect: Connect, port: int) -> Exposed:
     """
     if isinstance(port, bool) or not 0 < port <= _HIGHEST_PORT:
         raise ValueError(f"A port is a number from 1 to {_HIGHEST_PORT}, and not {port!r}.")
-    return await tasks.start(_serve, connect, port)
+
+    async def pass_on(stream: SocketStream) -> None:
+        try:
+            async with connect(port) as inside:
+                await tunnel(stream, inside)
+        except LOST as error:
+            _log.debug("port_not_reached", port=port, error=str(error))
+
+    return await listen_here(tasks, pass_on)
 
 
-async def _serve(connect: Connect, port: int, *, task_status: TaskStatus[Exposed]) -> None:
+async def listen_here(tasks: TaskGroup, handle: Handle, host: str = _LOOPBACK) -> Exposed:
+    """Listen on a free port of this machine's own addresses (127.0.0.0/8), and serve each connection in a task of its own.
+
+    Args:
+        tasks: Leaving it ends the connections.
+        handle: Serves a connection.
+        host: The address.
+
+    Raises:
+        WorkspaceError: There is no port to listen on.
+    """
+    return await tasks.start(_serve, handle, host)
+
+
+async def _serve(handle: Handle, host: str, *, task_status: TaskStatus[Exposed]) -> None:
     closed = anyio.Event()
     try:
         with anyio.CancelScope() as scope:
             try:
-                listeners = await anyio.create_tcp_listener(local_host=_LOOPBACK)
+                listeners = await anyio.create_tcp_listener(local_host=host)
             except OSError as error:
                 raise WorkspaceError(f"No port of this machine could be opened: {error.strerror or error}.") from error
             async with listeners, anyio.create_task_group() as tasks:
                 (listener,) = listeners.listeners
                 assert isinstance(listener, SocketListener)
                 local = listener.extra(SocketAttribute.local_port)  # noqa: S610 - anyio's, not Django's
-                task_status.started(Exposed(local, scope, closed))
-                await _accept(listener, tasks, connect, port)
+                task_status.started(Exposed(host, local, scope, closed))
+                await _accept(listener, tasks, handle, local)
     finally:
         closed.set()
 
 
-async def _accept(listener: SocketListener, tasks: TaskGroup, connect: Connect, port: int) -> None:
+async def _accept(listener: SocketListener, tasks: TaskGroup, handle: Handle, port: int) -> None:
     slots = anyio.Semaphore(MAX_CONNECTIONS)
 
     async def serve(stream: SocketStream) -> None:
         try:
             async with stream:
-                await _pass_on(stream, connect, port)
+                await handle(stream)
         finally:
             slots.release()
 
@@ -126,11 +151,3 @@ async def _accept(listener: SocketListener, tasks: TaskGroup, connect: Connect, 
                 _log.warning("port_not_accepting", port=port, error=error.strerror)
                 await anyio.sleep(_RETRY_SECONDS)
         tasks.start_soon(serve, stream)
-
-
-async def _pass_on(stream: SocketStream, connect: Connect, port: int) -> None:
-    try:
-        async with connect(port) as inside:
-            await tunnel(stream, inside)
-    except LOST as error:
-        _log.debug("port_not_reached", port=port, error=str(error))

@@ -76,7 +76,7 @@ def _read_query(route: Route, connection: HTTPConnection) -> Any:
     query = connection.query_params
     if route.query is None:
         # A WebSocket's may hold a ticket, which the authentication has read.
-        if query and route.method != WEBSOCKET:
+        if query and route.method != WEBSOCKET and not route.any_query:
             raise Refused(422, "invalid_request", "This takes no query.", errors=[_unknown(name) for name in query])
         return None
     values: dict[str, str | list[str]] = {}

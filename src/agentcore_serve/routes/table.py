@@ -77,6 +77,8 @@ class Route(NamedTuple):
     summary: str = ""
     query: type[BaseModel] | None = None
     """The model of the query; None: there is none, and one is refused."""
+    any_query: bool = False
+    """True if the endpoint passes the query on, whatever is in it."""
     media: str = "application/json"
     """The type of the response, for the document; and with `raw`, of the request."""
     raw: str | None = None

@@ -10,6 +10,7 @@ import math
 import os
 import secrets
 import shutil
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -21,15 +22,18 @@ from anyio.abc import TaskGroup
 
 from agentcore._threads import Threads
 from agentcore.errors import PathError, WorkspaceError
-from agentcore.workspace import LocalWorkspace, Workspace, record_workspace, resolve_workspace
+from agentcore.logs import get_logger
+from agentcore.workspace import LocalWorkspace, Workspace, fence_workspace, record_workspace, resolve_workspace
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.refused import Refused
+from agentcore_serve.workspaces.boxes import Boxes
 from agentcore_serve.workspaces.commands import CommandBook
 from agentcore_serve.workspaces.records import WorkspaceRecord, WorkspaceRecords
 
 IDLE_SECONDS: Final = 600.0
 """After how long without use a workspace is left."""
 _LET_GO_SECONDS: Final = 1.0
+_log: Final = get_logger(__name__)
 _DISK: Final = Threads("serve_workspaces", 4)
 
 WorkspaceMaker = Callable[[WorkspaceRecord, Path], Workspace]
@@ -75,6 +79,7 @@ class WorkspaceHub:
         database: The path of `serve.sqlite`.
         temporary: A folder for what is on its way; what is in it is removed at the start.
         make: Makes a workspace for a folder; by default a `LocalWorkspace`.
+        boxes: Makes a box for each workspace instead.
         shared_user: Allow several owners where commands run as the server's user, and so reach each other's files.
         limits: Bounds.
         idle_seconds: After how long without use a workspace is left.
@@ -87,6 +92,7 @@ class WorkspaceHub:
         database: Path,
         temporary: Path,
         make: WorkspaceMaker | None = None,
+        boxes: Boxes | None = None,
         shared_user: bool = False,
         limits: WorkspaceLimits | None = None,
         idle_seconds: float = IDLE_SECONDS,
@@ -98,8 +104,9 @@ class WorkspaceHub:
         self._root = root
         self._table = WorkspaceRecords(database)
         self._make: WorkspaceMaker = make or _make_local
+        self._boxes = boxes
         # Who shares a user with whom is known of this machine only.
-        self._shared_user = shared_user or make is not None
+        self._shared_user = shared_user or make is not None or boxes is not None
         self._idle = idle_seconds
         self._records: dict[str, WorkspaceRecord] = {}
         self._open: dict[str, OpenWorkspace] = {}
@@ -208,21 +215,46 @@ class WorkspaceHub:
             Refused: There is none (404), or it is in use (409).
         """
         record = self.find(identity, workspace_id)
+        if not await self._leave(workspace_id):
+            raise Refused(409, "workspace_in_use", "That workspace is in use. End what runs there first.")
+        async with self._changing:
+            if self._records.pop(workspace_id, None) is not None:
+                await self._remove_box(record)
+                await _DISK.run(self._table.remove, workspace_id)
+                if record.fresh:
+                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)
+
+    async def drop_box(self, workspace_id: str) -> None:
+        """Remove the box of a workspace that nobody uses. Its files stay, and it gets another one when it is opened again."""
+        if self._boxes is None or workspace_id not in self._records or not await self._leave(workspace_id):
+            return
+        async with self._changing:
+            record = self._records.get(workspace_id)
+            if record is not None and workspace_id not in self._open:
+                await self._remove_box(record)
+                self._records[workspace_id] = record = record._replace(spec=None)
+                await _DISK.run(self._table.save, record)
+
+    async def _leave(self, workspace_id: str) -> bool:
+        """Close a workspace that is open; False if somebody uses it."""
         opened = self._open.get(workspace_id)
         if opened is not None:
             # A request whose answer has just arrived may not have let go of it yet.
             with anyio.move_on_after(_LET_GO_SECONDS):
                 await opened.unused.wait()
             if opened.users:
-                raise Refused(409, "workspace_in_use", "That workspace is in use. End what runs there first.")
+                return False
             opened.closing = True
             opened.use.cancel()
             await opened.closed.wait()
-        async with self._changing:
-            if self._records.pop(workspace_id, None) is not None:
-                await _DISK.run(self._table.remove, workspace_id)
-                if record.fresh:
-                    await _DISK.run(shutil.rmtree, self._root / record.folder, True)
+        return True
+
+    async def _remove_box(self, record: WorkspaceRecord) -> None:
+        try:
+            if self._boxes is not None:
+                await self._boxes.remove(record)
+        except WorkspaceError as error:  # `agentcore sandbox prune --all` finds it
+            _log.warning("box_left_behind", workspace=record.id, error=str(error))
 
     async def _hold(self, record: WorkspaceRecord) -> OpenWorkspace:
         while (opened := self._open.get(record.id)) is not None and (opened.closing or opened.use.cancel_called):
@@ -243,8 +275,10 @@ class WorkspaceHub:
         try:
             opened.workspace = await self._restore(record)
             async with opened.workspace:
-                if record.spec is None:
-                    record = record._replace(spec=record_workspace(opened.workspace))
+                # What an earlier start of the server left there ends; conversations that come and go count for themselves.
+                await fence_workspace(opened.workspace, time.time_ns() // 1_000_000)
+                if (spec := record_workspace(opened.workspace)) != record.spec:  # a new box, where the old one is gone
+                    record = record._replace(spec=spec)
                     await _DISK.run(self._table.save, record)
                     opened.record = self._records[record.id] = record
                 opened.ready.set()
@@ -263,11 +297,12 @@ class WorkspaceHub:
             opened.closed.set()
 
     async def _restore(self, record: WorkspaceRecord) -> Workspace:
-        if record.spec is not None and record.spec.kind not in ("local", "custom"):
+        if self._boxes is None and record.spec is not None and record.spec.kind not in ("local", "custom"):
             return await _DISK.run(resolve_workspace, record.spec)
         # Links may have come since it was made.
         await _DISK.run(_place, self._root, record.folder)
-        return self._make(record, self._root / record.folder)
+        folder = self._root / record.folder
+        return self._make(record, folder) if self._boxes is None else await self._boxes.make(record, folder)
 
 
 def _make_local(record: WorkspaceRecord, folder: Path) -> Workspace:

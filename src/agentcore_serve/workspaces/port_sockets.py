@@ -26,7 +26,7 @@ from wsproto.events import (
 from wsproto.utilities import LocalProtocolError, RemoteProtocolError
 
 from agentcore._groups import leaf_exceptions
-from agentcore_serve.workspaces.port_headers import request_headers, without_ticket
+from agentcore_sandbox.network.port_headers import request_headers, without_ticket
 from agentcore_serve.workspaces.ports import UNREACHABLE, Connect, not_reached
 
 MAX_MESSAGE: Final = 16 << 20

@@ -17,8 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from agentcore._groups import leaf_exceptions
 from agentcore.errors import WorkspaceError
+from agentcore_sandbox.network.port_headers import request_headers, response_headers
 from agentcore_serve.refused import Refused
-from agentcore_serve.workspaces.port_headers import request_headers, response_headers
 
 Connect = Callable[[int], AbstractAsyncContextManager[ByteStream]]
 """Opens a stream to a port on 127.0.0.1 inside."""

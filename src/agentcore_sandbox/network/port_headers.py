@@ -67,13 +67,14 @@ def request_headers(headers: Iterable[tuple[bytes, bytes]], port: int) -> Header
     return [(b"host", b"localhost:%d" % port), *kept]
 
 
-def response_headers(headers: Iterable[tuple[bytes, bytes]], port: int, base: str) -> Headers:
+def response_headers(headers: Iterable[tuple[bytes, bytes]], port: int, base: str, policy: bytes = SANDBOX) -> Headers:
     """Return the headers of a response for who asked.
 
     Args:
         headers: The headers that came from inside.
         port: The port inside.
         base: The path of the port on the server, to which redirects lead.
+        policy: What its pages may do.
     """
     kept = _without(headers, _KEPT_FROM_OUTSIDE, b"access-control-")
     found = [
@@ -81,7 +82,7 @@ def response_headers(headers: Iterable[tuple[bytes, bytes]], port: int, base: st
         for name, value in kept
     ]
     # A policy of its own stays as well: a browser keeps them all.
-    return [*found, (b"content-security-policy", SANDBOX), (b"cache-control", b"no-store")]
+    return [*found, (b"content-security-policy", policy), (b"cache-control", b"no-store")]
 
 
 def without_ticket(query: bytes) -> bytes:

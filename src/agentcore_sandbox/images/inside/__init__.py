@@ -1,0 +1,1 @@
+"""Programs that are copied into images. Nothing here imports them."""
