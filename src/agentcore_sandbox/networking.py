@@ -41,7 +41,7 @@ class BoxProxy:
 
 @final
 class RefusalNotes:
-    """What was refused since a process was started, as lines for what it writes.
+    """The refusals since a process was started, as lines for what it writes.
 
     Most programs show the status of a refusal and not its text, so that the model would not know why. Which process of a box asked is
     not known: each that runs meanwhile has the lines.

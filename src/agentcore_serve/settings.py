@@ -130,7 +130,7 @@ class ServeSettings(BaseModel):
             return parse_policy(self.network)
         if not self.network.startswith("allow:"):
             raise ValueError(
-                f"network is none, full or allow:HOST,HOST (as allow:pypi.org), not {self.network[:80]!r}."
+                f"network is none, full or allow:HOST,HOST (as allow:example.org), not {self.network[:80]!r}."
             )
         return Allow(*(host.strip() for host in self.network.removeprefix("allow:").split(",") if host.strip()))
 

@@ -189,8 +189,8 @@ def test_of_many_refusals_some_are_shown() -> None:
 
 
 def test_policies_are_recorded_and_a_private_host_stands_among_what_is_loosened(tmp_path: Path) -> None:
-    allow = Allow("pypi.org", "10.0.0.5:8000")
-    recorded = {"hosts": ["pypi.org", "10.0.0.5:8000"], "ports": [443, 80]}
+    allow = Allow("example.org", "10.0.0.5:8000")
+    recorded = {"hosts": ["example.org", "10.0.0.5:8000"], "ports": [443, 80]}
     docker = DockerWorkspace("image:1", network=allow)
     assert docker.record().params["network"] == recorded
     params: dict[str, Any] = dict(docker.record().params)

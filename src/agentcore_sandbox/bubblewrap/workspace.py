@@ -55,7 +55,7 @@ class BubblewrapWorkspace(BoxWorkspace):
 
     Args:
         path: The folder. Not the home, nor a folder above it or of the system.
-        network: "none"; `Allow("pypi.org", ...)`, through a proxy; or "full" for the machine's own network, without any limit.
+        network: "none"; `Allow("example.org", ...)`, through a proxy; or "full" for the machine's own network, without any limit.
         env: Variables that all commands get. They get nothing of this program's environment.
         read_only: Further folders and files that commands can read, under their own paths.
         tmp_size: The most that /tmp and the home inside may hold together, which is a part of the memory: at most 3/4 of it. By default

@@ -48,7 +48,7 @@ class BuiltImage(NamedTuple):
     digest: str
     """The id of its content."""
     versions: dict[str, str]
-    """What was installed: package to version."""
+    """The packages that were installed, with their versions."""
 
 
 async def build_image(
