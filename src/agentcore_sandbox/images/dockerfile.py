@@ -29,7 +29,11 @@ def format_dockerfile(base: str, parts: list[str]) -> str:
         base: The id of the base.
         parts: Names of parts.
     """
-    lines: list[str] = []
+    lines = [
+        f"FROM {base} AS checked",
+        "USER root",
+        f"RUN command -v apt-get >/dev/null || {{ echo '{NO_APT}'; exit 1; }}",
+    ]
     for name in parts:
         if stage := PARTS[name].stage:
             install = _APT.format(packages="").replace(" && rm -rf /var/lib/apt/lists/*", "")
@@ -37,9 +41,7 @@ def format_dockerfile(base: str, parts: list[str]) -> str:
             lines.append(stage.format(apt=install.strip(), certified=f"env {_CERTIFIED}"))
     packages = sorted({package for name in parts for package in PARTS[name].packages})
     lines += [
-        f"FROM {base}",
-        "USER root",
-        f"RUN command -v apt-get >/dev/null || {{ echo '{NO_APT}'; exit 1; }}",
+        "FROM checked",
         # Debian's own where there is no other: the helper and the programs of views are Python.
         f"RUN [ -x /usr/bin/python3 ] || {{ {_APT.format(packages='python3')}; }}",
     ]
