@@ -114,7 +114,21 @@ def sandbox(session: nox.Session) -> None:
     """Do the slow half of the tests of boxes, in containers too; what is missing fails, and is not skipped."""
     install(session, "all,test")
     env = {"AGENTCORE_NO_SKIPS": "1", **docker_engine(session)}
-    session.run("pytest", "-q", "-m", "slow", "tests/sandbox", *session.posargs, env=env)
+    images = "--ignore=tests/sandbox/test_view_images.py"  # which `views` builds
+    session.run("pytest", "-q", "-m", "slow", "tests/sandbox", images, *session.posargs, env=env)
+
+
+@nox.session
+def views(session: nox.Session) -> None:
+    """Build an image with a desktop, an editor and a terminal, and look at it in a browser: a quarter of an hour, mostly compiling."""
+    install(session, "all,test-serve")
+    env = {"AGENTCORE_NO_SKIPS": "1", **docker_engine(session)}
+    base, image = "sandbox-debian:1", "agentcore-sandbox:desktop-editor-terminal"
+    session.run(str(HERE / "scripts/debian-image.sh"), base, external=True, env=env)
+    parts = ("--with", "desktop,editor,terminal")
+    session.run("agentcore", "sandbox", "build", "--base", base, *parts, "--tag", image, "--network", "host", env=env)
+    env["VIEW_IMAGES"] = image
+    session.run("pytest", "-q", "-m", "slow", "tests/sandbox/test_view_images.py", *session.posargs, env=env)
 
 
 def docker_engine(session: nox.Session) -> dict[str, str]:

@@ -25,15 +25,16 @@ TERMINAL = Path(build.__file__).parent / "inside" / "terminal.py"
 
 def test_an_image_without_parts_is_the_base_with_python() -> None:
     text = format_dockerfile("sha256:abc", [])
-    assert text.startswith("FROM sha256:abc\n")
+    assert text.startswith("FROM sha256:abc AS checked\n")
     assert "install --yes --no-install-recommends python3 " in text
     assert 'LABEL agentcore.views="{}"' in text
 
 
 def test_all_parts_are_in_one_image_and_compilers_are_not() -> None:
     text = format_dockerfile("sha256:abc", list(PARTS))
-    first, last = text.split("FROM sha256:abc\n")
-    assert first.startswith("FROM sha256:abc AS editor\n")
+    stages, last = text.split("FROM checked\n")
+    assert "FROM sha256:abc AS editor\n" in stages
+    assert "FROM sha256:abc AS terminal\n" in stages
     assert "build-essential" not in last
     assert "certificates" not in last
     assert f"COPY --from=editor {FOLDER} {FOLDER}\n" in last
@@ -57,7 +58,7 @@ def test_parts_are_sorted_and_others_refused() -> None:
         check_parts(["office"])
 
 
-async def test_what_the_machine_needs_to_reach_its_servers_is_passed_on(
+def test_what_the_machine_needs_to_reach_its_servers_is_passed_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     for name in (*build.PROXIES, *build.CERTIFICATES, "PIP_INDEX_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY"):

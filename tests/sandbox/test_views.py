@@ -14,6 +14,7 @@ import anyio.lowlevel
 import httpx
 import pytest
 from anyio.abc import SocketStream
+from anyio.to_thread import run_sync
 
 from agentcore.errors import WorkspaceError, WorkspaceNotOpen
 from agentcore_sandbox.bubblewrap.workspace import BubblewrapWorkspace
@@ -25,7 +26,7 @@ from agentcore_sandbox.views.view import format_views
 from agentcore_sandbox.workspace import BoxWorkspace
 from boxes_bubblewrap import needs_bubblewrap
 from boxes_network import read_all
-from boxes_plain import open_plain
+from boxes_plain import commands_below, open_plain
 from boxes_views import find_free_port, make_view
 
 FETCH = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
@@ -281,6 +282,7 @@ async def test_a_workspace_has_the_views_of_its_image_and_those_that_are_offered
                 assert (await client.get(f"{origin_of(address)}/x")).status_code == 200
             with pytest.raises(ValueError, match="is not the name of a view"):
                 await workspace.views({"../x": make_view(1)})
+        assert await run_sync(commands_below, tmp_path) == []
         with pytest.raises(OSError, match=r"ttempt|efused"):
             await connect(addresses["app"])
 

@@ -48,7 +48,7 @@ class BuiltImage(NamedTuple):
     digest: str
     """The id of its content."""
     versions: dict[str, str]
-    """The packages that were installed, with their versions."""
+    """The versions of what was installed, by package."""
 
 
 async def build_image(

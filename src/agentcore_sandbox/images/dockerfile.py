@@ -7,6 +7,7 @@ import tarfile
 from pathlib import Path
 from typing import Final
 
+from agentcore_sandbox.docker.options import DEFAULT_USER, OWN
 from agentcore_sandbox.images.parts import FOLDER, PARTS
 from agentcore_sandbox.views.view import LABEL, format_views
 
@@ -19,6 +20,8 @@ _APT: Final = (
     "apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends {packages}"
     " && rm -rf /var/lib/apt/lists/*"
 )
+# Shells show the user's name, and some programs refuse to run without one.
+_NAMED: Final = f"getent passwd {DEFAULT_USER[0]} >/dev/null || echo 'agent:x:{DEFAULT_USER[0]}:{DEFAULT_USER[1]}::{OWN}/home:/bin/sh' >> /etc/passwd"
 _CERTIFIED: Final = "$([ -s /certificates.pem ] && echo PIP_CERT=/certificates.pem npm_config_cafile=/certificates.pem NODE_EXTRA_CA_CERTS=/certificates.pem)"
 
 
@@ -29,7 +32,11 @@ def format_dockerfile(base: str, parts: list[str]) -> str:
         base: The id of the base.
         parts: Names of parts.
     """
-    lines: list[str] = []
+    lines = [
+        f"FROM {base} AS checked",
+        "USER root",
+        f"RUN command -v apt-get >/dev/null || {{ echo '{NO_APT}'; exit 1; }}",
+    ]
     for name in parts:
         if stage := PARTS[name].stage:
             install = _APT.format(packages="").replace(" && rm -rf /var/lib/apt/lists/*", "")
@@ -37,14 +44,13 @@ def format_dockerfile(base: str, parts: list[str]) -> str:
             lines.append(stage.format(apt=install.strip(), certified=f"env {_CERTIFIED}"))
     packages = sorted({package for name in parts for package in PARTS[name].packages})
     lines += [
-        f"FROM {base}",
-        "USER root",
-        f"RUN command -v apt-get >/dev/null || {{ echo '{NO_APT}'; exit 1; }}",
+        "FROM checked",
         # Debian's own where there is no other: the helper and the programs of views are Python.
         f"RUN [ -x /usr/bin/python3 ] || {{ {_APT.format(packages='python3')}; }}",
     ]
     if packages:
         lines.append(f"RUN {_APT.format(packages=' '.join(packages))}")
+    lines.append(f"RUN {_NAMED}")
     lines += [f"COPY {file} {FOLDER}/{file}" for name in parts for file in PARTS[name].files]
     lines += [f"COPY --from={name} {FOLDER} {FOLDER}" for name in parts if PARTS[name].stage]
     views = format_views({name: PARTS[name].view for name in parts})

@@ -25,7 +25,7 @@ class Part:
     files: tuple[str, ...] = ()
     """Programs of ours, from the folder `inside`."""
     pinned: dict[str, str] = field(default_factory=dict[str, str])
-    """The parts that come from elsewhere: name to version."""
+    """The versions of what comes from elsewhere, by name."""
     stage: str = ""
     """A stage of the Dockerfile, from which `FOLDER` is copied."""
     view: WebView

@@ -112,10 +112,9 @@ class _OpenedView:
     async def _handle(self, stream: SocketStream) -> None:
         try:
             await self._serve(stream)
-        except Exception as error:
-            if not all(isinstance(leaf, (BadMessage, *_ENDED)) for leaf in leaf_exceptions(error)):
-                raise
-            _log.debug("view_connection_ended", error=repr(error))
+        except Exception as error:  # one connection that fails ends by itself
+            is_known = all(isinstance(leaf, (BadMessage, *_ENDED)) for leaf in leaf_exceptions(error))
+            (_log.debug if is_known else _log.warning)("view_connection_failed", error=repr(error))
 
     async def _serve(self, stream: ByteStream) -> None:
         reader = BufferedByteReceiveStream(stream)
