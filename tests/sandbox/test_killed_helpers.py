@@ -34,7 +34,7 @@ async def kill_in_the_middle(act: Act, folder: Path, moments: int) -> None:
             errors.append(error)
 
     async with open_stocked(folder) as (workspace, here):
-        await workspace.fence(5)
+        await workspace.fence(5, "c")
         for moment in range(moments):
             errors.clear()
             with anyio.fail_after(60):
