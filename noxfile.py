@@ -111,11 +111,16 @@ def serve(session: nox.Session) -> None:
 
 @nox.session
 def sandbox(session: nox.Session) -> None:
-    """Do the slow half of the tests of boxes, in containers too; what is missing fails, and is not skipped."""
+    """Do the slow half of the tests of boxes, in containers too; what is missing fails, and is not skipped. Whole with `-- whole`."""
     install(session, "all,test")
     env = {"AGENTCORE_NO_SKIPS": "1", **docker_engine(session)}
     images = "--ignore=tests/sandbox/test_view_images.py"  # which `views` builds
-    session.run("pytest", "-q", "-m", "slow", "tests/sandbox", images, *session.posargs, env=env)
+    whole = session.posargs[:1] == ["whole"]
+    if not whole:
+        env["AGENTCORE_BOUNDED"] = "1"
+    rest = session.posargs[whole:]
+    # Most of the time a test waits. The engine is killed by tests of one file, which go to one worker.
+    session.run("pytest", "-q", "-m", "slow", "-n", "2", "--dist", "loadfile", "tests/sandbox", images, *rest, env=env)
 
 
 @nox.session

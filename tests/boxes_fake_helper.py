@@ -13,7 +13,15 @@ from anyio.abc import ByteStream, ObjectReceiveStream, ObjectSendStream
 from agentcore_sandbox.box import BoxSpec, Inside, LostReason, Progress, ReportProgress
 from agentcore_sandbox.frames import Frame, FrameKind, FrameReader, encode
 
-HELLO = {"version": 1, "pid": 7, "root": "/workspace", "home": "/", "user": "u", "python": "3.11.2", "epoch": None}
+HELLO: dict[str, Any] = {
+    "version": 1,
+    "pid": 7,
+    "root": "/workspace",
+    "home": "/",
+    "user": "u",
+    "python": "3.11.2",
+    "epochs": {},
+}
 Script = Callable[["FakeHelper"], Awaitable[None]]
 _GONE = (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError)
 

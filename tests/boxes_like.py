@@ -19,7 +19,7 @@ class Boxlike(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues] a cla
     def __init__(self, path: str, box: str = "box_1") -> None:
         super().__init__(path)
         self.box = box
-        self.fences: list[int] = []
+        self.fences: list[tuple[int, str]] = []
         self.why_killed: str | None = None
         self.lost: WorkspaceLost | None = None
         self.lose_at: bytes | None = None
@@ -28,10 +28,10 @@ class Boxlike(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues] a cla
         params = {"path": self.root, "box": self.box}
         return WorkspaceSpec(kind="boxlike", params={**params}, loosened=("Memory is not limited.",))
 
-    async def fence(self, epoch: int) -> None:
+    async def fence(self, epoch: int, owner: str) -> None:
         await checkpoint()
         self.check()
-        self.fences.append(epoch)
+        self.fences.append((epoch, owner))
 
     async def explain_kill(self) -> str | None:
         await checkpoint()

@@ -244,7 +244,13 @@ def greeting(folder: Path, **more: Any) -> dict[str, Any]:
     """Return what a client says first."""
     root = folder / "root"
     root.mkdir(exist_ok=True)
-    asked = {"version": 1, "epoch": None, "box": f"test-{folder.name}", "root": str(root), "whole": False}
+    asked: dict[str, Any] = {
+        "version": 1,
+        "epochs": {},
+        "box": f"test-{folder.name}",
+        "root": str(root),
+        "whole": False,
+    }
     return {**asked, "state": str(folder / "state"), "env": {}, "silence": 60, **more}
 
 

@@ -25,7 +25,7 @@ import anyio
 
 from agentcore.errors import PathError
 from agentcore.wire.archive import make_parents, safe_name
-from agentcore.workspace.files import FILES, open_at_once, path_errors, write_all
+from agentcore.workspace.files import FILES, link_error, open_at_once, path_errors, write_all
 from agentcore_sandbox.channel import Channel
 from agentcore_sandbox.frames import WINDOW, ProtocolError, number_in, parse_object, text_in
 
@@ -176,12 +176,7 @@ def _merge(source: Path, target: Path, *, do_it: bool) -> None:
                 os.rename(source, target)
         elif modes.S_ISDIR(new):
             if modes.S_ISLNK(old):
-                raise PathError(
-                    str(target),
-                    "invalid",
-                    f"{str(target)!r} is a link, and what comes out of a box is not written through links. Remove it, or name the "
-                    "folder that it leads to.",
-                )
+                raise link_error(str(target))
             for each in sorted(source.iterdir()):
                 _merge(each, target / each.name, do_it=do_it)
         elif modes.S_ISDIR(old):

@@ -48,6 +48,8 @@ _log: Final = get_logger(__name__)
 _MEMORY_EVENTS: Final = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _LOOK_SECONDS: Final = 5.0
+# As many as the helper knows.
+_MAX_OWNERS: Final = 1000
 
 
 class BoxWorkspace:
@@ -78,7 +80,8 @@ class BoxWorkspace:
         self._on_progress = on_progress
         self._root: str | None = None
         self._oom_kills = 0
-        self._epoch: int | None = None
+        # By owner, the latest last.
+        self._epochs: dict[str, int] = {}
         self._open = False
         self._keeper: BoxKeeper | None = None
         self._tasks: TaskGroup | None = None
@@ -144,7 +147,7 @@ class BoxWorkspace:
     def _greet(self) -> dict[str, Any]:
         inside = self._box.inside
         return {
-            "epoch": self._epoch,
+            "epochs": self._epochs,
             "box": f"{self._box.spec.kind}-{sha256(os.fsencode(f'{inside.root}:{inside.state}')).hexdigest()[:16]}",
             "root": inside.root,
             "state": inside.state,
@@ -177,22 +180,31 @@ class BoxWorkspace:
         if listener.on_port is not None:
             listener.on_port(listener.port)
 
-    async def fence(self, epoch: int) -> None:
+    async def fence(self, epoch: int, owner: str) -> None:
         """Take the box over: end what earlier openings of the conversation started in it, and keep them out.
+
+        What this opening of the box runs is spared, and so are boxes over the same folder that other conversations have open.
 
         Args:
             epoch: The number of this opening; the log counts them.
+            owner: The id of the conversation.
 
         Raises:
-            WorkspaceLost: The box belongs to a later opening ("fenced"), or it is gone.
+            WorkspaceLost: The box belongs to a later opening of the conversation ("fenced"), or it is gone.
         """
-        if self._epoch is not None and epoch < self._epoch:
-            # It is this workspace's already: of another conversation in it, as a sub-agent's or a copy's, whose log counts for itself.
-            await self._connect()
-            return
-        async with self._ask("fence", epoch=epoch) as channel:
-            await channel.result()
-        self._epoch = epoch
+        before = self._epochs.get(owner)
+        # From now on, so that a helper that is started for this knows it: it may be all that the box is open for.
+        self._epochs.pop(owner, None)
+        self._epochs = {**dict(list(self._epochs.items())[1 - _MAX_OWNERS :]), owner: epoch}
+        try:
+            async with self._ask("fence", epoch=epoch, owner=owner) as channel:
+                await channel.result()
+        except BaseException:
+            if before is None:
+                self._epochs.pop(owner, None)
+            else:
+                self._epochs[owner] = before
+            raise
 
     async def explain_kill(self) -> str | None:
         """Return a sentence where the box's memory was used up since the last call; None where it cannot be read inside."""

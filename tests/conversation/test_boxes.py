@@ -35,10 +35,10 @@ async def test_a_box_is_fenced_with_the_epoch_of_each_opening(tmp_path: Path) ->
     agent = scripted([say("one"), say("two")])
     for epoch in (1, 2):
         async with Conversation(agent, box := Boxlike(str(tmp_path)), id="c", store=store) as conversation:
-            assert box.fences == [epoch]
+            assert box.fences == [(epoch, "c")]
             await conversation.run("go")
     async with Boxlike(str(tmp_path)) as box, Conversation(agent, box, id="c", store=store):
-        assert box.fences == [3]  # whoever entered it
+        assert box.fences == [(3, "c")]  # whoever entered it
     async with LocalWorkspace(tmp_path) as here, Conversation(agent, here, id="c", store=store):
         pass  # a folder knows no fence
 
@@ -52,7 +52,7 @@ async def test_a_resumed_conversation_goes_back_to_its_box_and_the_log_says_what
         assert opened.loosened == ("Memory is not limited.",)
     async with Conversation(agent, id="c", store=store) as conversation:
         assert conversation.workspace is _made[-1]
-        assert (_made[-1].box, _made[-1].fences) == ("box_7", [2])
+        assert (_made[-1].box, _made[-1].fences) == ("box_7", [(2, "c")])
         assert len(events_of(conversation, WorkspaceOpened)) == 1
 
 

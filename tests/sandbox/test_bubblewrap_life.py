@@ -21,6 +21,7 @@ from agentcore.errors import WorkspaceLost
 from agentcore.testing.workspace_process_contract import refused
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from boxes_bubblewrap import control_groups, needs_bubblewrap, processes_in
+from boxes_shared import share
 
 pytestmark = needs_bubblewrap
 
@@ -218,3 +219,19 @@ def test_where_user_namespaces_are_switched_off_the_error_says_which_setting(tmp
 
 def _with_paths() -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+async def test_two_conversations_share_an_open_box_and_its_next_helper(tmp_path: Path) -> None:
+    async with BubblewrapWorkspace(tmp_path) as workspace:
+        await share(workspace)
+
+
+async def test_boxes_of_two_conversations_over_one_folder_do_not_hinder_one_another(tmp_path: Path) -> None:
+    async with BubblewrapWorkspace(tmp_path) as one, BubblewrapWorkspace(tmp_path) as other:
+        await one.fence(5, "a")
+        await other.fence(1, "b")
+        for workspace in (one, other):
+            assert (await workspace.run("echo fine")).stdout == "fine\n"
+        # An earlier opening is kept out, though nothing in its box can be reached from another one.
+        await other.fence(6, "a")
+        assert (await refused(WorkspaceLost, one.run("true"))).reason == "fenced"

@@ -14,6 +14,7 @@ from anyio.to_thread import run_sync
 
 from agentcore_sandbox.workspace import BoxWorkspace
 from boxes_plain import CALLS, commands_below, left_over, open_stocked
+from rounds import rounds
 
 _LONGEST = 0.06
 """Seconds until a call is cancelled, at most: all of them are at work then."""
@@ -82,10 +83,10 @@ async def test_a_call_that_asyncio_itself_cancels_leaves_nothing(tmp_path: Path)
 
 @pytest.mark.slow
 async def test_three_hundred_cancelled_calls_leave_nothing(tmp_path: Path) -> None:
-    await cancel_calls(tmp_path, by_scope, 300, at_once=True)
+    await cancel_calls(tmp_path, by_scope, rounds(300), at_once=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_three_hundred_calls_that_asyncio_itself_cancels_leave_nothing(tmp_path: Path) -> None:
-    await cancel_calls(tmp_path, by_asyncio_itself, 300, at_once=False)
+    await cancel_calls(tmp_path, by_asyncio_itself, rounds(300), at_once=False)

@@ -28,7 +28,7 @@ async def test_the_first_words_name_the_place_and_its_variables() -> None:
 
     async with BoxWorkspace(FakeBox(script)) as workspace:
         assert workspace.root == "/workspace"
-    assert (said["version"], said["epoch"], said["root"], said["state"]) == (1, None, "/workspace", "/state")
+    assert (said["version"], said["epochs"], said["root"], said["state"]) == (1, {}, "/workspace", "/state")
     assert said["env"] == {"A": "b"}
 
 
@@ -133,19 +133,21 @@ async def test_those_who_wait_when_the_helper_ends_are_told_why_and_share_the_ne
     assert box.opened == 2
 
 
-async def test_a_new_helper_is_told_the_epoch() -> None:
-    epochs: list[int | None] = []
+async def test_a_new_helper_is_told_all_epochs() -> None:
+    told: list[dict[str, int]] = []
+    asked = [("a", 1), ("b", 7), ("a", 2)]
 
     async def script(helper: FakeHelper) -> None:
-        epochs.append((await helper.greet())["epoch"])
+        told.append((await helper.greet())["epochs"])
         frame = await helper.next()
-        assert json.loads(frame.payload) == {"op": "fence", "epoch": len(epochs)}
+        owner, epoch = asked[len(told) - 1]
+        assert json.loads(frame.payload) == {"op": "fence", "epoch": epoch, "owner": owner}
         await helper.say(K.RESULT, frame.channel, {"ended": 0})
 
     async with BoxWorkspace(FakeBox(script)) as workspace:
-        for epoch in (1, 2, 3):
-            await workspace.fence(epoch)
-    assert epochs == [None, 1, 2]
+        for owner, epoch in asked:
+            await workspace.fence(epoch, owner)
+    assert told == [{}, {"a": 1, "b": 7}, {"a": 2, "b": 7}]
 
 
 async def test_a_workspace_that_was_left_ends_those_who_wait() -> None:

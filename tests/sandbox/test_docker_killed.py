@@ -121,7 +121,7 @@ async def test_ten_helpers_are_killed(owner: str) -> None:
                 await workspace.run(f"setsid sleep 100{number} & kill -9 $PPID; sleep 1000")
             assert lost.value.reason == "exited"
             # What it may have left behind is ended when the box is taken over.
-            await workspace.fence(number + 1)
+            await workspace.fence(number + 1, "c")
             assert f"sleep 100{number}" not in (await workspace.run("ps -eo args")).stdout
 
 

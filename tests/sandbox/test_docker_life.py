@@ -19,6 +19,7 @@ from agentcore_sandbox.docker import labels as names
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.connect import open_engine
 from boxes_docker import container_of, find_image, inspect, left_behind, make_options, remove_all, wait_until
+from boxes_shared import share, take_over
 
 IMAGE = find_image()
 
@@ -177,6 +178,18 @@ async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: 
         await engine.remove_container(name)
     async with DockerWorkspace(docker_image, box=str(spec.params["box"]), labels={"owner": owner}) as third:
         assert await third.read("note") == b"still here"
+
+
+async def test_two_conversations_share_an_open_container_and_its_next_helper(docker_image: str, owner: str) -> None:
+    async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
+        await share(workspace)
+
+
+async def test_a_later_opening_of_a_conversation_takes_its_container_over(docker_image: str, owner: str) -> None:
+    async with DockerWorkspace(docker_image, keep=True, labels={"owner": owner}) as earlier:
+        box = str(earlier.record().params["box"])
+        async with DockerWorkspace(docker_image, box=box, labels={"owner": owner}) as later:
+            await take_over(earlier, later)
 
 
 async def test_a_log_goes_back_to_the_box_of_this_user(docker_image: str, docker_boxes_are_mine: str) -> None:

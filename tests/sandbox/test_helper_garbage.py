@@ -37,6 +37,7 @@ ASKED = st.fixed_dictionaries(
         "port": st.integers(-1, 70_000) | st.just(0),
         "name": st.text(max_size=5),
         "epoch": st.integers(-1, 2**70),
+        "owner": st.text(max_size=3),
         "cwd": st.just(".") | st.text(max_size=3),
     },
 )
@@ -64,7 +65,14 @@ FRAMES = (
 def helper_in(folder: Path) -> Generator[subprocess.Popen[bytes]]:
     """Start a helper that was greeted, and wait for its end."""
     folder.mkdir(exist_ok=True)
-    hello = {"version": 1, "epoch": None, "box": "b", "root": str(folder), "state": f"{folder}-state", "silence": 30}
+    hello: dict[str, Any] = {
+        "version": 1,
+        "epochs": {},
+        "box": "b",
+        "root": str(folder),
+        "state": f"{folder}-state",
+        "silence": 30,
+    }
     helper = subprocess.Popen(BOOT_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert helper.stdin is not None
     assert helper.stdout is not None

@@ -65,7 +65,7 @@ def test_it_greets_with_what_it_found(helper: RawHelper, tmp_path: Path) -> None
     assert helper.hello["version"] == 1
     assert helper.hello["pid"] == helper.process.pid
     assert helper.hello["root"] == os.path.realpath(tmp_path / "root")
-    assert helper.hello["epoch"] is None
+    assert helper.hello["epochs"] == {}
     assert helper.hello["home"].startswith("/")
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
     helper.ping()
@@ -81,8 +81,9 @@ def test_it_greets_with_what_it_found(helper: RawHelper, tmp_path: Path) -> None
         ({"state": "/proc/state"}, "failed"),
         ({"state": "/dev/null"}, "failed"),
         ({"env": {"A": 1}}, "failed"),
-        ({"epoch": "1"}, "failed"),
-        ({"epoch": -1}, "failed"),
+        ({"epochs": {"c": "1"}}, "failed"),
+        ({"epochs": 1}, "failed"),
+        ({"epochs": {"c": -1}}, "failed"),
         ({"silence": 0}, "failed"),
     ],
 )

@@ -16,6 +16,7 @@ from anyio.to_thread import run_sync
 from agentcore.errors import WorkspaceLost
 from agentcore_sandbox.workspace import BoxWorkspace
 from boxes_plain import CALLS, commands_below, left_over, open_stocked
+from rounds import rounds
 
 Act = Callable[[BoxWorkspace, Path], Awaitable[None]]
 
@@ -34,7 +35,7 @@ async def kill_in_the_middle(act: Act, folder: Path, moments: int) -> None:
             errors.append(error)
 
     async with open_stocked(folder) as (workspace, here):
-        await workspace.fence(5)
+        await workspace.fence(5, "c")
         for moment in range(moments):
             errors.clear()
             with anyio.fail_after(60):
@@ -67,7 +68,7 @@ async def test_whoever_waits_is_told_and_the_next_call_has_a_new_helper(act: Act
 @pytest.mark.slow
 @pytest.mark.parametrize("act", CALLS)
 async def test_ten_helpers_that_are_killed(act: Act, tmp_path: Path) -> None:
-    await kill_in_the_middle(act, tmp_path, 10)
+    await kill_in_the_middle(act, tmp_path, rounds(10))
 
 
 async def test_a_program_that_is_killed_leaves_no_helper_and_no_command(

@@ -203,7 +203,7 @@ async def enter_workspace(
         try:
             if not workspace.is_open:
                 await stack.enter_async_context(workspace)
-            await workspaces.fence_workspace(workspace, epoch)
+            await workspaces.fence_workspace(workspace, epoch, state.conversation_id)
         except WorkspaceError as error:
             if given is not None or state.workspace is None:
                 raise

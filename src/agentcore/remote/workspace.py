@@ -347,14 +347,14 @@ class RemoteWorkspace:
             try:
                 mode = await self._save("files", source, content)
                 await FILES.run(content.chmod, mode)
-                await copy(str(content), target)
+                await copy(str(content), target, through_links=False)
             except PathError as error:
                 if error.reason != "is_a_folder" or error.path != source:
                     raise
                 await self._save("folders", source, content)
                 unpacked = str(folder / "unpacked")
                 await FILES.run(unpack, str(content), unpacked)
-                await copy(unpacked, target)
+                await copy(unpacked, target, through_links=False)
 
     async def _save(self, route: str, path: str, target: Path) -> int:
         """Save what the server sends, and return the mode that it has there."""

@@ -186,6 +186,33 @@ class FilesContract:
             assert str(await (here / "back" / "away").readlink()) == "/nowhere"
             assert await (here / "back" / "kept").read_text() == "kept"
 
+    async def test_nothing_is_downloaded_through_a_link_that_came_before(self, workspace: Workspace) -> None:
+        async with anyio.TemporaryDirectory() as name:
+            here = anyio.Path(name)
+            await (here / "outside").mkdir()
+            await (here / "outside" / "file").write_text("mine")
+            await workspace.run(["mkdir", "tree"])
+            await workspace.run(["ln", "-s", str(here / "outside" / "file"), "tree/file"])
+            await workspace.run(["ln", "-s", str(here / "outside" / "new"), "tree/new"])
+            await workspace.download("tree", str(here / "back"))
+            await workspace.run("rm tree/*; echo theirs | tee tree/file >tree/new")
+            await workspace.download("tree", str(here / "back"))
+            for each in ("file", "new"):
+                assert not await (here / "back" / each).is_symlink()
+                assert await (here / "back" / each).read_text() == "theirs\n"
+            # One file, and a folder.
+            await (here / "alone").symlink_to("outside/file")
+            await workspace.download("tree/file", str(here / "alone"))
+            assert not await (here / "alone").is_symlink()
+            await workspace.run(["ln", "-s", str(here / "outside"), "tree/sub"])
+            await workspace.download("tree", str(here / "back"))
+            await workspace.run("rm tree/sub; mkdir tree/sub; echo theirs >tree/sub/file")
+            error = await refused(PathError, workspace.download("tree", str(here / "back")))
+            assert error.reason == "invalid"
+            assert "is a link" in str(error)
+            assert [each.name async for each in (here / "outside").iterdir()] == ["file"]
+            assert await (here / "outside" / "file").read_text() == "mine"
+
     async def test_a_private_folder_is_outside_and_the_same_each_time(self, workspace: Workspace) -> None:
         folder = await workspace.private_folder("outputs")
         try:

@@ -18,16 +18,18 @@ KILLED: Final = 137
 class Fenceable(Protocol):
     """A workspace in which an earlier opening of the conversation may still run something. A workspace need not be one."""
 
-    async def fence(self, epoch: int) -> None:
-        """Take the workspace over from earlier openings: what they started is ended before this returns.
+    async def fence(self, epoch: int, owner: str) -> None:
+        """Take the workspace over from earlier openings: what they started elsewhere is ended before this returns.
 
         Called whenever a conversation is opened in it, before anything is answered or started. The same epoch again is fine.
+        Epochs of different owners are not compared: several conversations may use one workspace.
 
         Args:
             epoch: How often the conversation's log was opened for writing (`EventLog.epoch`); a later opening has a higher one.
+            owner: The id of the conversation.
 
         Raises:
-            WorkspaceLost: a later opening has taken it over (reason "fenced"), or the place is gone.
+            WorkspaceLost: a later opening of this owner has taken it over (reason "fenced"), or the place is gone.
         """
         ...
 
@@ -44,14 +46,14 @@ class ExplainsKills(Protocol):
         ...
 
 
-async def fence_workspace(workspace: Workspace, epoch: int) -> None:
+async def fence_workspace(workspace: Workspace, epoch: int, owner: str) -> None:
     """Take a workspace over for this opening of a conversation, where that is a thing it knows.
 
     Raises:
         WorkspaceLost: see `Fenceable.fence`.
     """
     if isinstance(workspace, Fenceable):
-        await workspace.fence(epoch)
+        await workspace.fence(epoch, owner)
 
 
 async def explain_exit(workspace: Workspace, exit_code: int | None) -> str | None:

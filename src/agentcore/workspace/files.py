@@ -11,7 +11,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, final
 
 from agentcore._threads import Threads
 from agentcore.errors import PathError
@@ -98,15 +98,18 @@ def append_file(path: str, data: bytes) -> None:
 
 
 @contextmanager
-def replacement(path: str, *, new_mode: int = 0o666) -> Generator[int]:
+def replacement(path: str, *, new_mode: int = 0o666, through_link: bool = True) -> Generator[int]:
     """Yield a descriptor to write to, and put what was written in the place of a file if nothing goes wrong.
 
-    A link is followed and stays; an existing file's mode stays, and its owner where this user may say so. A new one gets
-    what the umask leaves of `new_mode`.
+    A link is followed and stays, or is replaced without `through_link`. An existing file's mode stays, and its owner where this
+    user may say so. A new one gets what the umask leaves of `new_mode`.
     """
     with path_errors(path):
         target = Path(os.path.realpath(path))
-        old = _existing_file(path, target)
+        if not through_link and Path(path).is_symlink():
+            target, old = Path(path), None
+        else:
+            old = _existing_file(path, target)
         target.parent.mkdir(parents=True, exist_ok=True)
         # In the same folder, because renaming is atomic only within a file system.
         beside = target.with_name(f".{os.urandom(8).hex()}.agentcore-tmp")
@@ -221,49 +224,85 @@ def _kind(mode: int) -> EntryKind:
 _PIECE: Final = 1 << 20
 
 
-async def copy(source: str, target: str) -> None:
+async def copy(source: str, target: str, *, through_links: bool = True) -> None:
     """Copy a file or a folder. When cancelled, no more than a piece of a file is copied after that.
+
+    Args:
+        source: What to copy. Links in it stay links.
+        target: Where to.
+        through_links: Whether links that are in the target are followed. Without, a link to a file is replaced, and one where a folder is
+            to be is refused: for what others made, who may have sent the link before.
 
     Raises:
         PathError: one of the two can't be used so.
     """
     stop = threading.Event()
     try:
-        await FILES.run(_copy, source, target, stop, abandon_on_cancel=True)
+        await FILES.run(_Copy(stop, through_links).copy, source, target, abandon_on_cancel=True)
     except BaseException:
         stop.set()
         raise
 
 
-def _copy(source: str, target: str, stop: threading.Event) -> None:
-    source, target = str(Path(source).absolute()), str(Path(target).absolute())
-    with path_errors(source):
-        mode = Path(source).stat().st_mode
-    if modes.S_ISDIR(mode):
-        inside = os.path.realpath(source)
-        if os.path.commonpath([inside, os.path.realpath(target)]) == inside:
-            raise PathError(target, "invalid", f"{source!r} can't be copied into itself, to {target!r}.")
-        _copy_folder(source, target, stop)
-    else:
-        _copy_file(source, target, stop)
+@final
+class _Copy:
+    """One copy, in a thread."""
+
+    def __init__(self, stop: threading.Event, through_links: bool) -> None:
+        self._stop = stop
+        self._through_links = through_links
+
+    def copy(self, source: str, target: str) -> None:
+        source, target = str(Path(source).absolute()), str(Path(target).absolute())
+        with path_errors(source):
+            mode = Path(source).stat().st_mode
+        if modes.S_ISDIR(mode):
+            inside = os.path.realpath(source)
+            if os.path.commonpath([inside, os.path.realpath(target)]) == inside:
+                raise PathError(target, "invalid", f"{source!r} can't be copied into itself, to {target!r}.")
+            self._copy_folder(source, target)
+        else:
+            self._copy_file(source, target)
+
+    def _copy_folder(self, source: str, target: str) -> None:
+        if not self._through_links and Path(target).is_symlink():
+            raise link_error(target)
+        with path_errors(target):
+            Path(target).mkdir(parents=True, exist_ok=True)
+        with path_errors(source), os.scandir(source) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            if self._stop.is_set():
+                return
+            below = f"{target}/{entry.name}"
+            if entry.is_symlink():
+                _copy_link(entry.path, below)
+            elif entry.is_dir():
+                self._copy_folder(entry.path, below)
+            elif entry.is_file():
+                self._copy_file(entry.path, below)
+            # Else a pipe or a socket: that belongs to the process that made it, and means nothing elsewhere.
+
+    def _copy_file(self, source: str, target: str) -> None:
+        with path_errors(source), open(source, "rb", buffering=0, opener=open_at_once) as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if not modes.S_ISREG(mode):
+                raise PathError(source, "not_a_file", f"{source!r} is not a file but a device, a pipe or a socket.")
+            with replacement(target, new_mode=modes.S_IMODE(mode), through_link=self._through_links) as descriptor:
+                # What goes wrong while reading is not the target's fault.
+                while piece := _read_piece(source, file):
+                    if self._stop.is_set():
+                        raise _Stopped
+                    write_all(descriptor, piece)
 
 
-def _copy_folder(source: str, target: str, stop: threading.Event) -> None:
-    with path_errors(target):
-        Path(target).mkdir(parents=True, exist_ok=True)
-    with path_errors(source), os.scandir(source) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
-    for entry in entries:
-        if stop.is_set():
-            return
-        below = f"{target}/{entry.name}"
-        if entry.is_symlink():
-            _copy_link(entry.path, below)
-        elif entry.is_dir():
-            _copy_folder(entry.path, below, stop)
-        elif entry.is_file():
-            _copy_file(entry.path, below, stop)
-        # Else a pipe or a socket: that belongs to the process that made it, and means nothing elsewhere.
+def link_error(path: str) -> PathError:
+    """Return the error for a folder that would come through a link that is there."""
+    return PathError(
+        path,
+        "invalid",
+        f"{path!r} is a link, and what comes from elsewhere is not written through links. Remove it, or name the folder that it leads to.",
+    )
 
 
 def _copy_link(source: str, target: str) -> None:
@@ -273,19 +312,6 @@ def _copy_link(source: str, target: str) -> None:
         with suppress(FileNotFoundError):
             Path(target).unlink()
         Path(target).symlink_to(goal)
-
-
-def _copy_file(source: str, target: str, stop: threading.Event) -> None:
-    with path_errors(source), open(source, "rb", buffering=0, opener=open_at_once) as file:
-        mode = os.fstat(file.fileno()).st_mode
-        if not modes.S_ISREG(mode):
-            raise PathError(source, "not_a_file", f"{source!r} is not a file but a device, a pipe or a socket.")
-        with replacement(target, new_mode=modes.S_IMODE(mode)) as descriptor:
-            # What goes wrong while reading is not the target's fault.
-            while piece := _read_piece(source, file):
-                if stop.is_set():
-                    raise _Stopped
-                write_all(descriptor, piece)
 
 
 def _read_piece(source: str, file: io.FileIO) -> bytes | None:

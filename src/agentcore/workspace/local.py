@@ -187,7 +187,7 @@ class LocalWorkspace:
         await copy(os.fspath(local), self._at(remote))
 
     async def download(self, remote: str, local: str | PathLike[str]) -> None:
-        await copy(self._at(remote), os.fspath(local))
+        await copy(self._at(remote), os.fspath(local), through_links=False)
 
     async def git_changes(self) -> tuple[GitChange, ...]:
         return await git_changes(self)

@@ -128,10 +128,6 @@ class BubblewrapWorkspace(BoxWorkspace):
     def __repr__(self) -> str:
         return f"BubblewrapWorkspace({self._path!r})"
 
-    async def fence(self, epoch: int) -> None:  # noqa: ARG002 see below
-        """Do nothing: what an earlier opening started ended with its program, and other conversations may use the folder too."""
-        await self._connect()
-
 
 def restore(
     *,

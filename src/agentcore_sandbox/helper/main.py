@@ -34,6 +34,7 @@ from agentcore_sandbox.helper.stream import (
     Writer,
     decode_credit,
     encode_json,
+    is_object,
 )
 from agentcore_sandbox.helper.table import MARKS
 
@@ -195,7 +196,8 @@ class Helper:
         op = self._ops.get(name)
         if op is None or self._fence is None:
             raise Refused(f"The helper has no op {name!r}.")
-        self._fence.check()
+        if name != "fence":
+            self._fence.check()
         return (yield from op(channel, asked))
 
     def _attend(self, channel: Channel, steps: Steps[dict[str, Any]]) -> Steps[None]:
@@ -266,13 +268,14 @@ class Helper:
         home = env.get("HOME", home)
         env = {"PATH": _DEFAULT_PATH, "HOME": home, "LANG": "C.UTF-8", **env}
         box = "".join(each if each.isalnum() or each in "._-" else "_" for each in text_in(asked, "box"))
-        epoch = asked.get("epoch")
-        if epoch is not None:
-            epoch = number_in(asked, "epoch", 0, _LARGEST_EPOCH)
+        epochs = asked.get("epochs", {})
+        if not is_object(epochs):
+            raise Refused("'epochs' is not an object.")
+        epochs = {owner: number_in(epochs, owner, 0, _LARGEST_EPOCH) for owner in epochs}
         state = text_in(asked, "state")
         private.make_own_folder(state, with_parents=True)
         self._fence = Fence(state, box, bool(asked.get("whole")), self._children)
-        yield from self._fence.join(epoch)
+        yield from self._fence.join(epochs)
         outer = os.environ.get(MARKS)
         marks = f"{outer}:" if outer else ""
         self._around = Surroundings(root, env, self._children, self._kernel.as_child, f"{marks}{box}:{self._mark}")
@@ -284,7 +287,7 @@ class Helper:
             "home": home,
             "user": user,
             "python": ".".join(str(each) for each in sys.version_info[:3]),
-            "epoch": asked.get("epoch"),
+            "epochs": epochs,
         }
 
     def _accept(self, listener: Channel, connection: tunnels.Socket) -> Flag:
@@ -324,7 +327,7 @@ def _nothing_to_call(_asked: dict[str, Any]) -> Steps[dict[str, Any]]:
 
 
 def _raise_fence(fence: Fence, asked: dict[str, Any]) -> Steps[dict[str, Any]]:
-    return {"ended": (yield from fence.raise_to(number_in(asked, "epoch", 0, _LARGEST_EPOCH)))}
+    return {"ended": (yield from fence.raise_to(text_in(asked, "owner"), number_in(asked, "epoch", 0, _LARGEST_EPOCH)))}
 
 
 def _find_root(path: str) -> str:
