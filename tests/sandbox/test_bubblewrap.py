@@ -17,6 +17,7 @@ from agentcore.workspace import Workspace, WorkspaceRegistry, WorkspaceSpec
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from agentcore_sandbox.bubblewrap.workspace import restore
+from agentcore_sandbox.network.policy import Allow
 from boxes_bubblewrap import can_make_control_groups, needs_bubblewrap
 
 pytestmark = needs_bubblewrap
@@ -177,6 +178,18 @@ async def test_with_the_machines_network_the_record_says_so(tmp_path: Path) -> N
             assert workspace.record().params["network"] == "full"
 
 
+async def test_with_allowed_hosts_there_is_no_way_but_the_proxy(tmp_path: Path) -> None:
+    async with BubblewrapWorkspace(tmp_path, network=Allow("example.invalid")) as workspace:
+        assert (
+            await output(workspace, "cat /proc/net/dev | grep -c :; ls /etc/resolv.conf 2>/dev/null | wc -l") == "1\n0"
+        )
+        look = "import urllib.request as r\ntry: r.urlopen('http://10.0.0.1/')\nexcept OSError as e: print(e.code, e.read().decode())"
+        refusal = await output(workspace, f'python3 -c "{look}"')
+        assert refusal.startswith("403 ")
+        assert "10.0.0.1" in refusal
+        assert workspace.record().params["network"] == {"hosts": ["example.invalid"], "ports": [443, 80]}
+
+
 async def test_a_recorded_workspace_is_made_again(tmp_path: Path) -> None:
     registry = WorkspaceRegistry()
     registry.register("bubblewrap", restore)
@@ -196,6 +209,7 @@ async def test_a_recorded_workspace_is_made_again(tmp_path: Path) -> None:
     ("params", "shown"),
     [
         ({"network": "full"}, "the network"),
+        ({"network": {"hosts": ["example.com"], "ports": [443]}}, "the network"),
         ({"read_only": ["/etc/ssh"]}, "/etc/ssh to read"),
         ({"memory": "64g"}, "more memory"),
         ({"tmp_size": "64g"}, "a larger /tmp"),
@@ -277,11 +291,17 @@ async def test_without_bubblewrap_the_error_says_how_to_get_it(tmp_path: Path, m
 
 
 def test_wrong_arguments_are_refused_at_once() -> None:
-    for wrong in ({"memory": "lots"}, {"memory": "1k"}, {"tmp_size": "-1"}, {"pids": 2}, {"tmp_size": "2g"}):
+    for wrong in (
+        {"memory": "lots"},
+        {"memory": "1k"},
+        {"tmp_size": "-1"},
+        {"pids": 2},
+        {"tmp_size": "2g"},
+        {"network": "host"},
+    ):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             BubblewrapWorkspace(**wrong)  # pyright: ignore[reportArgumentType] that is the point
     for wrong in (
-        {"network": "host"},
         {"cpus": 0},
         {"read_only": "/usr"},
         {"env": {"A": 1}},

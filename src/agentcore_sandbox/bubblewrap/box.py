@@ -29,6 +29,7 @@ from agentcore_sandbox.bubblewrap.limits import ControlGroup, Limits, can_limit_
 from agentcore_sandbox.bubblewrap.refusals import explain_failure, missing_bwrap, no_filter, too_old
 from agentcore_sandbox.bubblewrap.running import RunningBox
 from agentcore_sandbox.bubblewrap.seccomp import ARCHITECTURES, build_filter
+from agentcore_sandbox.network.policy import NetworkPolicy, loosenings
 
 _OLDEST: Final = (0, 8)
 _START_SECONDS: Final = 20.0
@@ -43,8 +44,7 @@ class BubblewrapOptions(NamedTuple):
     """A box, as it was asked for."""
 
     path: str
-    network: str = "none"
-    """"none" or "full"."""
+    network: NetworkPolicy = "none"
     env: Mapping[str, str] = {}
     read_only: Sequence[str] = ()
     tmp_bytes: int = 1 << 30
@@ -220,23 +220,21 @@ def _find_bwrap() -> str:
     if found is None:
         raise missing_bwrap()
     try:
-        said = subprocess.run(
+        printed = subprocess.run(
             [found, "--version"], capture_output=True, text=True, check=True, timeout=10, env={}
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise WorkspaceError(f"{found} does not run: {error}") from error
-    version = tuple(int(part) for part in re.findall(r"\d+", said)[:2])
+    version = tuple(int(part) for part in re.findall(r"\d+", printed)[:2])
     if version < _OLDEST:
-        raise too_old(said.strip())
+        raise too_old(printed.strip())
     return os.path.realpath(found)
 
 
 def _loosened(options: BubblewrapOptions, read_only: Sequence[str], group: ControlGroup) -> list[str]:
-    found: list[str] = []
+    found = list(loosenings(options.network))
     if options.network == "full":
-        found.append(
-            "It shares this machine's network, and reaches what listens here: also on sockets that have no file."
-        )
+        found.append("It reaches what listens on this machine, too: also on sockets that have no file.")
     found += [f"It can read {path}." for path in read_only]
     if "memory" not in group.limited:
         found.append("The memory is limited for each process, not for all together: no control group can be made here.")

@@ -8,16 +8,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import Final, Literal, cast, final
+from typing import Final, cast, final
 
 from pydantic import JsonValue
 
-from agentcore._arguments import FOLDER, TEXT, TEXT_BY_NAME, WHOLE_NUMBER, Argument, checked, one_of, optional
+from agentcore._arguments import FOLDER, TEXT, TEXT_BY_NAME, WHOLE_NUMBER, Argument, checked, optional
 from agentcore.errors import WorkspaceError
 from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import ReportProgress
 from agentcore_sandbox.bubblewrap.box import BubblewrapBox, BubblewrapOptions
 from agentcore_sandbox.bubblewrap.limits import Limits, parse_size
+from agentcore_sandbox.network.policy import NetworkPolicy, check_policy, record_policy
 from agentcore_sandbox.workspace import BoxWorkspace
 
 _MEMORY: Final = "2g"
@@ -54,7 +55,7 @@ class BubblewrapWorkspace(BoxWorkspace):
 
     Args:
         path: The folder. Not the home, nor a folder above it or of the system.
-        network: "none", or "full" for the machine's own network, without any limit.
+        network: "none"; `Allow("pypi.org", ...)`, through a proxy; or "full" for the machine's own network, without any limit.
         env: Variables that all commands get. They get nothing of this program's environment.
         read_only: Further folders and files that commands can read, under their own paths.
         tmp_size: The most that /tmp and the home inside may hold together, which is a part of the memory: at most 3/4 of it. By default
@@ -71,7 +72,6 @@ class BubblewrapWorkspace(BoxWorkspace):
 
     @checked(
         path=FOLDER,
-        network=one_of("none", "full"),
         env=optional(TEXT_BY_NAME),
         read_only=Argument("a sequence of paths", _are_paths),
         tmp_size=optional(TEXT),
@@ -83,7 +83,7 @@ class BubblewrapWorkspace(BoxWorkspace):
         self,
         path: str | PathLike[str] = ".",
         *,
-        network: Literal["none", "full"] = "none",
+        network: NetworkPolicy = "none",
         env: Mapping[str, str] | None = None,
         read_only: Sequence[str | PathLike[str]] = (),
         tmp_size: str | None = None,
@@ -96,6 +96,7 @@ class BubblewrapWorkspace(BoxWorkspace):
             raise ValueError(
                 f"pids={pids} is too few: bubblewrap, the helper and a shell need some. Pass at least {_FEWEST_PIDS}."
             )
+        policy = check_policy(network)
         memory_bytes = parse_size("memory", memory)
         tmp_bytes = min(_MOST_TMP, memory_bytes // 2) if tmp_size is None else parse_size("tmp_size", tmp_size)
         if tmp_bytes * 4 > memory_bytes * 3:
@@ -106,13 +107,13 @@ class BubblewrapWorkspace(BoxWorkspace):
         shown = [os.fspath(each) for each in read_only]
         options = BubblewrapOptions(
             path=self._path,
-            network=network,
+            network=policy,
             env=dict(env or {}),
             read_only=shown,
             tmp_bytes=tmp_bytes,
             limits=Limits(memory_bytes, pids, cpus),
         )
-        params: dict[str, JsonValue] = {"network": network, "memory": memory, "pids": pids}
+        params: dict[str, JsonValue] = {"network": record_policy(policy), "memory": memory, "pids": pids}
         if tmp_size is not None:
             params["tmp_size"] = tmp_size
         if cpus is not None:
@@ -121,7 +122,7 @@ class BubblewrapWorkspace(BoxWorkspace):
             params["read_only"] = list[JsonValue](shown)
         if env:
             params["env"] = list[JsonValue](env)
-        super().__init__(BubblewrapBox(options, params, BOOT_COMMAND), on_progress=on_progress)
+        super().__init__(BubblewrapBox(options, params, BOOT_COMMAND), network=policy, on_progress=on_progress)
 
     def __repr__(self) -> str:
         return f"BubblewrapWorkspace({self._path!r})"
@@ -134,7 +135,7 @@ class BubblewrapWorkspace(BoxWorkspace):
 def restore(
     *,
     path: str,
-    network: str = "none",
+    network: JsonValue = "none",
     memory: str = _MEMORY,
     pids: int = _PIDS,
     tmp_size: str | None = None,
