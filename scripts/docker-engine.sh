@@ -101,11 +101,11 @@ PKGS="bash dash coreutils sed grep findutils tar gzip diffutils patch procps uti
 SKIP='^(usrmerge|debconf|dpkg|perl|perl-base|perl-modules-.*|libperl5.*|lib.*-perl|ca-certificates|openssl|gcc-12-base|init-system-helpers|git-man|login|passwd|libpam.*|sensible-utils)_'
 skeleton() { # skeleton <dir>: folders, links and users
   local R=$1 l
-  mkdir -p "$R"/usr/{bin,sbin,lib,lib64} "$R"/{proc,sys,dev,tmp,work,root,run,etc,home,opt,var/tmp}
+  mkdir -p "$R"/usr/{bin,sbin,lib,lib64} "$R"/{proc,sys,dev,tmp,workspace,root,run,etc,home,opt,var/tmp}
   for l in bin sbin lib lib64; do [ -e "$R/$l" ] || ln -s "usr/$l" "$R/$l"; done
-  printf 'root:x:0:0:root:/root:/bin/bash\nagent:x:1000:1000:agent:/work:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n' > "$R/etc/passwd"
+  printf 'root:x:0:0:root:/:/bin/bash\nagent:x:1000:1000:agent:/workspace:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n' > "$R/etc/passwd"
   printf 'root:x:0:\nagent:x:1000:\nnogroup:x:65534:\n' > "$R/etc/group"
-  chmod 755 "$R" "$R/root"; chmod 1777 "$R/tmp" "$R/var/tmp"; chown 1000:1000 "$R/work"
+  chmod 755 "$R"; chmod 1777 "$R/tmp" "$R/var/tmp"; chown 1000:1000 "$R/workspace"
 }
 rootfs_deb() {
   local R=$1 A=$LAB/img/archives d

@@ -2,7 +2,7 @@
 
 A log may come from anywhere, so a kind in it never decides what is imported. A workspace is made again only if a factory
 is registered under its kind: by this program (`register_workspace`) or by an installed distribution (an entry point in
-the group "agentcore.workspaces", as in `docker = "agentcore_sandbox.docker:restore"`).
+the group "agentcore.workspaces", as in `docker = "agentcore_sandbox.docker:DockerWorkspace.from_record"`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from agentcore_sandbox.network.policy import NetworkPolicy, check_policy, record
 
 PullPolicy = Literal["missing", "never", "always"]
 
-ROOT: Final = "/work"
+ROOT: Final = "/workspace"
 """The project's folder inside."""
 OWN: Final = "/agentcore"
 """The folder of a box's own volume: home, and what tools keep aside."""
@@ -190,7 +190,7 @@ def _parse_network(network: NetworkPolicy | str) -> NetworkPolicy:
     if network == "host":
         raise ValueError(
             "network='host' would be this machine's own network, with all that listens on it. Write network='none', a list of"
-            " hosts as in network=Allow('pypi.org'), or network='full'."
+            " hosts as in network=Allow('example.org'), or network='full'."
         )
     return check_policy(network)
 

@@ -21,7 +21,7 @@ from agentcore_sandbox.docker.options import ROOT, check_id
 if TYPE_CHECKING:
     from agentcore_sandbox.docker.engine import Engine, OpenExec
 
-_SHELL: Final = ("sh", "-c", "cd /work; export HOME=/agentcore/home; exec bash || exec sh")
+_SHELL: Final = ("sh", "-c", "cd /workspace; export HOME=/agentcore/home; exec bash || exec sh")
 
 
 class BoxInfo(Value):

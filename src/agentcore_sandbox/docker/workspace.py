@@ -41,7 +41,7 @@ class DockerWorkspace(BoxWorkspace):
     Commands run as an ordinary user without capabilities, below a root that is read-only, without a network, and with limits of memory,
     processors and processes. They see nothing of this program's environment. Which protections a workspace has less of is in its record.
 
-    With `mount` they work in a folder of this machine, at /work, as the user who owns it; so what they write belongs to who owned the
+    With `mount` they work in a folder of this machine, at /workspace, as the user who owns it; so what they write belongs to who owned the
     folder, and whoever runs it here runs it unprotected: a script, a git hook, a Makefile. A folder of root's is refused, unless
     `user="0:0"` asks for root inside (without capabilities all the same). With `copy` they work in a copy of a folder; `download` brings it
     back. With neither, the folder is empty.
@@ -57,7 +57,7 @@ class DockerWorkspace(BoxWorkspace):
         image: The image: any with sh and Python 3.7 or newer.
         mount: The absolute path of a folder to work in. Home folders, system folders, sockets and the like are refused.
         copy: A folder to work in a copy of.
-        network: "none"; `Allow("pypi.org", ...)`, through a proxy; or "full": whatever this machine reaches, services on it included.
+        network: "none"; `Allow("example.org", ...)`, through a proxy; or "full": whatever this machine reaches, services on it included.
         memory: How much memory all of it may use, /tmp included; there is no swap.
         cpus: How many processors it may use.
         pids: How many processes and threads there may be.
