@@ -13,15 +13,12 @@ from agentcore.workspace import register_workspace
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.bubblewrap.workspace import restore
 from boxes_bubblewrap import needs_bubblewrap
+from boxes_docker import needs_docker
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 register_workspace("bubblewrap", restore)  # an entry point does that where this version is installed
-needs_docker = pytest.mark.skipif(
-    not (os.environ.get("DOCKER_HOST") and os.environ.get("TEST_IMAGE")) and not os.environ.get("AGENTCORE_NO_SKIPS"),
-    reason="needs a Docker engine: DOCKER_HOST and TEST_IMAGE",
-)
 
 
 @pytest.mark.parametrize(
