@@ -54,7 +54,7 @@ class Engine:
 
     @property
     def facts(self) -> EngineFacts:
-        """What it can do. Known once `connect` returned."""
+        """The abilities of the engine. Known once `connect` returned."""
         assert self._facts is not None
         return self._facts
 

@@ -1,4 +1,4 @@
-"""What an engine and an image say of themselves, as far as boxes need it."""
+"""The facts that an engine and an image report of themselves, as far as boxes need them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEFAULT_PATH: Final = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineFacts:
-    """What the engine can do here."""
+    """The abilities of the engine."""
 
     address: str
     root_dir: str
@@ -43,7 +43,7 @@ class EngineFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageFacts:
-    """What an image is."""
+    """The facts of an image."""
 
     digest: str
     """The id of its content."""

@@ -32,7 +32,7 @@ _SYSTEM: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """What the machine says to the options."""
+    """The parts of the options that the machine decides."""
 
     folder: str | None
     """The folder to mount, links resolved."""

@@ -35,7 +35,7 @@ _LEAST_PIDS: Final = 16
 
 @dataclass(frozen=True, kw_only=True)
 class DockerOptions:
-    """What a box is made of. `parse_options` makes it."""
+    """The parts of a box. `parse_options` makes it."""
 
     image: str
     mount: str | None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What is there of a box."""
+    """The parts of a box that are there."""
 
     kind: Literal["container", "volume"]
     image: ImageFacts | None

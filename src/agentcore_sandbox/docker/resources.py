@@ -1,4 +1,4 @@
-"""What there is of boxes at the engine: a list of them, removing what nobody uses, logs, and a shell in one.
+"""The boxes at the engine: a list of them, removing what nobody uses, logs, and a shell in one.
 
 For the command line. All of it goes by labels, so it finds what programs left behind that were killed.
 """
