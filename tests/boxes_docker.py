@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import pytest
@@ -34,6 +34,11 @@ DEFAULTS: dict[str, Any] = {
     "idle_seconds": 1800,
     "tmp_size": "512m",
 }
+
+
+needs_docker: Final = pytest.mark.skipif(
+    not (os.environ.get("DOCKER_HOST") and os.environ.get("TEST_IMAGE")), reason=f"needs a Docker engine: {HOW}"
+)
 
 
 def make_options(**changes: Any) -> DockerOptions:

@@ -7,27 +7,27 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from agentcore.cli.sandbox import PullProgress
 from agentcore.testing import call
 from agentcore.workspace import register_workspace
+from agentcore_sandbox.box import Progress
 from agentcore_sandbox.bubblewrap.workspace import restore
 from boxes_bubblewrap import needs_bubblewrap
+from boxes_docker import needs_docker
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
 
 register_workspace("bubblewrap", restore)  # an entry point does that where this version is installed
-needs_docker = pytest.mark.skipif(
-    not (os.environ.get("DOCKER_HOST") and os.environ.get("TEST_IMAGE")) and not os.environ.get("AGENTCORE_NO_SKIPS"),
-    reason="needs a Docker engine: DOCKER_HOST and TEST_IMAGE",
-)
 
 
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--network", "none"], "--network is about a sandbox. Add --sandbox docker."),
+        (["--network", "none"], "--network is about a sandbox. Add --sandbox docker or --sandbox bubblewrap."),
         (["--sandbox-image", "x"], "--sandbox-image is about a sandbox. Add --sandbox docker."),
         (["--sandbox", "bubblewrap", "--sandbox-image", "x"], "--sandbox-image is about Docker"),
+        (["--sandbox", "bubblewrap", "--network", "allow:http://example.org"], "--network: 'http://example.org' is a URL."),
         (["--sandbox", "docker", "--network", "host"], "--network is none, full or allow:HOST,HOST"),
         (["--sandbox", "docker", "--network", "allow:"], "--network: Allow() names no host"),
         (["--sandbox", "docker", "--sandbox-image", "../x"], "is not the name of an image"),
@@ -56,7 +56,9 @@ def test_a_run_in_bubblewrap_reaches_nothing_outside_and_is_resumed_there(cli: C
     with cli.serve(call("terminal", command="cat made"), "Again.") as provider:
         resumed = cli.run("resume", cli.ids()[0], "and now", "--base-url", provider.base_url)
     assert resumed.code == 0, resumed.err
+    assert "(bubblewrap)" in ended.out.splitlines()[0]
     assert "(bubblewrap)" in resumed.out
+    assert f"workspace bubblewrap {cli.project}" in cli.run("log", "show", cli.ids()[0]).out
     assert len([event for event in cli.events() if event["kind"] == "workspace_opened"]) == 1
 
 
@@ -74,6 +76,22 @@ def test_a_run_in_docker_end_to_end(cli: Cli) -> None:
     listed = cli.run("sandbox", "list", env=env)
     assert listed.code == 0, listed.err
     assert cli.ids()[0] not in listed.out  # it was removed with the run
+    assert f"{cli.project} (docker)" in ended.out.splitlines()[0]
+
+
+@needs_docker
+@pytest.mark.parametrize("box", ["abcdefgh", "../x"])
+def test_a_box_that_is_not_there_is_one_sentence(cli: Cli, box: str) -> None:
+    ended = cli.run("sandbox", "logs", box, env={"DOCKER_HOST": os.environ["DOCKER_HOST"]})
+    assert (ended.code, "`agentcore sandbox list` shows" in ended.err) == (1, True), ended.err
+
+
+async def test_pulling_an_image_is_shown_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = PullProgress("image:1")
+    for done in range(100):
+        await progress.show(Progress(phase="pull", done=done * 1_000_000, total=99_000_000))
+    await progress.show(Progress(phase="ready"))
+    assert capsys.readouterr().err == "pulling the image image:1 ...\n"
 
 
 def test_rewind_brings_the_files_back_and_names_the_way_to_those_before(cli: Cli) -> None:

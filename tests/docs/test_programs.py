@@ -11,6 +11,8 @@ A fenced `python` block is a program. A comment above it may say something about
     <!-- file: test_agent.py -->     it is a file of this name, in any language; all files of a page stand in one folder,
                                      in which pytest is run
     <!-- not run: reason -->         it is only compiled
+    <!-- needs: docker -->           it needs a Docker engine, or bubblewrap: skipped where there is none. The image `python:3.12`
+                                     is then the one for tests. Another comment may follow
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from agentcore.testing import ScriptLine, call, calls, say, serve_provider
+from boxes_bubblewrap import needs_bubblewrap
+from boxes_docker import needs_docker
 from programs import run_here
 
 ROOT = Path(__file__).parents[2]
@@ -44,6 +48,7 @@ _FENCE = re.compile(
     r"^(?P=indent)(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
+BOXES = {"docker": needs_docker, "bubblewrap": needs_bubblewrap}
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 
 
@@ -60,6 +65,8 @@ class Program:
     """Why not."""
     replies: str | None = None
     """What a model answers: one script line or several, as Python."""
+    needs: str | None = None
+    """A kind of box: "docker" or "bubblewrap"."""
     files: tuple[tuple[str, str], ...] = ()
     """Names and contents of the files that pytest is run on, in place of code."""
 
@@ -79,6 +86,8 @@ def programs_of(page: str, text: str) -> Iterator[Program]:
         line = text.count("\n", 0, block.start("code")) + 1
         code = textwrap.dedent(block["code"])
         marks = _COMMENT.findall(block["above"])
+        needs = next((each for each in marks if each.startswith("needs:")), None)
+        marks = [each for each in marks if each != needs]
         mark = marks[-1] if marks else None
         if mark is not None and mark.startswith("file:"):
             tested = tested or Program(page, line, "")
@@ -97,11 +106,20 @@ def programs_of(page: str, text: str) -> Iterator[Program]:
             continue
         if current is not None:
             yield current
-        current = _marked(Program(page, line, "\n" * (line - 1) + code), mark)
+        current = _marked(_needing(Program(page, line, "\n" * (line - 1) + code), needs), mark)
     if current is not None:
         yield current
     if tested is not None:
         yield tested
+
+
+def _needing(program: Program, mark: str | None) -> Program:
+    if mark is None:
+        return program
+    kind = mark.removeprefix("needs:").strip()
+    if kind not in BOXES:
+        raise ValueError(f"{program}: it may need docker or bubblewrap, and not {kind!r}.")
+    return replace(program, needs=kind)
 
 
 def _marked(program: Program, mark: str | None) -> Program:
@@ -139,12 +157,17 @@ def prepared(program: Program, folder: Path) -> Generator[tuple[Path, Path, dict
     place.mkdir()
     home.mkdir()
     file = folder / f"{Path(program.page).stem}_page.py"
-    file.write_text(program.code, encoding="utf-8")
+    code = program.code
+    if program.needs == "docker":
+        code = code.replace("python:3.12", os.environ["TEST_IMAGE"])
+    file.write_text(code, encoding="utf-8")
     for name, content in program.files:
         (place / name).write_text(content, encoding="utf-8")
     # The reader's own settings and keys must not decide whether a program runs.
     environment = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     environment |= {"HOME": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
+    if program.needs == "docker":
+        environment["DOCKER_HOST"] = os.environ["DOCKER_HOST"]
     with ExitStack() as stack:
         if program.replies is not None:
             portal = stack.enter_context(start_blocking_portal())
@@ -180,7 +203,14 @@ TO_RUN = [each for each in ALL if each.not_run is None]
 FIRST = next(each for each in TO_RUN if each.page == "README.md")
 
 
-@pytest.mark.parametrize("program", [each for each in TO_RUN if each is not FIRST and not each.files], ids=str)
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(each, marks=BOXES[each.needs] if each.needs else (), id=str(each))
+        for each in TO_RUN
+        if each is not FIRST and not each.files
+    ],
+)
 def test_the_program_runs(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with prepared(program, tmp_path) as (file, place, environment):
         for name in set(os.environ) - set(environment):
@@ -203,7 +233,12 @@ def _is_long(program: Program) -> bool:
     "program",
     [
         pytest.param(
-            each, marks=() if each is FIRST or (each.files and not _is_long(each)) else pytest.mark.slow, id=str(each)
+            each,
+            marks=[
+                *([] if each is FIRST or (each.files and not _is_long(each)) else [pytest.mark.slow]),
+                *([BOXES[each.needs]] if each.needs else []),
+            ],
+            id=str(each),
         )
         for each in TO_RUN
     ],
@@ -238,9 +273,19 @@ def test_the_reason_for_not_running_a_block_is_kept() -> None:
     assert program.not_run == "needs a Docker engine"
 
 
+def test_a_program_may_need_a_box_and_have_replies() -> None:
+    marks = ("<!-- needs: docker -->", '<!-- replies: say("Hi.") -->')
+    for above in (marks, marks[::-1]):
+        (program,) = programs_of("page.md", "\n".join((*above, "```python", "x", "```", "")))
+        assert (program.needs, program.replies) == ("docker", 'say("Hi.")')
+    (program,) = programs_of("page.md", "<!-- needs: bubblewrap -->\n```python\nx\n```\n")
+    assert program.needs == "bubblewrap"
+
+
 @pytest.mark.parametrize(
     ("page", "complaint"),
     [
+        ("<!-- needs: podman -->\n```python\nx\n```\n", "docker or bubblewrap"),
         ("<!-- not run -->\n```python\nx\n```\n", "in a few words"),
         ("<!-- not run: no -->\n```python\nx\n```\n", "in a few words"),
         ("<!-- skip: because it is long -->\n```python\nx\n```\n", "is none of"),

@@ -7,18 +7,20 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass
+from typing import get_args
 
 import anyio
 from pydantic import JsonValue
 
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, WARN, Glyphs, JsonLines, make_console, print_line, print_text
-from agentcore.cli.conversations import has_log, shorten_id
+from agentcore.cli.conversations import describe_box, has_log, shorten_id
 from agentcore.cli.failures import OutputRefused, explain, output_error
 from agentcore.cli.outcome import exit_code, print_outcome
 from agentcore.cli.process import Interrupts, catch_interrupts
 from agentcore.cli.prompt import Person, open_keyboard, print_call
 from agentcore.cli.questions import ask_person, print_question
+from agentcore.cli.sandbox import Kind
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
@@ -169,10 +171,12 @@ class Runner:
         conversation, heading, before = self._conversation, self._request.heading, self._request.before
         if self._request.standing is not None:
             print_text(self._console, self._request.standing, DIM)
+        opened = conversation.state.workspace
         if heading is not None:
             between = f" {Glyphs(self._console.encoding).between} "
-            print_line(self._console, between.join((conversation.id, heading, conversation.workspace.root)), DIM)
-        opened = conversation.state.workspace
+            is_box = opened is not None and opened.workspace in get_args(Kind)
+            where = describe_box(conversation.state) if is_box else conversation.workspace.root
+            print_line(self._console, between.join((conversation.id, heading, where)), DIM)
         for sentence in () if opened is None else opened.loosened:
             print_text(self._console, f"sandbox: {sentence}", WARN)
         if conversation.repaired is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import termios
 import tty
@@ -22,11 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from agentcore.workspace import Workspace
+    from agentcore_sandbox.box import Progress
+    from agentcore_sandbox.docker.engine import OpenExec
 
 Kind = Literal["docker", "bubblewrap"]
 
 DEFAULT_IMAGE: Final = "python:3.12"
 """It has bash, git and Python."""
+_PULL_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 5.0
+_RETRY_SECONDS: Final = 0.05
+_HEADINGS: Final = f"{'box':<16}  {'state':<8}  created  conversation, folder"
 
 
 def sandbox_maker(
@@ -45,9 +52,10 @@ def sandbox_maker(
         MissingExtra: The parts for it are not installed.
     """
     if kind is None:
-        for name, value in (("--network", network), ("--sandbox-image", image)):
-            if value is not None:
-                raise UsageError(f"{name} is about a sandbox. Add --sandbox docker.")
+        if network is not None:
+            raise UsageError("--network is about a sandbox. Add --sandbox docker or --sandbox bubblewrap.")
+        if image is not None:
+            raise UsageError("--sandbox-image is about a sandbox. Add --sandbox docker.")
         return None
     policy = _read_network(network or "none")
     if kind == "bubblewrap":
@@ -61,7 +69,30 @@ def sandbox_maker(
     from agentcore_sandbox.docker import workspace as docker  # noqa: PLC0415 the same
 
     made_of = image or DEFAULT_IMAGE
-    return lambda folder: docker.DockerWorkspace(made_of, mount=folder, network=policy, labels=labels)
+
+    def make(folder: str) -> Workspace:
+        progress = PullProgress(made_of)
+        return docker.DockerWorkspace(made_of, mount=folder, network=policy, labels=labels, on_progress=progress.show)
+
+    return make
+
+
+class PullProgress:
+    """Prints how far pulling an image has come to standard error: at the start, then now and then."""
+
+    def __init__(self, image: str) -> None:
+        self._image = image
+        self._next = 0.0
+
+    async def show(self, progress: Progress) -> None:
+        """Take in what a box that starts reports."""
+        if progress.phase != "pull" or (now := anyio.current_time()) < self._next:
+            return
+        first, self._next = self._next == 0.0, now + _PULL_SECONDS
+        how_far = ""
+        if progress.total and progress.done is not None and not first:
+            how_far = f": {progress.done // 1_000_000:,} of {progress.total // 1_000_000:,} MB so far"
+        print_line(make_console(stderr=True), f"pulling the image {self._image}{how_far} ...", DIM)
 
 
 def make_sandbox(maker: Callable[[str], Workspace], folder: str) -> Workspace:
@@ -95,13 +126,15 @@ async def list_sandboxes(*, json: bool) -> int:
 
     boxes = await resources.list_boxes()
     console = make_console()
+    if boxes and not json:
+        print_line(console, _HEADINGS, DIM)
     for box in boxes:
         if json:
             write_json(box.model_dump(mode="json"))
             continue
         state = "in use" if box.in_use else box.state
         where = box.mount or "no folder of this machine"
-        print_line(console, f"{box.id}  {state:<8}  {age(box.created)}  {box.conversation or '-'}  {where}")
+        print_line(console, f"{box.id}  {state:<8}  {age(box.created):<7}  {box.conversation or '-'}, {where}")
     if not boxes and not json:
         print_line(console, "No boxes at this engine.", DIM)
     return 0
@@ -139,14 +172,29 @@ async def open_sandbox_shell(box: str) -> int:
 
     if not sys.stdin.isatty():
         raise UsageError("A shell needs a terminal.")
-    columns, rows = get_terminal_size()
-    async with resources.open_shell(box, size=(columns, rows)) as opened:
+    async with resources.open_shell(box, size=get_terminal_size()) as opened:
         with _raw_terminal():
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_type_on, opened.stream)
+                tasks.start_soon(_follow_size, opened)
                 await _show(opened.stream)
                 tasks.cancel_scope.cancel()
+        return await _exit_code(opened)
+
+
+async def _exit_code(opened: OpenExec) -> int:
+    """Return the code of what has closed its terminal; the engine learns of its end a little later."""
+    with anyio.move_on_after(_LOOK_SECONDS):
+        while (code := await opened.exit_code()) is None:  # noqa: ASYNC110 the engine has no event of it
+            await anyio.sleep(_RETRY_SECONDS)
+        return code
     return 0
+
+
+async def _follow_size(opened: OpenExec) -> None:
+    with anyio.open_signal_receiver(signal.SIGWINCH) as signals:
+        async for _ in signals:
+            await opened.resize(*get_terminal_size())
 
 
 async def _show(stream: Any) -> None:

@@ -98,7 +98,8 @@ def _files(event: HeadMoved | WorkspaceCheckpointed | WorkspaceRestored) -> Text
 
 
 def _workspace(event: WorkspaceOpened) -> Text:
-    line = Text(one_line(f"{event.workspace} {event.spec.get('root', '')}"))
+    where = next((event.spec[name] for name in ("root", "mount", "path") if event.spec.get(name)), "")
+    line = Text(one_line(f"{event.workspace} {where}".rstrip()))
     return line.append(one_line(f"; {' '.join(event.loosened)}"), WARN) if event.loosened else line
 
 

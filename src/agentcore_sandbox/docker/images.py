@@ -62,7 +62,7 @@ async def _pull(engine: Engine, reference: str, progress: ReportProgress) -> Non
         raise
     except EngineError as error:
         raise WorkspaceError(
-            f"The image {reference!r} is not here and could not be pulled: {error} Check the name and the network; an image of a registry"
+            f"The image {reference!r} is not here and could not be pulled: {str(error).rstrip('. ')}. Check the name and the network; an image of a registry"
             f" that wants a login has to be pulled before, with `docker pull {reference}`{await _others(engine)}."
         ) from error
 

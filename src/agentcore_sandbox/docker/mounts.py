@@ -117,8 +117,8 @@ def _choose_user(folder: str) -> tuple[int, int]:
     found = os.stat(folder)
     if found.st_uid == 0:
         raise WorkspaceError(
-            f"mount={folder!r} belongs to root, and commands in a box do not run as root unless you ask for it. Give the folder to"
-            f" somebody (`chown -R 1000:1000 {folder}`), pass copy= in place of mount=, or pass user='0:0' (root without any capability)."
+            f"mount={folder!r} belongs to root, and commands in a box do not run as root unless a program asks for it. Give the folder to"
+            f" somebody (`chown -R 1000:1000 {folder}`). A program can pass copy= in place of mount=, or user='0:0' (root without any capability)."
         )
     if os.getuid() not in (0, found.st_uid):
         # Whoever may use the engine could else become anybody.

@@ -134,7 +134,11 @@ async def open_shell(
 
 
 async def _check(engine: Engine, box: str) -> Mapping[str, Any]:
-    found = await engine.inspect_container(names.name_of(check_id(box)))
+    try:
+        name = names.name_of(check_id(box))
+    except ValueError:
+        raise _no_box(box) from None
+    found = await engine.inspect_container(name)
     if not names.is_box(found["Name"], found["Config"].get("Labels") or {}):
         raise _no_box(box)
     return found

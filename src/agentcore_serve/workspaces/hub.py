@@ -276,7 +276,7 @@ class WorkspaceHub:
             opened.workspace = await self._restore(record)
             async with opened.workspace:
                 # What an earlier start of the server left there ends; conversations that come and go count for themselves.
-                await fence_workspace(opened.workspace, time.time_ns() // 1_000_000)
+                await fence_workspace(opened.workspace, time.time_ns() // 1_000_000, f"server {record.id}")
                 if (spec := record_workspace(opened.workspace)) != record.spec:  # a new box, where the old one is gone
                     record = record._replace(spec=spec)
                     await _DISK.run(self._table.save, record)

@@ -1,0 +1,44 @@
+"""Named attempts to get out of a container. What a command may do in the project's folder is no escape."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import anyio
+import pytest
+
+from agentcore_sandbox import DockerWorkspace
+from boxes_docker import find_image
+from boxes_escapes import ATTEMPTS, SHOWS
+
+IMAGE = find_image()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OF_THIS_PROGRAM", "secret")
+    project, outside = tmp_path / "project", tmp_path / "outside"
+    project.mkdir()
+    outside.mkdir()
+    (outside / "secret").write_text("secret\n")
+    if os.geteuid() == 0:
+        os.chown(project, 1000, 1000)
+    escaped: list[str] = []
+    async with await anyio.open_process(["sleep", "1000"]) as beside:
+        try:
+            async with DockerWorkspace(IMAGE, mount=project) as workspace:
+                for attempt in ATTEMPTS:
+                    if not attempt.in_docker:
+                        continue
+                    script = attempt.script.replace("{outside}", str(outside)).replace("{pid}", str(beside.pid))
+                    result = await workspace.run(["sh", "-c", script.replace("{project}", workspace.root)])
+                    if SHOWS in result.stdout or "secret" in result.stdout:
+                        escaped.append(f"{attempt.name}: {result.stdout}")
+            assert escaped == []
+            assert beside.returncode is None
+        finally:
+            beside.kill()
+    assert sorted(each.name for each in outside.iterdir()) == ["secret"]
+    assert (outside / "secret").read_text() == "secret\n"
+    assert (outside / "secret").stat().st_nlink == 1
