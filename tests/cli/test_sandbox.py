@@ -27,7 +27,10 @@ register_workspace("bubblewrap", restore)  # an entry point does that where this
         (["--network", "none"], "--network is about a sandbox. Add --sandbox docker or --sandbox bubblewrap."),
         (["--sandbox-image", "x"], "--sandbox-image is about a sandbox. Add --sandbox docker."),
         (["--sandbox", "bubblewrap", "--sandbox-image", "x"], "--sandbox-image is about Docker"),
-        (["--sandbox", "bubblewrap", "--network", "allow:http://example.org"], "--network: 'http://example.org' is a URL."),
+        (
+            ["--sandbox", "bubblewrap", "--network", "allow:http://example.org"],
+            "--network: 'http://example.org' is a URL.",
+        ),
         (["--sandbox", "docker", "--network", "host"], "--network is none, full or allow:HOST,HOST"),
         (["--sandbox", "docker", "--network", "allow:"], "--network: Allow() names no host"),
         (["--sandbox", "docker", "--sandbox-image", "../x"], "is not the name of an image"),
