@@ -13,7 +13,7 @@ import pytest
 
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from boxes_bubblewrap import needs_bubblewrap
-from boxes_escapes import ATTEMPTS, SHOWS, Attempt
+from boxes_escapes import ATTEMPTS, SHOWS, filled
 
 pytestmark = needs_bubblewrap
 
@@ -40,15 +40,6 @@ async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(each.name for each in outside.iterdir()) == ["secret"]
     assert (outside / "secret").read_text() == "secret\n"
     assert (outside / "secret").stat().st_nlink == 1
-
-
-def filled(attempt: Attempt, outside: Path, project: Path, pid: int) -> str:
-    """Return the script of an attempt for these folders."""
-    values = {"{outside}": str(outside), "{project}": str(project), "{pid}": str(pid)}
-    script = attempt.script
-    for name, value in values.items():
-        script = script.replace(name, value)
-    return script
 
 
 def test_the_attempts_have_names_of_their_own() -> None:

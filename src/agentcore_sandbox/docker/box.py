@@ -139,6 +139,8 @@ class DockerBox:
     async def _find_left(self, engine: Engine, placed: Placed) -> tuple[Left | None, tuple[str, ...]]:
         """Look for the box that is to be used again. Where it is gone and a new one loses no files, that is noted."""
         if self._id is None:
+            if not self._trusted:
+                check_log(self._options, None)
             return None, ()
         left = await look_for(engine, self._id, self._labels["owner"], self._options)
         if left is not None:
