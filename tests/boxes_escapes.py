@@ -121,7 +121,7 @@ NAMESPACES: Final = (
 
 CALLS: Final = (
     _call("ptrace", "0, 0, 0, 0", as_name="be traced", in_docker=False),
-    _call("ptrace", "16, 1, 0, 0", as_name="trace the first process"),
+    _call("ptrace", "16, 1, 0, 0", as_name="trace the first process", in_docker=False),
     _call("process_vm_readv", "1, buffer, 0, buffer, 0, 0", in_docker=False),
     _call("pidfd_getfd", "0, 0, 0"),
     _call("keyctl", "0, -3, 1"),

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from agentcore.errors import WorkspaceLost
 from agentcore_sandbox import DockerWorkspace
 from boxes_docker import find_image, left_behind, remove_all
 from boxes_escapes import ATTEMPTS, SHOWS, filled
@@ -57,3 +58,28 @@ async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(each.name for each in outside.iterdir()) == ["secret"]
     assert (outside / "secret").read_text() == "secret\n"
     assert (outside / "secret").stat().st_nlink == 1
+
+
+_STUBBORN = """python3 - <<'END'
+import os, signal
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+os.setsid()
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass
+END"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", [_STUBBORN, "setsid sleep 1234 & kill -STOP $PPID; sleep 1000"], ids=["bomb", "stopped helper"])
+async def test_a_box_whose_helper_cannot_run_is_used_again_without_what_kept_it(owner: str, line: str) -> None:
+    async with DockerWorkspace(IMAGE, labels={"owner": owner}) as workspace:
+        await workspace.write("note", "kept")
+        with anyio.fail_after(90), pytest.raises(WorkspaceLost):
+            await workspace.run(line)
+        with anyio.fail_after(90):
+            left = await workspace.run(["pgrep", "-f", "sleep 1234|^python3 -$"])
+            assert left.stdout == ""
+            assert await workspace.read("note") == b"kept"
