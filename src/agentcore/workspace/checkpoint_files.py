@@ -104,7 +104,7 @@ class Git:
                 timeout=_GIT_SECONDS,
             )
         except subprocess.TimeoutExpired:
-            raise GitFailed("ls-files", b"it did not end; is a .gitignore a pipe?")
+            raise GitFailed("ls-files", b"it did not end; is a .gitignore a pipe?") from None
         if ran.returncode:
             raise GitFailed("ls-files", ran.stderr)
         return ran.stdout.split(b"\0")[:-1]
