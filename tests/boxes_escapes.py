@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from agentcore_sandbox.bubblewrap.seccomp import AARCH64, ARCHITECTURES
@@ -175,3 +176,12 @@ RIGHTS: Final = (
 )
 
 ATTEMPTS: Final = (*FILES, *KERNEL_FILES, *NAMESPACES, *CALLS, *RIGHTS)
+
+
+def filled(attempt: Attempt, outside: Path, project: Path, pid: int) -> str:
+    """Return the script of an attempt for these folders."""
+    values = {"{outside}": str(outside), "{project}": str(project), "{pid}": str(pid)}
+    script = attempt.script
+    for name, value in values.items():
+        script = script.replace(name, value)
+    return script

@@ -13,7 +13,7 @@ import pytest
 
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from boxes_bubblewrap import needs_bubblewrap
-from boxes_escapes import ATTEMPTS, SHOWS, Attempt
+from boxes_escapes import ATTEMPTS, SHOWS, filled
 
 pytestmark = needs_bubblewrap
 
@@ -42,13 +42,26 @@ async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (outside / "secret").stat().st_nlink == 1
 
 
-def filled(attempt: Attempt, outside: Path, project: Path, pid: int) -> str:
-    """Return the script of an attempt for these folders."""
-    values = {"{outside}": str(outside), "{project}": str(project), "{pid}": str(pid)}
-    script = attempt.script
-    for name, value in values.items():
-        script = script.replace(name, value)
-    return script
+async def test_no_command_finds_a_process_with_the_stream_in_it_that_it_could_change(tmp_path: Path) -> None:
+    # With it, it would read the variables of other commands and answer for the helper.
+    line = """
+import os
+def names(pid):
+    try:
+        return {os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")}
+    except PermissionError:
+        return None
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    if int(pid) != os.getpid():
+        print(pid, sorted(names(pid) or ()) if names(pid) is not None else "closed")
+"""
+    async with BubblewrapWorkspace(tmp_path) as workspace:
+        shown = (await workspace.run(["python3", "-c", line])).stdout
+    first, helper = shown.splitlines()
+    assert first.startswith("1 ['/dev/null'")
+    # What is left of sockets is the one that is open as long as it lives.
+    assert first.count("socket:") == 1
+    assert helper.endswith(" closed")
 
 
 def test_the_attempts_have_names_of_their_own() -> None:

@@ -252,6 +252,14 @@ async def test_a_log_cannot_loosen_what_a_box_may_do(
         assert "user='0:0'" in await refusal(**gone, user="0:0")
         assert "may not be pulled" in await refusal(**gone, image="no-such-image:1", digest=None)
         assert "whole machine" in await refusal(**{**gone, "mount": "/"})
+        assert "cpus=64.0" in await refusal(**gone, cpus=64)
+        # As is one for a log that names no box at all.
+        none = {"box": None, "mount": str(folder)}
+        for change in ({"network": "full"}, {"user": "0:0"}, {"memory": 1 << 40}, {"pids": 9999}):
+            assert "names no box" in await refusal(**none, **change)
+        # It reads no folder, and names no owner.
+        assert "has no 'copy'" in await refusal(box=None, copy=str(folder))
+        assert "has no 'labels'" in await refusal(box=theirs, labels={"owner": owner})
         assert "not recorded" in await refusal(**gone, env=["TOKEN"])
         assert "not the id of a box" in await refusal(box="../images/x")
 

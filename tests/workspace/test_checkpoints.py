@@ -8,10 +8,12 @@ import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import anyio
 import pytest
 
 from agentcore import LocalWorkspace
 from agentcore.errors import WorkspaceError
+from agentcore.workspace import checkpoint_files
 from agentcore.workspace.checkpoints import restore_files, save_files
 from random_trees import make_tree, ruin_tree, seen_in
 
@@ -140,3 +142,26 @@ def _git_folders(root: Path) -> dict[str, bytes]:
 
 def _git(*words: str) -> None:
     subprocess.run(["git", *words], check=True)
+
+
+async def test_a_pipe_in_place_of_rules_does_not_hold_a_restore_up(workspace: LocalWorkspace, root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / "sub/.gitignore").write_text("*.log\n")
+    saved = await save_files(workspace, _FOLDER)
+    (root / "sub/.gitignore").unlink()
+    os.mkfifo(root / "sub/.gitignore")
+    os.mkfifo(root / ".gitignore")
+    with anyio.fail_after(60):
+        await restore_files(workspace, _FOLDER, saved.id)
+    assert (root / "sub/.gitignore").read_text() == "*.log\n"
+    assert not (root / ".gitignore").exists()
+
+
+def test_git_that_waits_for_a_pipe_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    os.mkfifo(project / ".gitignore")
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(checkpoint_files, "_GIT_SECONDS", 0.5)
+    with pytest.raises(checkpoint_files.GitFailed, match="a pipe"):
+        checkpoint_files.Git(str(tmp_path / "store"), None).ignored(b"")

@@ -37,6 +37,10 @@ _CONFIG = b"""[core]
 _ATTRIBUTES = b"* -text -filter -ident !eol !working-tree-encoding\n"
 
 
+# Git waits for whoever writes to a pipe that has the name of one of its files.
+_GIT_SECONDS = 120
+
+
 class GitFailed(Exception):
     """Git could not do what it was asked."""
 
@@ -89,7 +93,18 @@ class Git:
 
     def _list(self, words: list[str], base: bytes, top: bytes) -> list[bytes]:
         env = dict(self.env, GIT_WORK_TREE=os.fsdecode(top), GIT_INDEX_FILE=os.path.join(self.store, "no index"))
-        ran = subprocess.run(["git", *words], cwd=base or b".", env=env, capture_output=True, check=False)
+        try:
+            ran = subprocess.run(
+                ["git", *words],
+                cwd=base or b".",
+                env=env,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_GIT_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            raise GitFailed("ls-files", b"it did not end; is a .gitignore a pipe?") from None
         if ran.returncode:
             raise GitFailed("ls-files", ran.stderr)
         return ran.stdout.split(b"\0")[:-1]
@@ -97,7 +112,18 @@ class Git:
     def tracked(self, base: bytes) -> list[bytes]:
         """Return what the project's own repository keeps, ignored or not; nothing where it cannot be read."""
         words = ["git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "ls-files", "-z", "--cached"]
-        ran = subprocess.run(words, cwd=base or b".", env=self.clean, capture_output=True, check=False)
+        try:
+            ran = subprocess.run(
+                words,
+                cwd=base or b".",
+                env=self.clean,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+                timeout=_GIT_SECONDS,
+            )
+        except subprocess.TimeoutExpired:
+            return []
         return [base + path for path in ran.stdout.split(b"\0")[:-1]] if ran.returncode == 0 else []
 
 

@@ -106,6 +106,7 @@ class Restoring:
 
     def run(self) -> dict[str, Any]:
         """Do it; return what was done."""
+        self._remove(list(find_waiting_rules()))
         present = self._scan()
         # What was ignored when the files were saved is not in the checkpoint, and stays: so the rules come first.
         self._remove([path for path in present.files if is_rules(path) and path not in self.wanted])
@@ -229,6 +230,17 @@ class Restoring:
         for folder in sorted(self.folders, key=len, reverse=True):
             mode = self.modes.get(folder, self.defaults["folder"])
             self._attempt(folder, partial(set_mode, folder, mode))
+
+
+def find_waiting_rules() -> Iterator[bytes]:
+    """Return what has the name of a file of rules and is a pipe or the like: git would wait there for whoever writes to it."""
+    for folder, folders, names in os.walk(b"."):
+        folders[:] = [name for name in folders if name != b".git"]
+        for name in filter(is_rules, names):
+            path = os.path.join(folder, name)
+            with suppress(OSError):
+                if not stat.S_ISREG(os.lstat(path).st_mode) and not stat.S_ISLNK(os.lstat(path).st_mode):
+                    yield path
 
 
 def set_mode(path: bytes, mode: int) -> None:

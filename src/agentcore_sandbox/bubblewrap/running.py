@@ -21,7 +21,11 @@ READY: Final = b"box is ready\n"
 _KEPT_WORDS: Final = 2048
 _JOIN_SECONDS: Final = 5.0
 # Each moves the shell, and so bubblewrap, into a control group: before it starts anything, so that nothing is outside of them.
-_JOIN: Final = 'while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift; exec "$@"'
+_JOIN: Final = 'while [ "$1" != -- ]; do echo 0 >"$1/cgroup.procs" || exit 125; shift; done; shift; '
+# Bubblewrap's own first process keeps 0 and 1, and commands may write to its memory: so the stream is another number in it, which it
+# closes, and 0 and 1 again in the helper. Shells know numbers of one digit only.
+_HIDE: Final = 'exec {0}<&0 0</dev/null 1>/dev/null; exec "$@"'
+_SHOW: Final = 'exec 0<&{0} 1>&{0} {0}>&-; exec "$@"'
 
 
 @final
@@ -90,15 +94,16 @@ class RunningBox:
             data = [(_open_data(content.encode(), stack), path) for path, content in FILES.items()]
             filter_ = _open_data(self._filter, stack)
             life = self._inner_life.fileno()
+            passed = [*(number for number, _ in data), filter_, life]
+            stream = next(number for number in range(3, 10) if number not in passed)
             arguments = [
+                *("/bin/sh", "-c", _JOIN + _HIDE.format(stream), "sh", *self._groups, "--"),
                 self._bwrap,
                 *build_arguments(self._layout, data),
                 "--seccomp", str(filter_),
                 "--sync-fd", str(life),
-                "--", *self._command,
+                "--", "/bin/sh", "-c", _SHOW.format(stream), "sh", *self._command,
             ]  # fmt: skip
-            if self._groups:
-                arguments = ["/bin/sh", "-c", _JOIN, "sh", *self._groups, "--", *arguments]
             return subprocess.Popen(
                 arguments,
                 stdin=self._inner_socket.fileno(),
@@ -107,7 +112,7 @@ class RunningBox:
                 # The first process inside is bubblewrap, and its environment can be read there.
                 env={},
                 cwd="/",
-                pass_fds=[*(number for number, _ in data), filter_, life],
+                pass_fds=passed,
                 # A Ctrl-C is meant for this program.
                 start_new_session=True,
             )

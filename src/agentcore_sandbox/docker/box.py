@@ -75,6 +75,7 @@ class DockerBox:
         self._loosened: tuple[str, ...] = ()
         self._is_new = False
         self._opened: OpenExec | None = None
+        self._is_stuck = False
 
     def __repr__(self) -> str:
         return f"DockerBox({self._options.image!r}, box={self._id!r})"
@@ -139,6 +140,8 @@ class DockerBox:
     async def _find_left(self, engine: Engine, placed: Placed) -> tuple[Left | None, tuple[str, ...]]:
         """Look for the box that is to be used again. Where it is gone and a new one loses no files, that is noted."""
         if self._id is None:
+            if not self._trusted:
+                check_log(self._options, None)
             return None, ()
         left = await look_for(engine, self._id, self._labels["owner"], self._options)
         if left is not None:
@@ -206,6 +209,8 @@ class DockerBox:
             raise lost("that is closed", "removed")
         async with AsyncExitStack() as stack:
             try:
+                if self._is_stuck:
+                    await self._restart(engine)
                 opened = await stack.enter_async_context(engine.open_exec(self._name, self._command))
             except EngineError as error:
                 self._opened = None
@@ -215,10 +220,19 @@ class DockerBox:
                 yield opened.stream
             finally:
                 # The end of its input is the helper's order to end, with all that it started.
-                with anyio.move_on_after(_LEAVE_SECONDS, shield=True), suppress(*_ENDED):
+                with anyio.move_on_after(_LEAVE_SECONDS, shield=True) as leaving, suppress(*_ENDED):
                     await opened.stream.send_eof()
                     while True:
                         await opened.stream.receive()
+                self._is_stuck = leaving.cancelled_caught
+
+    async def _restart(self, engine: Engine) -> None:
+        """End all that runs inside: the last helper was stopped, or could not run for what else does, and ended nothing."""
+        if (await engine.inspect_container(self._name))["State"].get("Paused"):
+            return  # by somebody, who will want to find it as it is
+        await engine.stop_container(self._name)
+        await engine.start_container(self._name)
+        self._is_stuck = False
 
     async def reason_lost(self) -> LostReason:
         engine = self._engine

@@ -28,6 +28,10 @@ _USER: Final = re.compile(r"(\d{1,10})(?::(\d{1,10}))?")
 _IMAGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,255}")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _BOX: Final = re.compile(r"[0-9a-z]{8,32}")
+RECORDED: Final = (
+    "image", "mount", "network", "memory", "cpus", "pids", "disk", "user", "keep", "pull", "runtime", "idle_seconds", "tmp_size",
+)  # fmt: skip
+"""The arguments that a record has, beside the names of variables."""
 _LARGEST_ID: Final = (1 << 32) - 2
 _LEAST_MEMORY: Final = 64 << 20
 _LEAST_PIDS: Final = 16
@@ -85,20 +89,20 @@ class DockerOptions:
 def parse_options(
     *,
     image: str,
-    mount: str | PathLike[str] | None,
-    copy: str | PathLike[str] | None,
-    network: NetworkPolicy | str,
-    memory: int | str,
-    cpus: float,
-    pids: int,
-    disk: int | str | None,
-    user: int | str | None,
-    keep: bool,
-    pull: str,
-    runtime: str | None,
-    env: Mapping[str, str] | None,
-    idle_seconds: float,
-    tmp_size: int | str,
+    mount: str | PathLike[str] | None = None,
+    copy: str | PathLike[str] | None = None,
+    network: NetworkPolicy | str = "none",
+    memory: int | str = "2g",
+    cpus: float = 2,
+    pids: int = 512,
+    disk: int | str | None = None,
+    user: int | str | None = None,
+    keep: bool = False,
+    pull: str = "missing",
+    runtime: str | None = None,
+    env: Mapping[str, str] | None = None,
+    idle_seconds: float = 1800,
+    tmp_size: int | str = "512m",
 ) -> DockerOptions:
     """Check the arguments of a `DockerWorkspace`.
 

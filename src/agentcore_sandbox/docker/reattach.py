@@ -14,7 +14,7 @@ from agentcore.errors import WorkspaceError
 from agentcore_sandbox.docker import labels
 from agentcore_sandbox.docker.errors import NotThere
 from agentcore_sandbox.docker.facts import ImageFacts, read_image_facts
-from agentcore_sandbox.docker.options import DockerOptions
+from agentcore_sandbox.docker.options import DockerOptions, parse_options
 
 if TYPE_CHECKING:
     from agentcore_sandbox.docker.engine import Engine
@@ -66,18 +66,29 @@ def _check(name: str, found: Mapping[str, Any], box: str, owner: str, options: D
         )
 
 
-def check_log(options: DockerOptions, name: str) -> None:
+def check_log(options: DockerOptions, name: str | None) -> None:
     """Refuse what a log alone may not ask of a new box.
+
+    Args:
+        options: What it asks for.
+        name: The box that it was, which is gone; None if the log has none.
 
     Raises:
         WorkspaceError: The message says what the program has to pass.
     """
-    loosened = {"network": options.network if options.network != "none" else None, "runtime": options.runtime}
-    if options.user is not None:
-        loosened["user"] = "{}:{}".format(*options.user)
-    asked = "".join(f", {key}={value!r}" for key, value in loosened.items() if value is not None)
+    usual = parse_options(image=options.image)
+    looser: dict[str, Any] = {
+        "network": options.network if options.network != "none" else None,
+        "runtime": options.runtime,
+        "user": None if options.user is None else "{}:{}".format(*options.user),
+    }
+    for limit in ("memory", "cpus", "pids", "tmp_size"):
+        value = getattr(options, limit)
+        looser[limit] = value if value > getattr(usual, limit) else None
+    asked = "".join(f", {key}={value!r}" for key, value in looser.items() if value is not None)
     if asked:
+        what = "the log names no box" if name is None else f"the box {name} is gone"
         raise WorkspaceError(
-            f"the box {name} is gone, and a log alone does not decide what a new one may do. Pass"
+            f"{what}, and a log alone does not decide what a new one may do. Pass"
             f" workspace=DockerWorkspace({options.image!r}, mount={options.mount!r}{asked})"
         )

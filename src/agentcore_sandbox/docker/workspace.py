@@ -28,7 +28,7 @@ from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import ReportProgress
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.labels import check_free
-from agentcore_sandbox.docker.options import check_digest, check_id, parse_options
+from agentcore_sandbox.docker.options import RECORDED, check_digest, check_id, parse_options
 from agentcore_sandbox.network.policy import NetworkPolicy, restore_policy
 from agentcore_sandbox.workspace import BoxWorkspace
 
@@ -176,7 +176,7 @@ class DockerWorkspace(BoxWorkspace):
         """Make a recorded one again: its container, if that is there.
 
         A log may come from anywhere. So nothing is pulled for it; a container is used only if its labels say that it is this user's and was made
-        just so; and a new one over the same folder is made only without a network, and as that folder's owner.
+        just so; and a new one over the same folder is made only without a network, as that folder's owner, with no more than the usual limits.
 
         Raises:
             WorkspaceError: It had variables, whose values are not recorded.
@@ -184,6 +184,9 @@ class DockerWorkspace(BoxWorkspace):
         """
         if env:
             raise WorkspaceError("the values of its variables are not recorded, so pass the workspace with its env=")
+        if strange := [name for name in options if name not in RECORDED]:
+            # With copy= a log could read a folder of this machine, and with labels= it could name another owner's box.
+            raise ValueError(f"the record of a DockerWorkspace has no {', '.join(map(repr, strange))}")
         made = cls(image, box=box, network=restore_policy(network), **options)
         made._docker.distrust(None if digest is None else check_digest(digest))
         return made
