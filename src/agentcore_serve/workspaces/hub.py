@@ -11,7 +11,7 @@ import os
 import secrets
 import shutil
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple, Self, final
@@ -20,7 +20,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agentcore._threads import Threads
-from agentcore.errors import PathError, WorkspaceError
+from agentcore.errors import PathError, WorkspaceError, WorkspaceLost
 from agentcore.workspace import LocalWorkspace, Workspace, record_workspace, resolve_workspace
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.refused import Refused
@@ -241,10 +241,11 @@ class WorkspaceHub:
     async def _own(self, opened: OpenWorkspace) -> None:
         record = opened.record
         try:
-            opened.workspace = await self._restore(record)
-            async with opened.workspace:
-                if record.spec is None:
-                    record = record._replace(spec=record_workspace(opened.workspace))
+            async with AsyncExitStack() as stack:
+                opened.workspace = await self._enter(stack, record)
+                spec = record_workspace(opened.workspace)
+                if spec != record.spec:
+                    record = record._replace(spec=spec)
                     await _DISK.run(self._table.save, record)
                     opened.record = self._records[record.id] = record
                 opened.ready.set()
@@ -262,9 +263,22 @@ class WorkspaceHub:
             opened.ready.set()
             opened.closed.set()
 
-    async def _restore(self, record: WorkspaceRecord) -> Workspace:
+    async def _enter(self, stack: AsyncExitStack, record: WorkspaceRecord) -> Workspace:
+        """Enter the workspace of a record: the same one again, where there is such a thing, or else a new one over its folder."""
+        made = None
         if record.spec is not None and record.spec.kind not in ("local", "custom"):
-            return await _DISK.run(resolve_workspace, record.spec)
+            try:
+                return await stack.enter_async_context(await _DISK.run(resolve_workspace, record.spec))
+            except WorkspaceLost:
+                raise
+            except WorkspaceError:
+                # A record alone makes nothing looser than the default, but what makes the workspaces of this server may.
+                made = await self._make_in_place(record)
+                if isinstance(made, LocalWorkspace):  # which is no sandbox
+                    raise
+        return await stack.enter_async_context(made or await self._make_in_place(record))
+
+    async def _make_in_place(self, record: WorkspaceRecord) -> Workspace:
         # Links may have come since it was made.
         await _DISK.run(_place, self._root, record.folder)
         return self._make(record, self._root / record.folder)
