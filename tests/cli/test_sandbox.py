@@ -65,6 +65,23 @@ def test_a_run_in_bubblewrap_reaches_nothing_outside_and_is_resumed_there(cli: C
     assert len([event for event in cli.events() if event["kind"] == "workspace_opened"]) == 1
 
 
+@needs_bubblewrap
+def test_a_network_and_another_folder_are_asked_for_again_when_it_is_resumed(cli: Cli) -> None:
+    ended = cli.play("Done.", flags=["--sandbox", "bubblewrap", "--network", "full"])
+    assert ended.code == 0, ended.err
+    again = ("resume", cli.ids()[0], "and now")
+    with cli.serve("Again.") as provider:
+        url = ("--base-url", provider.base_url)
+        refused = cli.run(*again, *url)
+        assert (refused.code, "Ask for its sandbox again: --sandbox" in refused.err) == (1, True), refused.err
+        assert "BubblewrapWorkspace" not in refused.err
+        elsewhere = cli.run(*again, *url, "--workspace", str(cli.project))
+        assert (elsewhere.code, "works in a sandbox" in elsewhere.err) == (2, True), elsewhere.err
+        resumed = cli.run(*again, *url, "--sandbox", "bubblewrap", "--network", "full")
+    assert resumed.code == 0, resumed.err
+    assert "Again." in resumed.out
+
+
 @needs_docker
 def test_a_run_in_docker_end_to_end(cli: Cli) -> None:
     lines = [call("terminal", command="id -u; echo inside > made"), "Done."]

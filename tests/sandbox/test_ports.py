@@ -159,6 +159,6 @@ async def test_as_many_connections_as_there_may_be_work_at_once_and_one_more_wai
 async def test_what_is_not_a_port_is_refused() -> None:
     wrong: Any
     async with anyio.create_task_group() as tasks:
-        for wrong in (0, -1, 65536, True):
+        for wrong in (0, -1, 65536, True, "8000"):
             with pytest.raises(ValueError, match="A port is a number from 1 to 65535"):
                 await expose(tasks, connect_local, wrong)

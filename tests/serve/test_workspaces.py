@@ -18,9 +18,14 @@ from httpx_ws import aconnect_ws
 
 from agentcore.testing.workspace_process_contract import still_alive, wait_for_lines
 from agentcore.wire.workspaces import OpenProcess
-from agentcore.workspace import LocalWorkspace
+from agentcore.workspace import LocalWorkspace, Workspace, register_workspace
+from agentcore_sandbox import BubblewrapWorkspace
+from agentcore_sandbox.bubblewrap.workspace import restore
 from agentcore_serve.workspaces import WorkspaceLimits
+from boxes_bubblewrap import needs_bubblewrap
 from workspace_server import KEY, ServedWorkspaces, serve_workspaces
+
+register_workspace("bubblewrap", restore)  # an entry point does that where this version is installed
 
 
 @asynccontextmanager
@@ -202,6 +207,23 @@ async def test_a_workspace_that_nobody_uses_is_left_and_opened_again(tmp_path: P
         assert (await client.get(f"{at}/list")).json() == []
         assert len(opened) > 1
         assert not opened[0].is_open
+
+
+@needs_bubblewrap
+async def test_a_sandbox_with_a_network_is_made_again_by_the_server_that_makes_such(tmp_path: Path) -> None:
+    def make(_: object, folder: Path) -> Workspace:
+        return BubblewrapWorkspace(folder, network="full")
+
+    async with _serve(tmp_path, make=make) as (_, client, at):
+        assert (await client.get(f"{at}/list")).status_code == 200
+    async with _serve(tmp_path, make=make) as (_, client, _):
+        assert (await client.get(f"{at}/list")).status_code == 200
+    # And never without a sandbox.
+    async with serve_workspaces(tmp_path) as server, httpx.AsyncClient(timeout=30) as client:
+        url, headers = f"{server.url}/api/v1/{at}/list", {"Authorization": f"Bearer {KEY}"}
+        refused = await client.get(url, headers=headers)
+    assert refused.status_code == 409
+    assert "gives it the network" in refused.json()["detail"]
 
 
 async def test_a_command_of_one_id_runs_once(tmp_path: Path) -> None:

@@ -28,6 +28,9 @@ _FLAGS: Final = (
 )
 """Arguments that the library's messages name, and the flags and variables of the command line for them."""
 
+_SANDBOX: Final = re.compile(r"\. Pass workspace=(Docker|Bubblewrap)Workspace\(.*", re.DOTALL)
+"""The end of a message that names the class that flags stand for."""
+_AGAIN: Final = ". Ask for its sandbox again: --sandbox, and --network and --sandbox-image as they were."
 _ELSEWHERE: Final = "choose another folder with --home or AGENTCORE_HOME."
 
 
@@ -57,7 +60,7 @@ def explain(error: BaseException) -> tuple[str, int]:
         case StoreError(__cause__=OSError() as refused):
             return _describe_store_error(error, refused), 1
         case AgentcoreError() | OutputRefused():
-            return str(error), 1
+            return _SANDBOX.sub(_AGAIN, str(error)), 1
         case OSError(strerror=str() as reason):
             return _describe_os_error(error, reason), 1
         case _:

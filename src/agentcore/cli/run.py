@@ -182,6 +182,7 @@ async def resume_conversation(
     images: Sequence[str],
     limits: Mapping[str, object],
     retries: int | None,
+    sandbox: tuple[Kind | None, str | None, str | None],
     json: bool,
     verbose: bool,
 ) -> int:
@@ -200,8 +201,19 @@ async def resume_conversation(
             f"Conversation {conversation_id!r} has no task yet. "
             f"Give it one: {settings.command(f'resume {conversation_id}')} 'your task'"
         )
-    boxed = workspace is None and state.workspace is not None and state.workspace.workspace in ("docker", "bubblewrap")
-    where = None if boxed else await find_folder(state, settings, workspace, command="resume")
+    boxed = state.workspace is not None and state.workspace.workspace in ("docker", "bubblewrap")
+    maker = sandbox_maker(*sandbox, labels={"conversation": conversation_id})
+    if boxed and workspace is not None and maker is None:
+        raise UsageError(
+            "This conversation works in a sandbox. Name one for that folder too: --sandbox docker or --sandbox bubblewrap."
+        )
+    where = None if boxed and workspace is None else await find_folder(state, settings, workspace, command="resume")
+    if maker is not None and where is None:
+        assert state.workspace is not None
+        place = state.workspace.spec.get("mount") or state.workspace.spec.get("path")
+        if not isinstance(place, str):
+            raise UsageError("Its sandbox had no folder of this machine. Name one with --workspace.")
+        where = place
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
     given_answers = await run_sync(_read_answers, answers, state)
@@ -231,7 +243,7 @@ async def resume_conversation(
     return await run_request(
         RunRequest(
             agent=agent,
-            workspace=where,
+            workspace=where if maker is None or where is None else make_sandbox(maker, where),
             store=store,
             settings=settings,
             id=conversation_id,

@@ -85,7 +85,7 @@ async def expose(tasks: TaskGroup, connect: Connect, port: int) -> Exposed:
         ValueError: It is not a port.
         WorkspaceError: There is no port to listen on.
     """
-    if isinstance(port, bool) or not 0 < port <= _HIGHEST_PORT:
+    if type(port) is not int or not 0 < port <= _HIGHEST_PORT:
         raise ValueError(f"A port is a number from 1 to {_HIGHEST_PORT}, and not {port!r}.")
 
     async def pass_on(stream: SocketStream) -> None:
