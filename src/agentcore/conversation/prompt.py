@@ -151,8 +151,11 @@ class PromptSource:
         return [ConversationStateUpdateEvent(update=each) for each in reader.take_notices(state)]
 
     def changed_nowait(self, state: ConversationState) -> Sequence[Event]:
-        """Return what `changed` does, where what is composed needs no waiting; else the step composes it."""
-        return () if self._has_to_wait else self.changed(state)
+        """Return what `changed` does, where what is composed needs no waiting; else the step composes it.
+
+        While calls are open nothing changes: they are read against the tools that the model saw when it made them.
+        """
+        return () if self._has_to_wait or state.open_actions else self.changed(state)
 
     def changed(self, state: ConversationState) -> Sequence[SystemPromptEvent]:
         """Return the event that puts in force what was composed; none where it is in force on the active branch."""
