@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol, TypeVar, final
 
 import anyio
 from anyio.lowlevel import checkpoint
 
-from agentcore.errors import WorkspaceLost
+from agentcore.errors import WorkspaceError, WorkspaceLost
 from agentcore.workspace.files import FILES
 from agentcore.workspace.unread import UnreadBytes
 from agentcore_sandbox.frames import (
@@ -98,6 +99,11 @@ class Channel:
         """True once somebody left it, or tried to."""
         return self._left
 
+    @property
+    def has_sent_all(self) -> bool:
+        """True once the end of what is sent was put down."""
+        return self._input_error is not None
+
     async def started(self, name: str | None = None) -> int:
         """Wait until the helper has begun, and return the number that it says then."""
         values = await self._answers[_STARTED].wait()
@@ -134,6 +140,18 @@ class Channel:
             self._input_error = anyio.ClosedResourceError()
             if not self.over.is_set():
                 self._put(encode(FrameKind.EOF, self.number, bytes([StreamNumber.IN])))
+
+    async def finish_sending(self, seconds: float) -> None:
+        """Send the end behind what was sent, and wait until the other end has ended too, within a bound. What comes is thrown away."""
+        with (
+            anyio.move_on_after(seconds),
+            suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, WorkspaceError),
+        ):
+            await self.send_eof()
+            with suppress(anyio.EndOfStream):
+                while True:
+                    await self.receive(WINDOW)
+            await self.over.wait()
 
     async def receive(self, max_bytes: int = MAX_PAYLOAD, stream: StreamNumber = _OUT) -> bytes:
         """Wait for bytes. At the end: `anyio.EndOfStream`, or the error with which it ended."""

@@ -50,6 +50,8 @@ _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _LOOK_SECONDS: Final = 5.0
 # As many as the helper knows.
 _MAX_OWNERS: Final = 1000
+_LINGER_SECONDS: Final = 5.0
+"""How long a connection that was served waits for the other end to take what was sent."""
 
 
 class BoxWorkspace:
@@ -314,6 +316,8 @@ class BoxWorkspace:
         async with self._ask("connect", port=port) as channel:
             await channel.started()
             yield TunnelStream(channel)
+            if channel.has_sent_all:
+                await channel.finish_sending(_LINGER_SECONDS)
 
     async def expose(self, port: int) -> Exposed:
         """Publish a port inside on a free port of 127.0.0.1 here, until it is closed or the workspace is left.
@@ -382,6 +386,8 @@ class BoxWorkspace:
     async def _serve(self, channel: Channel, handler: TunnelHandler) -> None:
         try:
             await handler(TunnelStream(channel))
+            # As any connection that is closed: what was sent arrives.
+            await channel.finish_sending(_LINGER_SECONDS)
         except Exception as error:  # one connection that fails ends by itself
             _log.warning("tunnel_failed", workspace=repr(self), error=repr(error))
         finally:

@@ -35,7 +35,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 # What these do, they do in many processes.
-IN_MANY_PROCESSES = {"import_cost", "many", "model_call", "serve"}
+IN_MANY_PROCESSES = {"import_cost", "many", "model_call", "sandbox", "serve"}
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "many",
         "model_call",
         "open_log",
+        "sandbox",
         "serve",
         "stalls",
         "step",

@@ -369,6 +369,11 @@ def bookkeeping(story: Story) -> None:
     story.add("pause")
     story.add("hook", hook="h", outcome="denied", output="o")
     story.add("from_the_future", x=1)
+    story.add(
+        "workspace_checkpointed", checkpoint="4b825dc", store="c", files=3, left_out=["film.mp4 (larger than 100 MB)"]
+    )
+    for error in (None, "The disk is full."):
+        story.add("workspace_restored", checkpoint="ev_9", written=2, removed=1, error=error)
 
 
 def unsafe(story: Story) -> None:

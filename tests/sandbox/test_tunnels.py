@@ -42,6 +42,22 @@ async def test_a_program_inside_is_served_from_here(workspace: BoxWorkspace) -> 
         assert (await workspace.run(f": </dev/tcp/127.0.0.1/{port}")).exit_code == 1
 
 
+async def test_what_was_sent_arrives_though_its_handler_has_returned(workspace: BoxWorkspace) -> None:
+    sent = anyio.Event()
+
+    async def send(stream: ByteStream) -> None:
+        await stream.send(b"x" * 900_000)  # less than the window, so nobody waits
+        sent.set()
+
+    with anyio.fail_after(30):
+        async with workspace.listen(0, send) as port:
+            late = f"exec 3<>/dev/tcp/127.0.0.1/{port}; until [ -e go ]; do sleep 0.02; done; wc -c <&3"
+            async with workspace.open_process(late) as process:
+                await sent.wait()
+                await workspace.write("go", b"")
+                assert await process.receive() == b"900000\n"
+
+
 async def test_a_handler_that_fails_ends_its_connection_and_nothing_else(workspace: BoxWorkspace) -> None:
     async def fail(stream: ByteStream) -> None:
         await stream.receive()

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple, Self, final
@@ -21,7 +21,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from agentcore._threads import Threads
-from agentcore.errors import PathError, WorkspaceError
+from agentcore.errors import PathError, WorkspaceError, WorkspaceLost
 from agentcore.logs import get_logger
 from agentcore.workspace import LocalWorkspace, Workspace, fence_workspace, record_workspace, resolve_workspace
 from agentcore_serve.auth.identity import Identity
@@ -273,8 +273,8 @@ class WorkspaceHub:
     async def _own(self, opened: OpenWorkspace) -> None:
         record = opened.record
         try:
-            opened.workspace = await self._restore(record)
-            async with opened.workspace:
+            async with AsyncExitStack() as stack:
+                opened.workspace = await self._enter(stack, record)
                 # What an earlier start of the server left there ends; conversations that come and go count for themselves.
                 await fence_workspace(opened.workspace, time.time_ns() // 1_000_000, f"server {record.id}")
                 if (spec := record_workspace(opened.workspace)) != record.spec:  # a new box, where the old one is gone
@@ -296,9 +296,22 @@ class WorkspaceHub:
             opened.ready.set()
             opened.closed.set()
 
-    async def _restore(self, record: WorkspaceRecord) -> Workspace:
+    async def _enter(self, stack: AsyncExitStack, record: WorkspaceRecord) -> Workspace:
+        """Enter the workspace of a record: the same one again, where there is such a thing, or else a new one over its folder."""
+        made = None
         if self._boxes is None and record.spec is not None and record.spec.kind not in ("local", "custom"):
-            return await _DISK.run(resolve_workspace, record.spec)
+            try:
+                return await stack.enter_async_context(await _DISK.run(resolve_workspace, record.spec))
+            except WorkspaceLost:
+                raise
+            except WorkspaceError:
+                # A record alone makes nothing looser than the default, but what makes the workspaces of this server may.
+                made = await self._make_in_place(record)
+                if isinstance(made, LocalWorkspace):  # which is no sandbox
+                    raise
+        return await stack.enter_async_context(made or await self._make_in_place(record))
+
+    async def _make_in_place(self, record: WorkspaceRecord) -> Workspace:
         # Links may have come since it was made.
         await _DISK.run(_place, self._root, record.folder)
         folder = self._root / record.folder
