@@ -11,7 +11,7 @@ A fenced `python` block is a program. A comment above it may say something about
     <!-- file: test_agent.py -->     it is a file of this name, in any language; all files of a page stand in one folder,
                                      in which pytest is run
     <!-- not run: reason -->         it is only compiled
-    <!-- needs: docker -->           it needs a Docker engine, or bubblewrap: skipped where there is none. The image `python:3.12`
+    <!-- needs: docker -->           it needs a Docker engine, or bubblewrap, or git: skipped where there is none. The image `python:3.12`
                                      is then the one for tests. Another comment may follow
 """
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -48,7 +49,11 @@ _FENCE = re.compile(
     r"^(?P=indent)(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
-BOXES = {"docker": needs_docker, "bubblewrap": needs_bubblewrap}
+NEEDS = {
+    "docker": needs_docker,
+    "bubblewrap": needs_bubblewrap,
+    "git": pytest.mark.skipif(shutil.which("git") is None, reason="needs git: apt-get install git"),
+}
 _COMMENT = re.compile(r"<!--\s*(.*?)\s*-->", re.DOTALL)
 
 
@@ -117,7 +122,7 @@ def _needing(program: Program, mark: str | None) -> Program:
     if mark is None:
         return program
     kind = mark.removeprefix("needs:").strip()
-    if kind not in BOXES:
+    if kind not in NEEDS:
         raise ValueError(f"{program}: it may need docker or bubblewrap, and not {kind!r}.")
     return replace(program, needs=kind)
 
@@ -206,7 +211,7 @@ FIRST = next(each for each in TO_RUN if each.page == "README.md")
 @pytest.mark.parametrize(
     "program",
     [
-        pytest.param(each, marks=BOXES[each.needs] if each.needs else (), id=str(each))
+        pytest.param(each, marks=NEEDS[each.needs] if each.needs else (), id=str(each))
         for each in TO_RUN
         if each is not FIRST and not each.files
     ],
@@ -236,7 +241,7 @@ def _is_long(program: Program) -> bool:
             each,
             marks=[
                 *([] if each is FIRST or (each.files and not _is_long(each)) else [pytest.mark.slow]),
-                *([BOXES[each.needs]] if each.needs else []),
+                *([NEEDS[each.needs]] if each.needs else []),
             ],
             id=str(each),
         )

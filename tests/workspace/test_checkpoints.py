@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -16,6 +17,8 @@ from agentcore.errors import WorkspaceError
 from agentcore.workspace import checkpoint_files
 from agentcore.workspace.checkpoints import restore_files, save_files
 from random_trees import make_tree, ruin_tree, seen_in
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git: apt-get install git")
 
 _FOLDER = "checkpoints-test"
 
