@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import termios
@@ -207,10 +208,9 @@ async def _show(stream: Any) -> None:
 
 
 async def _type_on(stream: Any) -> None:
-    keyboard = open(0, "rb", buffering=0, closefd=False)  # noqa: SIM115, ASYNC230 it is not ours to close
     while True:
         await anyio.wait_readable(0)
-        if not (typed := keyboard.read(4096)):
+        if not (typed := os.read(0, 4096)):
             return
         await stream.send(typed)
 
