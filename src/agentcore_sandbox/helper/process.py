@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 
 from agentcore_sandbox.helper.channel import Channel, number_in, text_in, texts_in
 from agentcore_sandbox.helper.children import Children
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LARGEST_SIDE = 65535
 _LAST_SIGNAL = 64
+_FEED_SECONDS, _FEED_PAUSE = 0.1, 0.002
 
 
 class Surroundings:
@@ -107,6 +109,10 @@ class Running:
             within = asked.get("started_within")
             if within is not None and not isinstance(within, (int, float)):
                 raise Refused("'started_within' is not a number of seconds.")
+            # A caller that was cancelled while it sent a line: the line first, or it would be read after what is to end it.
+            deadline = time.monotonic() + _FEED_SECONDS
+            while (self._is_feeding or self._channel.has_unread) and time.monotonic() < deadline:
+                yield _FEED_PAUSE
             return {"result": (yield from self.tree.interrupt(within))}
         elif name in ("terminate", "interrupt"):
             yield from self.tree.terminate()
