@@ -266,7 +266,9 @@ class BoxWorkspace:
         await self._store(data, path=self._at(path), append=False)
 
     async def append(self, path: str, data: bytes | str) -> None:
-        await self._store(data, path=self._at(path), append=True)
+        # As on this machine, what was begun is done, so that a caller who is cancelled knows what is there. A helper that is gone ends it.
+        with anyio.CancelScope(shield=True):
+            await self._store(data, path=self._at(path), append=True)
 
     async def _store(self, data: bytes | str, **arguments: Any) -> None:
         content = data.encode() if isinstance(data, str) else bytes(data)
