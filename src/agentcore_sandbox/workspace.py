@@ -210,7 +210,7 @@ class BoxWorkspace:
 
     async def explain_kill(self) -> str | None:
         """Return a sentence where the box's memory was used up since the last call; None where it cannot be read inside."""
-        with anyio.move_on_after(_LOOK_SECONDS), suppress(WorkspaceError):
+        with anyio.move_on_after(_LOOK_SECONDS), suppress(WorkspaceError):  # noqa: ASYNC912 reading a file waits
             for path in _MEMORY_EVENTS:
                 with suppress(PathError):
                     kills = _OOM_KILLS.search(await self.read(path))
