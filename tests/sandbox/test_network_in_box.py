@@ -166,11 +166,14 @@ async def test_the_proxy_is_there_again_after_the_helper_was_killed(kind: Kind, 
 async def test_a_port_that_is_taken_inside_is_replaced_by_another(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            taken.bind(("127.0.0.1", PROXY_PORT))
-            taken.listen()
-        except OSError:
-            pass  # by another test; so it is taken
+        with anyio.fail_after(60):
+            while True:
+                try:
+                    taken.bind(("127.0.0.1", PROXY_PORT))
+                    break
+                except OSError:  # another test has it, and lets go of it
+                    await anyio.sleep(0.02)
+        taken.listen()
         async with open_world("plain", tmp_path) as world:
             assert (await world.fetch(world.url)).stdout == "ok\n"
             assert f":{PROXY_PORT}\n" not in (await world.box.run("echo $HTTP_PROXY")).stdout
