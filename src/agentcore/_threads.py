@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
+from threading import Thread
 from typing import Any, TypeVar, TypeVarTuple, Unpack, cast, final
 
 import anyio
@@ -38,6 +39,16 @@ class Threads:
     async def run(self, function: Callable[[Unpack[Ts]], T], *args: *Ts, abandon_on_cancel: bool = False) -> T:
         """Run a function in a thread. When cancelled, wait for its end or (`abandon_on_cancel`) leave it running."""
         return await run_sync(function, *args, abandon_on_cancel=abandon_on_cancel, limiter=self.limiter)
+
+    async def tidy(self, function: Callable[[], object]) -> None:
+        """Run in a thread what has to happen though the caller is cancelled, by asyncio itself too. It may be run twice, at once."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await self.run(function)
+        except BaseException:
+            # No shield keeps asyncio's own cancellation out, and a thread that was waited for may not have begun.
+            Thread(target=function, name="agentcore tidy").start()
+            raise
 
     async def call(self, function: Callable[[Unpack[Ts]], Awaitable[T] | T], *args: *Ts) -> T:
         """Call a function of the program's: an async one here, any other in a thread that is left running when cancelled."""

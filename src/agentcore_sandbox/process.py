@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Final, final
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -11,6 +11,9 @@ from agentcore.errors import WorkspaceError
 from agentcore_sandbox.channel import Channel
 from agentcore_sandbox.frames import StreamNumber
 from agentcore_sandbox.networking import RefusalNotes
+
+_CONFIRM_SECONDS: Final = 0.5
+"""How long sending goes on for a caller who is cancelled, until it is known that what was sent arrived."""
 
 
 @final
@@ -35,8 +38,14 @@ class BoxProcess:
 
     async def send(self, data: bytes) -> None:
         await self._channel.send(data)
-        # Only then is it there; what is on the way would hide that nothing reads.
-        if (await self._channel.call("drain")).get("result") is False:
+        # Only with the answer is it there; what is on the way would hide that nothing reads. All of it is on the way by now, so a caller
+        # who is cancelled has to learn that it arrived, as a write to a terminal of this machine is whole or not begun.
+        answer = None
+        with anyio.move_on_after(_CONFIRM_SECONDS, shield=True):
+            answer = await self._channel.call("drain")
+        if answer is None:
+            answer = await self._channel.call("drain")
+        if answer.get("result") is False:
             raise anyio.BrokenResourceError
 
     async def send_eof(self) -> None:

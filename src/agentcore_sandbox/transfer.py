@@ -14,12 +14,12 @@ import os
 import shutil
 import stat as modes
 import tempfile
-from collections.abc import AsyncGenerator, Generator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Generator, Iterator
 from os import PathLike
 from pathlib import Path, PurePosixPath
 from struct import Struct
-from typing import Any, Final, final
+from threading import Lock
+from typing import Any, Final, ParamSpec, TypeVar, final
 
 import anyio
 
@@ -28,6 +28,9 @@ from agentcore.wire.archive import make_parents, safe_name
 from agentcore.workspace.files import FILES, link_error, open_at_once, path_errors, write_all
 from agentcore_sandbox.channel import Channel
 from agentcore_sandbox.frames import WINDOW, ProtocolError, number_in, parse_object, text_in
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 MAX_MEMBERS: Final = 1_000_000
 """How many files, folders and links may come out of a box at once."""
@@ -43,16 +46,16 @@ _BATCH: Final = 1 << 18
 
 async def send_tree(channel: Channel, local: str | PathLike[str]) -> None:
     """Send a file or folder of this machine, and wait until it is there."""
-    pieces = _pack(await FILES.run(_absolute, local))
+    pieces, turns = _pack(await FILES.run(_absolute, local)), _Turns()
     try:
-        while batch := await FILES.run(_take_batch, pieces):
+        while batch := await FILES.run(turns.one(_take_batch), pieces):
             await channel.send(batch)
         await channel.send_all(b"")
     except anyio.BrokenResourceError:
         await channel.result()
         raise
     finally:
-        pieces.close()
+        await FILES.tidy(turns.last(pieces.close))  # noqa: ASYNC102 shielded there
     await channel.result()
 
 
@@ -119,44 +122,85 @@ def _record(path: str, kind: str, mode: int, target: str | None = None) -> bytes
 async def receive_tree(channel: Channel, local: str | PathLike[str]) -> None:
     """Write what the helper sends to a place on this machine, all of it or nothing."""
     target = await FILES.run(_absolute, local)
-    async with _temporary_folder(target) as folder:
-        content = f"{folder}/content"
-        await _save(channel, content)
-        await FILES.run(_put_in_place, content, target)
-
-
-async def _save(channel: Channel, content: str) -> None:
-    tree = _TreeWriter(content)
+    beside, turns = _Beside(target), _Turns()
     try:
-        while True:
-            try:
-                data = await channel.receive(WINDOW)
-            except anyio.EndOfStream:
-                break
-            await channel.checked_in_thread(tree.write, data)
-        await channel.result()
-        await channel.checked_in_thread(tree.check_complete, b"")
+        tree = await FILES.run(turns.one(beside.make))
+        await _save(channel, turns, tree)
+        await FILES.run(turns.one(_put_in_place), str(tree.content), target)
     finally:
-        tree.close()
+        await FILES.tidy(turns.last(beside.remove))  # noqa: ASYNC102 shielded there
 
 
-@asynccontextmanager
-async def _temporary_folder(target: str) -> AsyncGenerator[str]:
-    """Yield a new folder on the same file system, and remove it with what is left in it."""
-    folder = await FILES.run(_make_beside, target)
-    try:
-        yield folder
-    finally:
-        with anyio.CancelScope(shield=True):
-            await FILES.run(shutil.rmtree, folder, True)
+async def _save(channel: Channel, turns: _Turns, tree: _TreeWriter) -> None:
+    while True:
+        try:
+            data = await channel.receive(WINDOW)
+        except anyio.EndOfStream:
+            break
+        await channel.checked_in_thread(turns.one(tree.write), data)
+    await channel.result()
+    await channel.checked_in_thread(turns.one(tree.check_complete), b"")
 
 
-def _make_beside(target: str) -> str:
-    with path_errors(target):
-        above = Path(target).parent
-        while not above.is_dir() and above != above.parent:
-            above = above.parent
-        return tempfile.mkdtemp(".agentcore-tmp", ".", above)
+@final
+class _Beside:
+    """A new folder on the file system of a place. It blocks."""
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+        self._tree: _TreeWriter | None = None
+
+    def make(self) -> _TreeWriter:
+        """Make the folder, and return what writes into it."""
+        with path_errors(self._target):
+            above = Path(self._target).parent
+            while not above.is_dir() and above != above.parent:
+                above = above.parent
+            self._tree = _TreeWriter(Path(tempfile.mkdtemp(".agentcore-tmp", ".", above), "content"))
+        return self._tree
+
+    def remove(self) -> None:
+        """Remove the folder, if it was made, with what is left in it."""
+        if self._tree is not None:
+            self._tree.close()
+            shutil.rmtree(self._tree.content.parent, ignore_errors=True)
+
+
+@final
+class _Turns:
+    """Has what works in threads do so one after the other, and nothing after the last.
+
+    asyncio's own cancellation leaves a thread at work while its caller goes on to tidy up.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._is_over = False
+
+    def one(self, work: Callable[P, R]) -> Callable[P, R]:
+        """Return what does this in a turn.
+
+        Raises:
+            ClosedResourceError: When it is called, the last turn was taken.
+        """
+
+        def do(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self._lock:
+                if self._is_over:
+                    raise anyio.ClosedResourceError
+                return work(*args, **kwargs)
+
+        return do
+
+    def last(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Return what does this in the last turn."""
+
+        def do() -> None:
+            with self._lock:
+                self._is_over = True
+                work()
+
+        return do
 
 
 def _put_in_place(content: str, target: str) -> None:
@@ -198,8 +242,8 @@ def _mode_of(path: Path) -> int | None:
 class _TreeWriter:
     """Writes records to a place where nothing is yet. It blocks."""
 
-    def __init__(self, content: str) -> None:
-        self._content = Path(content)
+    def __init__(self, content: Path) -> None:
+        self.content = content
         self._unread = bytearray()
         self._file: int | None = None
         # How much of a file's piece is still to come.
@@ -244,7 +288,7 @@ class _TreeWriter:
             if not piece:
                 return None
             assert self._file is not None
-            with path_errors(str(self._content)):
+            with path_errors(str(self.content)):
                 write_all(self._file, piece)
             self._left -= len(piece)
             return at + len(piece)
@@ -274,13 +318,13 @@ class _TreeWriter:
         if self._members > MAX_MEMBERS:
             raise PathError("", "too_large", f"More than {MAX_MEMBERS} files and folders would come out of the box.")
         name, kind = text_in(record, "path"), text_in(record, "kind")
-        target = self._content
+        target = self.content
         if name:
             name = safe_name(name)
             target = target / name
         with path_errors(name or str(target)):
             if name:
-                make_parents(self._content.parent, PurePosixPath("content", name))
+                make_parents(self.content.parent, PurePosixPath("content", name))
             match kind:
                 case "dir":
                     target.mkdir(exist_ok=True)

@@ -170,7 +170,8 @@ async def test_a_server_that_ends_is_a_lost_connection_for_all_who_wait(tmp_path
             workspace = RemoteWorkspace(server.url, api_key=KEY, path="project", reconnect_seconds=0.1)
 
             async def use() -> None:
-                async with workspace, workspace.open_process("echo $$ >>pids; exec sleep 1000") as process:
+                async with workspace, workspace.open_process("echo $$ >pids; echo; exec sleep 1000") as process:
+                    assert await process.receive() == b"\n"
                     async with anyio.create_task_group() as waiting:
                         for call in (process.wait, process.receive, process.receive_stderr):
                             waiting.start_soon(wait, call)

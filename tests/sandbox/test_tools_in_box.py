@@ -26,15 +26,8 @@ MODULES = (
 QUICK = {"test_terminal", "test_terminal_running", "test_file_editor"}
 """The modules of the normal run; the others are slow, since each box has all of them."""
 
-# What is known to fail now and then: in a box the shell is sometimes not there again within a second of an interruption, and is
-# replaced by a new one, which the model reads.
-NOT_HELD = {"test_terminal_end"}
-
-LEFT_OUT: dict[str, str] = {
-    "test_no_half_of_a_secret_is_left_where_a_flood_is_cut_for_people": "now and then a flood is not cut there",
-    "test_a_flood_is_kept_on_disk_in_bounded_memory_and_shown_from_both_ends": "it takes longer than its bound with a gigabyte",
-}
-"""Tests that are not held in a box, each with the reason."""
+LEFT_OUT: dict[str, str] = {}
+"""Tests that are about this machine, each with the reason."""
 
 
 @asynccontextmanager
@@ -71,7 +64,7 @@ def parts_of(name: str) -> Iterator[tuple[str, Any]]:
             yield f"{name}__{each.removeprefix('test_')}", value if name in QUICK else pytest.mark.slow(value)
 
 
-for module_name in (each for each in MODULES if each not in NOT_HELD):
+for module_name in MODULES:
     for found, each in parts_of(module_name):
         assert found not in globals(), found
         globals()[found] = each

@@ -21,7 +21,8 @@ from agentcore.tools import AnyTool, raw_tool, tool
 from agentcore.workspace import LocalWorkspace, Workspace
 from agentcore_tools import apply_patch_tool, glob_tool, grep_tool, run_tool
 
-TOKEN = "ghp_0123456789abcdefABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# Any six characters of it have a "_", so that none is a part of an id by chance.
+TOKEN = "ghp_01234_56789_abcde_fABCD_EFGHI_JKLMN_OPQRS_TUVWX_YZ"
 REST = "y" * 5_000
 
 
