@@ -97,7 +97,7 @@ def docs(session: nox.Session) -> None:
 def faults(session: nox.Session) -> None:
     """Do the long runs: what is marked slow, and the properties with many fresh examples."""
     install(session, "all,test")
-    session.run("pytest", "-m", "slow or hypothesis", "--hypothesis-profile=faults", *session.posargs)
+    session.run("pytest", "--every-loop", "-m", "slow or hypothesis", "--hypothesis-profile=faults", *session.posargs)
 
 
 @nox.session
@@ -105,7 +105,7 @@ def serve(session: nox.Session) -> None:
     """Do the slow half of the server's tests, its page in chromium included; what is missing fails, and is not skipped."""
     install(session, "all,test-serve")
     session.run(
-        "pytest", "-q", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env={"AGENTCORE_NO_SKIPS": "1"}
+        "pytest", "-q", "-n", "3", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env={"AGENTCORE_NO_SKIPS": "1"}
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ import agentcore
 
 # The same examples in every run: a failure belongs to a change, not to the day. `nox -s faults` looks further
 # (--hypothesis-profile=faults), with new examples each time.
-settings.register_profile("every-commit", derandomize=True, database=None, deadline=None, max_examples=50)
+settings.register_profile("every-commit", derandomize=True, database=None, deadline=None, max_examples=20)
+settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=50)
 settings.register_profile(
     "faults",
     deadline=None,
@@ -35,6 +37,11 @@ settings.load_profile("every-commit")
 # often: the last time is at the end of the session.
 gc.set_threshold(2_000, 10, 50)
 
+# Where Python writes no bytecode, as in many containers, each worker and each of the hundreds of programs that the tests start
+# would compile everything anew, which takes longer than the tests. What is written is in __pycache__, which git ignores.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would each process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,7 +49,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """Run an async test on both event loops (on trio in five folders, and everywhere with `--every-loop`)."""
+    """Run an async test on both event loops (on trio in some folders, and everywhere with `--every-loop`)."""
     backend: str = request.param
     return backend
 
@@ -88,27 +95,29 @@ def surroundings() -> dict[str, str]:
     return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
 
 
-TRIO_AT_EVERY_COMMIT = ("conversation", "record", "secrets", "tools_floor", "workspace")
+TRIO_AT_EVERY_COMMIT = ("conversation", "record", "tools_floor")
 """The folders where a difference between the event loops would do harm. The others run on trio with `--every-loop`."""
+TRIO_IN_SLOW_TESTS = (*TRIO_AT_EVERY_COMMIT, "secrets", "workspace")
+"""The same for slow tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options: every test on both event loops, and new transcripts of the command line."""
     parser.addoption(
-        "--every-loop", action="store_true", help="run every async test on trio too, not those of five folders alone"
+        "--every-loop", action="store_true", help="run every async test on trio too, not those of some folders alone"
     )
     parser.addoption("--update", action="store_true", help="rewrite tests/cli/transcripts with what is printed now")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Share the whole suite out, to two workers more than there are cores, because many tests wait for processes.
+    """Share the whole suite out, to one worker more than there are cores, because many tests wait for processes.
 
     A part of it is done sooner than workers are started.
     """
     here = Path(__file__).parent
     if {Path(argument).resolve() for argument in config.args}.isdisjoint({here, here.parent}):
         return 0
-    return min((os.cpu_count() or 1) + 2, 6)
+    return min((os.cpu_count() or 1) + 1, 6)
 
 
 def _costly(nodeid: str) -> str | None:
@@ -121,13 +130,14 @@ def _needs_every_loop(item: pytest.Item) -> bool:
     """Whether this is a test's run on trio outside of the folders where each commit has it."""
     call: Any = getattr(item, "callspec", None)
     on_trio = call is not None and call.params.get("anyio_backend") == "trio"
-    return on_trio and item.path.relative_to(Path(__file__).parent).parts[0] not in TRIO_AT_EVERY_COMMIT
+    folders = TRIO_IN_SLOW_TESTS if item.get_closest_marker("slow") else TRIO_AT_EVERY_COMMIT
+    return on_trio and item.path.relative_to(Path(__file__).parent).parts[0] not in folders
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what stays together longest, and leave the rest in the order that chance gave it.
 
-    Runs on trio outside of `TRIO_AT_EVERY_COMMIT` are left to `--every-loop`, and to who names such a test.
+    Runs on trio outside of those folders are left to `--every-loop`, and to who names such a test.
 
     But for the terminal's tests: they wait more than they work. With all workers at them at once, no core has anything to do.
     """
@@ -156,6 +166,11 @@ class ByCost(LoadScopeScheduling):
         done = self._split_scope(self.registered_collections[node][item_index])
         if all(self.assigned_work[node][done].values()):
             del self.assigned_work[node][done]
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through all tests again and again."""
+    gc.freeze()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByCost:

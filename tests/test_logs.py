@@ -87,7 +87,7 @@ async def test_the_conversation_is_told_to_each_task_of_its_own(heard: Records) 
         await checkpoint()
         log.info("step")
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(work, "one")
             tasks.start_soon(work, "two")

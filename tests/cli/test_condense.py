@@ -142,6 +142,7 @@ def test_a_limit_that_is_reached_ends_it_with_its_exit_code(cli: Cli) -> None:
     assert "condensation" not in kinds(cli)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_history_as_it_is(cli: Cli) -> None:
     with cli.serve(*look(cli.project), hang) as provider:
         assert cli.run("run", "Do it.", "-m", "mine", "--base-url", provider.base_url).code == 0

@@ -35,6 +35,7 @@ def test_show_prints_only_the_requested_events(cli: Cli) -> None:
     assert labels == ["user", "agent", "call", "agent", "call", "agent"]
 
 
+@pytest.mark.slow
 def test_show_follows_what_another_process_writes(cli: Cli) -> None:
     gate = call("terminal", command="until [ -e go ]; do sleep 0.05; done; echo passed")
     with (

@@ -34,12 +34,13 @@ def configured(state: ConversationState) -> int:
     return number
 
 
+@pytest.mark.parametrize("attempts", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_after_a_kill_the_agent_is_the_last_one_that_was_acknowledged_or_the_next(
-    surroundings: dict[str, str], tmp_path: Path
+    surroundings: dict[str, str], tmp_path: Path, attempts: int
 ) -> None:
     chance = random.Random(12)
-    for attempt in range(4):
+    for attempt in range(attempts):
         folder = tmp_path / str(attempt)
         await anyio.Path(folder).mkdir()
         acknowledged = 1

@@ -43,6 +43,7 @@ class Leaving(Service):
         await self.after()
 
 
+@pytest.mark.slow
 async def test_a_conversation_that_is_cancelled_anywhere_leaves_no_toolset_open(tmp_path: Path) -> None:
     async with LocalWorkspace(tmp_path) as workspace:
         for attempt in cancel_everywhere():
@@ -191,7 +192,7 @@ def test_a_loop_that_cancels_all_its_tasks_ends(when: str) -> None:
             await asyncio.sleep(0)
         for each in asyncio.all_tasks() - {asyncio.current_task()}:
             each.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await asyncio.wait([task])
 
     asyncio.run(main())

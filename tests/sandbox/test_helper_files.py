@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from boxes_raw import ANSWER, CANCEL, DATA, EOF, PYTHONS, RESULT, WINDOW, RawHelper, open_helper, wait_until_gone
+from boxes_raw import ANSWER, CANCEL, DATA, EOF, EACH_PYTHON, RESULT, WINDOW, RawHelper, open_helper, wait_until_gone
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=EACH_PYTHON)
 def helper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RawHelper]:
     with open_helper(request.param, tmp_path) as helper:
         yield helper

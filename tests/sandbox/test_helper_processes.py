@@ -15,7 +15,7 @@ from boxes_raw import (
     DATA,
     EOF,
     EXIT,
-    PYTHONS,
+    EACH_PYTHON,
     WINDOW,
     RawHelper,
     is_running,
@@ -25,7 +25,7 @@ from boxes_raw import (
 )
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=EACH_PYTHON)
 def helper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RawHelper]:
     with open_helper(request.param, tmp_path) as helper:
         yield helper

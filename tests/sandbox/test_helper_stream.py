@@ -24,6 +24,7 @@ from boxes_raw import (
     OPEN,
     PING,
     PONG,
+    EACH_PYTHON,
     PYTHONS,
     RESULT,
     WINDOW,
@@ -37,7 +38,7 @@ from boxes_raw import (
 from living import still_running
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=EACH_PYTHON)
 def python(request: pytest.FixtureRequest) -> str:
     return request.param
 

@@ -47,6 +47,7 @@ def test_what_worked_when_the_server_was_killed_goes_on(tmp_path: Path) -> None:
     assert state.answer == "done"
 
 
+@pytest.mark.slow
 def test_with_pause_it_stays_paused(tmp_path: Path) -> None:
     live(tmp_path, "begin", "waiting")
     assert live(tmp_path, "pause", "paused") == "paused recovered"

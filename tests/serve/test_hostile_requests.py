@@ -124,6 +124,7 @@ _IDS: Final = (
 )
 
 
+@pytest.mark.slow
 async def test_ids_are_names_and_not_paths_however_they_are_written(tmp_path: Path) -> None:
     async with _served(tmp_path, request_limits={"requests_per_minute": 100_000}) as (_, client):
         ids = await _make(client)
@@ -205,6 +206,7 @@ _QUERIES: Final = (
 )
 
 
+@pytest.mark.slow
 async def test_no_query_is_too_much(tmp_path: Path) -> None:
     async with _served(tmp_path, request_limits={"requests_per_minute": 100_000}) as (_, client):
         ids = await _make(client)
@@ -408,7 +410,7 @@ async def test_streams_are_bounded_at_the_whole_server(tmp_path: Path) -> None:
     )
     app = create_app(settings, agents={"coder": Agent(llm=ScriptedLLM([say("Done.")]))})
     with anyio.fail_after(30):
-        async with serve(app) as server, httpx.AsyncClient(base_url=server.url, timeout=10) as client:
+        async with serve(app) as server, httpx.AsyncClient(base_url=server.url, timeout=60) as client:
             path = f"{_API}/conversations/{(await _make(client))['id']}/stream"
             async with client.stream("GET", path) as first:
                 assert first.status_code == 200

@@ -273,6 +273,7 @@ async def test_of_a_very_long_line_the_rest_of_the_file_is_told(tmp_path: Path, 
     assert len((await editor("view", path="f", view_range=[2, 2])).text) > 50_000
 
 
+@pytest.mark.slow
 async def test_what_takes_too_much_room_to_undo_is_forgotten_the_oldest_file_first(
     tmp_path: Path, editor: Editor
 ) -> None:

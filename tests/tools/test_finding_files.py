@@ -123,6 +123,7 @@ async def test_several_files_are_read_at_once_in_the_order_in_which_they_were_as
         assert "outside of the workspace" in (await read.call(paths=["../x"])).text
 
 
+@pytest.mark.slow
 async def test_many_long_files_are_cut_to_what_fits(tmp_path: Path) -> None:
     for number in range(60):
         (tmp_path / f"{number:02d}").write_text("".join(f"line {line}\n" for line in range(1_000)))

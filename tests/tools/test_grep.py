@@ -24,7 +24,7 @@ Grep = Opened[GrepAction, GrepObservation]
 NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
 RIPGREP = shutil.which("rg") or shutil.which("rg", path=sysconfig.get_path("scripts"))
 NEEDS_RIPGREP = pytest.mark.skipif(RIPGREP is None, reason="needs ripgrep: pip install 'agentcore-runtime[search]'")
-BOTH = [pytest.param("rg", marks=NEEDS_RIPGREP), "python"]
+BOTH = [pytest.param("rg", marks=NEEDS_RIPGREP), pytest.param("python", marks=pytest.mark.slow)]
 
 
 def programs_in(folder: Path, *names: str) -> str:

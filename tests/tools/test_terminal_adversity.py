@@ -12,6 +12,7 @@ import pytest
 from agentcore.errors import ToolError
 from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
+from rounds import some_quick
 
 
 async def works(terminal: Terminal) -> bool:
@@ -57,7 +58,7 @@ MESSES = [
 
 @pytest.mark.parametrize(
     "setting",
-    [
+    some_quick([
         *MESSES,
         "set -x", "set -v", "set -xv", "set -u", "set -f", "set -C", "set -a", "set -o vi", "set -o emacs", "set -o posix", "set -m",
         "set +m", "set -o history; set -H", "IFS=a0; OLDIFS=1", "shopt -s extglob nocasematch nullglob failglob", "shopt -s xpg_echo",
@@ -69,7 +70,7 @@ MESSES = [
         "readonly python=/usr/bin/python flags=-x REPLY=1 IFS PROMPT_COMMAND=date PS1='$ '", "declare -n python=HOME flags=PWD",
         *(f"{name}() {{ echo mine; }}" for name in ("command", "builtin", "set", "unset", "local", "return", "break", "hash", "read", "eval")),
         "unset -v __agentcore_nonce __agentcore_flags", "unset -f __agentcore_report", "set -T; trap 'echo traced' DEBUG; trap 'echo back' RETURN",
-    ],
+    ], 6),
 )  # fmt: skip
 async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: str, terminal: Terminal) -> None:
     await terminal(f"export TERM=xterm; {setting}", timeout=60)

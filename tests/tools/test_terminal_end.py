@@ -15,6 +15,7 @@ from agentcore.workspace import process_tree
 from agentcore_tools.terminal import shell
 from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
+from rounds import some_quick
 
 STUBBORN = """
 trap '' INT TERM HUP
@@ -86,7 +87,7 @@ async def test_a_job_that_lost_the_first_ctrl_c_gets_another_before_sigterm(
 
 @pytest.mark.parametrize(
     "command",
-    [
+    some_quick([
         "echo > begun; while :; do :; done",
         "echo > begun; while true; do sleep 0.01; done",
         "for i in {1..100000}; do sleep 0.01; echo > begun; done; echo never",
@@ -99,8 +100,8 @@ async def test_a_job_that_lost_the_first_ctrl_c_gets_another_before_sigterm(
         f"echo > begun; while :; do :; done # {'a long line' * 100}",
         f"while :; do sleep 0.01; echo > begun; done # {'a long line' * 100}",
         "echo > begun; exec 3< <(sleep 1000); cat <&3",
-    ],
-)
+    ], 4),
+)  # fmt: skip)
 async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(
     tmp_path: Path, command: str, terminal: Terminal
 ) -> None:
@@ -209,7 +210,7 @@ async def test_cancelling_a_wait_ends_what_was_waited_for(tmp_path: Path, hasty:
     assert (await hasty()).exit_code == 130
 
 
-@pytest.mark.parametrize("after", [0.0, 0.001, 0.003, 0.01, 0.02, 0.05])
+@pytest.mark.parametrize("after", some_quick([0.003, 0.0, 0.001, 0.05, 0.01, 0.02], 3))
 async def test_a_call_can_be_cancelled_at_any_moment(tmp_path: Path, after: float) -> None:
     async with open_terminal(tmp_path) as terminal:
         with anyio.move_on_after(after):

@@ -87,6 +87,6 @@ async def test_what_cannot_be_found_out_is_not_known(tmp_path: Path, terminal: T
         async with workspace.open_process("sleep 1000") as process:
             assert await foreground_state(workspace, process.pid) is None
     # A workspace that is not open starts nothing that could look.
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         assert await foreground_state(workspace, 1) is None
     assert (await terminal("true")).exit_code == 0

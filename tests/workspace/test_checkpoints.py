@@ -52,7 +52,7 @@ async def _survives(seed: int, workspace: LocalWorkspace, root: Path, outside: P
     assert (await save_files(workspace, _FOLDER)).id == saved.id
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_ruined_tree_comes_back_byte_for_byte(
     seed: int, workspace: LocalWorkspace, root: Path, tmp_path: Path
 ) -> None:
@@ -62,7 +62,7 @@ async def test_a_ruined_tree_comes_back_byte_for_byte(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6, 50))
+@pytest.mark.parametrize("seed", range(2, 50))
 async def test_many_ruined_trees_come_back(seed: int, workspace: LocalWorkspace, root: Path, tmp_path: Path) -> None:
     outside = _decoy(tmp_path)
     await _survives(seed, workspace, root, outside)
