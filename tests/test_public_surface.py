@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from rounds import some_quick
 
 ROOT = Path(__file__).parents[1]

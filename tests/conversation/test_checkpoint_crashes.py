@@ -16,8 +16,8 @@ from agentcore.events import WorkspaceRestored
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, say
 from boxes_like import Boxlike
-from talks import events_of, scripted
 from rounds import some_quick
+from talks import events_of, scripted
 
 
 @pytest.mark.parametrize("when", some_quick(["after", "before"], 2))

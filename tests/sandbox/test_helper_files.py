@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from boxes_raw import ANSWER, CANCEL, DATA, EOF, EACH_PYTHON, RESULT, WINDOW, RawHelper, open_helper, wait_until_gone
+from boxes_raw import ANSWER, CANCEL, DATA, EACH_PYTHON, EOF, RESULT, WINDOW, RawHelper, open_helper, wait_until_gone
 
 
 @pytest.fixture(params=EACH_PYTHON)

@@ -13,9 +13,9 @@ import pytest
 from boxes_raw import (
     CANCEL,
     DATA,
+    EACH_PYTHON,
     EOF,
     EXIT,
-    EACH_PYTHON,
     WINDOW,
     RawHelper,
     is_running,

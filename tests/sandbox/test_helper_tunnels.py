@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from boxes_raw import ANSWER, CANCEL, DATA, EOF, OPEN, EACH_PYTHON, RESULT, WINDOW, RawHelper, open_helper
+from boxes_raw import ANSWER, CANCEL, DATA, EACH_PYTHON, EOF, OPEN, RESULT, WINDOW, RawHelper, open_helper
 
 
 @pytest.fixture(params=EACH_PYTHON)

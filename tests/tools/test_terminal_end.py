@@ -87,20 +87,23 @@ async def test_a_job_that_lost_the_first_ctrl_c_gets_another_before_sigterm(
 
 @pytest.mark.parametrize(
     "command",
-    some_quick([
-        "echo > begun; while :; do :; done",
-        "echo > begun; while true; do sleep 0.01; done",
-        "for i in {1..100000}; do sleep 0.01; echo > begun; done; echo never",
-        "echo > begun; wait",
-        "echo > begun; read line",
-        "echo > begun; cat | cat | cat",
-        "(echo > begun; sleep 1000) | cat; sleep 1000",
-        "f() { sleep 0.01; echo > begun; f; }; f",
-        "echo > begun; yes",
-        f"echo > begun; while :; do :; done # {'a long line' * 100}",
-        f"while :; do sleep 0.01; echo > begun; done # {'a long line' * 100}",
-        "echo > begun; exec 3< <(sleep 1000); cat <&3",
-    ], 4),
+    some_quick(
+        [
+            "echo > begun; while :; do :; done",
+            "echo > begun; while true; do sleep 0.01; done",
+            "for i in {1..100000}; do sleep 0.01; echo > begun; done; echo never",
+            "echo > begun; wait",
+            "echo > begun; read line",
+            "echo > begun; cat | cat | cat",
+            "(echo > begun; sleep 1000) | cat; sleep 1000",
+            "f() { sleep 0.01; echo > begun; f; }; f",
+            "echo > begun; yes",
+            f"echo > begun; while :; do :; done # {'a long line' * 100}",
+            f"while :; do sleep 0.01; echo > begun; done # {'a long line' * 100}",
+            "echo > begun; exec 3< <(sleep 1000); cat <&3",
+        ],
+        4,
+    ),
 )  # fmt: skip)
 async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(
     tmp_path: Path, command: str, terminal: Terminal
