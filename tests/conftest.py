@@ -123,7 +123,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def _costly(nodeid: str) -> str | None:
     """Name the costly thing that this test prepares, and others do too."""
     file = nodeid.partition("::")[0]
-    return next((costly for costly in ("litellm", "packaging") if costly in file), None)
+    return next((costly for costly in ("litellm", "packaging", "test_words") if costly in file), None)
 
 
 def _needs_every_loop(item: pytest.Item) -> bool:

@@ -34,13 +34,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return output
 
 
-# What these do, they do in many processes.
-IN_MANY_PROCESSES = {"import_cost", "many", "model_call", "sandbox", "serve"}
+QUICK = {"step"}
+"""What runs at every change; all do the same with what they measure."""
 
 
 @pytest.mark.parametrize(
     "script",
-    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in IN_MANY_PROCESSES)) for path in SCRIPTS],
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem not in QUICK)) for path in SCRIPTS],
     ids=lambda path: path.stem,
 )
 def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path, run: Run) -> None:

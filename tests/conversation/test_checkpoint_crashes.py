@@ -20,6 +20,7 @@ from rounds import some_quick
 from talks import events_of, scripted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", some_quick(["after", "before"], 2))
 async def test_a_program_killed_between_the_move_and_the_files_has_them_back_when_it_is_opened(
     tmp_path: Path, when: str
@@ -117,6 +118,7 @@ async def test_closing_meanwhile_leaves_it_to_the_next_opening(tmp_path: Path) -
         assert (tmp_path / "a").read_text() == "1"
 
 
+@pytest.mark.slow
 async def test_where_the_place_is_lost_it_stays_to_be_done(tmp_path: Path) -> None:
     store, box = MemoryStore(), Boxlike(str(tmp_path))
     (tmp_path / "a").write_text("1")

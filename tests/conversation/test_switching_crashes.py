@@ -34,6 +34,7 @@ def configured(state: ConversationState) -> int:
     return number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempts", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_after_a_kill_the_agent_is_the_last_one_that_was_acknowledged_or_the_next(

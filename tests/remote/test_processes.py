@@ -113,6 +113,7 @@ anyio.run(main, *sys.argv[1:])
 """
 
 
+@pytest.mark.slow
 async def test_a_client_that_is_killed_leaves_no_process_on_the_server(
     tmp_path: Path, surroundings: dict[str, str]
 ) -> None:

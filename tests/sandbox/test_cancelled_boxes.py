@@ -76,6 +76,7 @@ async def test_a_cancelled_call_leaves_nothing(tmp_path: Path) -> None:
     await cancel_calls(tmp_path, by_scope, 10, at_once=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_call_that_asyncio_itself_cancels_leaves_nothing(tmp_path: Path) -> None:
     await cancel_calls(tmp_path, by_asyncio_itself, 10, at_once=False)

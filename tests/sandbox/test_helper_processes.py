@@ -175,6 +175,7 @@ def test_calls_are_answered_or_refused(helper: RawHelper) -> None:
     assert helper.call(channel, "terminate")["result"] is True
 
 
+@pytest.mark.slow
 def test_leaving_ends_all_that_was_started_whether_it_takes_notice_or_not(helper: RawHelper, tmp_path: Path) -> None:
     command = """
         trap '' TERM

@@ -54,6 +54,7 @@ async def test_a_client_that_leaves_is_noticed_while_nothing_is_sent(server: Ser
             await until(lambda: not len(hub))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_stalled_reader_is_cut_and_holds_nobody_up(server: ServerName, kind: str) -> None:

@@ -117,6 +117,7 @@ async def test_a_place_that_is_not_in_the_log_is_refused(query: dict[str, str], 
             assert not len(served.streams)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_ten_thousand_events_come_many_to_a_message(server: ServerName) -> None:
     log = GrowingLog()

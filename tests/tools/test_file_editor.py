@@ -18,6 +18,7 @@ from agentcore_tools.files.change import between, unified_diff
 from agentcore_tools.files.text import Change, NotText, Text
 from opened_tool import Editor
 from programs import needs
+from rounds import some_quick
 
 THREE = "one\ntwo\nthree\n"
 NUMBERED = "".join(f"line {number}\n" for number in range(1, 21))
@@ -118,7 +119,7 @@ async def change(editor: Editor, before: str | bytes, after: str | bytes, **argu
     return told.text
 
 
-@pytest.mark.parametrize(("before", "old", "new", "after"), REPLACED)
+@pytest.mark.parametrize(("before", "old", "new", "after"), some_quick(REPLACED, 2))
 async def test_text_is_replaced_once_or_not_at_all(
     editor: Editor, before: str | bytes, old: str, new: str | None, after: str | bytes
 ) -> None:

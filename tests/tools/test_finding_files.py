@@ -225,6 +225,7 @@ async def test_a_line_of_a_gitignore_means_what_git_makes_of_it(line: str, out: 
     assert [path for path in (*out, *kept) if decide(path)] == out
 
 
+@pytest.mark.slow
 async def test_no_glob_takes_for_ever(tmp_path: Path) -> None:
     write(tmp_path, "a" * 200, "a/" * 25 + "a")
     glob = "*a" * 30 + "b"
@@ -238,6 +239,7 @@ async def test_no_glob_takes_for_ever(tmp_path: Path) -> None:
                 await finder.call(pattern=pattern)
 
 
+@pytest.mark.slow
 async def test_a_tree_is_walked_where_find_can_not_print(tmp_path: Path) -> None:
     write(tmp_path, "a b/c", "-d", "über/x\ny")
     (tmp_path / "link").symlink_to("-d")

@@ -221,6 +221,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 async def test_each_program_reads_patterns_in_its_own_way_and_python_says_that_it_was_python(
     grep: Grep, request: pytest.FixtureRequest
 ) -> None:
@@ -268,6 +269,7 @@ async def test_a_ripgrep_beside_python_is_found_though_it_is_not_on_the_path(
         assert (await grep.call(pattern="hit")).text == "a\n1:hit"
 
 
+@pytest.mark.slow
 async def test_long_lines_and_many_of_them_fit(grep: Grep) -> None:
     write(grep.workspace.root, {"f": ("x" * 400 + "\n") * 150, "min.js": "x" * 100_000})
     told = await grep.call(pattern="x")

@@ -310,8 +310,15 @@ def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> N
 @pytest.mark.parametrize(
     "steps",
     [
-        pytest.param(steps, id=name, marks=[needs("git")] if any("git " in str(step) for step in steps) else [])
-        for name, steps in SCENARIOS.items()
+        pytest.param(
+            steps,
+            id=name,
+            marks=[
+                *([needs("git")] if any("git " in str(step) for step in steps) else []),
+                *([pytest.mark.slow] if at % 3 else []),
+            ],
+        )
+        for at, (name, steps) in enumerate(SCENARIOS.items())
     ],
 )
 async def test_what_is_called_is_answered(tmp_path: Path, steps: list[Step]) -> None:

@@ -92,6 +92,7 @@ async def test_output_is_on_disk_while_the_command_runs(tmp_path: Path, hasty: T
     assert last.exit_code == 0
 
 
+@pytest.mark.slow
 async def test_a_line_without_an_end_is_kept_in_bounded_memory(terminal: Terminal) -> None:
     process = psutil.Process()
     await terminal("true")
@@ -163,6 +164,7 @@ async def test_an_output_that_can_not_be_kept_is_told_from_both_ends(terminal: T
     assert "omitted. They were not kept.]" in told.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("secret", "command", "shown"),
     [

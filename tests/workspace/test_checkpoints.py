@@ -124,6 +124,7 @@ async def test_what_was_ignored_stays_where_the_rules_are_gone(workspace: LocalW
     assert (root / "build" / "x").read_bytes() == b"x"
 
 
+@pytest.mark.slow
 async def test_a_folder_of_a_larger_repository_has_its_rules(workspace: LocalWorkspace, root: Path) -> None:
     _git("init", "-q", str(root.parent))
     (root.parent / ".gitignore").write_bytes(b"*.tmp\n")
@@ -147,6 +148,7 @@ def _git(*words: str) -> None:
     subprocess.run(["git", *words], check=True)
 
 
+@pytest.mark.slow
 async def test_a_pipe_in_place_of_rules_does_not_hold_a_restore_up(workspace: LocalWorkspace, root: Path) -> None:
     (root / "sub").mkdir()
     (root / "sub/.gitignore").write_text("*.log\n")
