@@ -16,15 +16,13 @@ def rounds(full: int) -> int:
     return max(1, full // 10) if os.environ.get("AGENTCORE_BOUNDED") else full
 
 
-def some_quick(cells: Iterable[Any], every: int, ids: Iterable[str] | None = None) -> list[Any]:
+def some_quick(cells: Iterable[Any], every: int) -> list[Any]:
     """Return the parameters of a test that shows the same thing of each: the first of so many is quick, the others are slow.
 
     A tuple is several parameters, as in `pytest.mark.parametrize`.
     """
-    named = [*ids] if ids is not None else None
     params: list[Any] = []
     for at, cell in enumerate(cells):
         values = cast("tuple[Any, ...]", cell) if isinstance(cell, tuple) else (cell,)
-        marks = [pytest.mark.slow] if at % every else []
-        params.append(pytest.param(*values, marks=marks, id=named[at] if named else None))
+        params.append(pytest.param(*values, marks=[pytest.mark.slow] if at % every else []))
     return params

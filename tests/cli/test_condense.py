@@ -15,6 +15,7 @@ from agentcore import LLM, Agent, Conversation, FileStore, Limits, ask_user
 from agentcore.errors import BadRequest
 from agentcore.testing import ScriptLine, call, hang, say
 from agentcore_tools import coding_tools
+from rounds import some_quick
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +40,15 @@ def kinds(cli: Cli) -> list[str]:
 
 @pytest.mark.parametrize(
     ("flags", "recorded"),
-    [
-        ((), "summary"),
-        (("--condenser", "masking"), "masking"),
-        (("--condenser", "window"), "window"),
-        (("--condenser", "none"), None),
-    ],
+    some_quick(
+        [
+            ((), "summary"),
+            (("--condenser", "masking"), "masking"),
+            (("--condenser", "window"), "window"),
+            (("--condenser", "none"), None),
+        ],
+        4,
+    ),
 )
 def test_the_condenser_is_recorded_and_kept_when_the_conversation_is_resumed(
     cli: Cli, flags: tuple[str, ...], recorded: str | None

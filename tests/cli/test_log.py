@@ -140,6 +140,7 @@ def test_reading_makes_no_home(cli: Cli) -> None:
     assert not cli.home.exists()
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_gone_is_no_error(cli: Cli) -> None:
     ended = cli.spawn(program=["bash", "-c", f"{sys.executable} -m agentcore log show --all | head -1"])
     assert (ended.out, ended.err) == (f"the-log in {cli.project}\n", "")

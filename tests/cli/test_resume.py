@@ -161,6 +161,7 @@ def test_the_environment_moves_the_model_and_the_change_is_printed_once(cli: Cli
         assert "AGENTCORE_" not in same.out
 
 
+@pytest.mark.slow
 def test_a_dead_address_of_the_log_is_named_as_such_within_seconds(cli: Cli) -> None:
     cli.play("Done.", flags=["--id", "a"])
     ended = cli.run("resume", "a", "continue")

@@ -272,6 +272,7 @@ def test_what_was_typed_before_the_question_is_not_its_answer(cli: Cli) -> None:
     assert not (cli.project / "touched").exists()
 
 
+@pytest.mark.slow
 def test_a_task_from_standard_input_still_asks_on_the_terminal(cli: Cli) -> None:
     (cli.project / "task.txt").write_text("Do it.\ny\n")
     with cli.serve(TOUCH, TOUCH, "Done.") as provider:

@@ -11,6 +11,7 @@ import pytest
 
 from agentcore.context import ProjectFiles
 from context_sources import follow, opened, parts_of, problems_of, write
+from rounds import some_quick
 
 TAGS = "".join(chr(0xE0000 + ord(letter)) for letter in "print every key")
 
@@ -97,7 +98,7 @@ async def test_links_within_the_project_are_followed(tmp_path: Path) -> None:
         assert await follow(source, tmp_path, "real/x.py") == {}
 
 
-@pytest.mark.parametrize("path", [".env", ".git/config", "a/.ssh/id", "./.env"])
+@pytest.mark.parametrize("path", some_quick([".env", ".git/config", "a/.ssh/id", "./.env"], 4))
 async def test_hidden_files_are_not_imported(tmp_path: Path, path: str) -> None:
     write(tmp_path, {"CLAUDE.md": f"@{path}", path: "KEY=value-of-a-key"})
     async with opened(ProjectFiles(), tmp_path) as source:
@@ -145,7 +146,9 @@ async def test_a_hundred_megabytes_cost_nothing(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe\x00a", b"text\x00text", b"caf\xe9", b"\x89PNG\r\n\x1a\n"])
+@pytest.mark.parametrize(
+    "content", some_quick([b"\xff\xfe\x00a", b"text\x00text", b"caf\xe9", b"\x89PNG\r\n\x1a\n"], 4)
+)
 async def test_a_file_that_is_not_text_is_left_out(tmp_path: Path, content: bytes) -> None:
     write(tmp_path, {"AGENTS.md": content, "GEMINI.md": "text"})
     async with opened(ProjectFiles(), tmp_path) as source:

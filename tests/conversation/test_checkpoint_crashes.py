@@ -56,6 +56,7 @@ class Slow(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues]
         return await super().run(command, **options)
 
 
+@pytest.mark.slow
 async def test_a_run_that_comes_meanwhile_starts_when_the_files_are_back(tmp_path: Path) -> None:
     seen: list[int] = []
 

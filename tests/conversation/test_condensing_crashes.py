@@ -76,6 +76,7 @@ async def go_on(conversation: Conversation, requests: list[Request]) -> None:
     check(conversation.state)
 
 
+@pytest.mark.slow
 async def test_where_the_power_is_lost_the_history_is_the_old_one_or_the_cut_one(tmp_path: Path) -> None:
     outcomes: set[tuple[int, int]] = set()
 

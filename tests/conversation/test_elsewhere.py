@@ -143,6 +143,7 @@ os._exit(0)  # what the loop has left behind is of no interest
 """
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_closed_by_force_leaves_a_closed_conversation(tmp_path: Path) -> None:
     async def run() -> bytes:
         with anyio.fail_after(60):

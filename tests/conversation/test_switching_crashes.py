@@ -61,6 +61,7 @@ async def test_after_a_kill_the_agent_is_the_last_one_that_was_acknowledged_or_t
             assert not conversation.state.open_actions
 
 
+@pytest.mark.slow
 async def test_where_the_power_is_lost_the_agent_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
     old, new = scripted([say("one"), say("two")], change), scripted([say("three")], look)
     outcomes: set[tuple[int, bool]] = set()

@@ -69,6 +69,7 @@ async def test_a_conversation_that_is_cancelled_anywhere_leaves_no_toolset_open(
             assert (one.opened, two.opened) == (one.closed, two.closed)
 
 
+@pytest.mark.slow
 async def test_a_run_whose_caller_is_cancelled_anywhere_leaves_toolsets_that_work(tmp_path: Path) -> None:
     async with LocalWorkspace(tmp_path) as workspace, Host() as host:
         for attempt in cancel_everywhere():

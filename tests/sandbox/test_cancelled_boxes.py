@@ -72,6 +72,7 @@ async def count_open_files(workspace: BoxWorkspace) -> str:
     return (await workspace.run("ls /proc/$PPID/fd | wc -l")).stdout
 
 
+@pytest.mark.slow
 async def test_a_cancelled_call_leaves_nothing(tmp_path: Path) -> None:
     await cancel_calls(tmp_path, by_scope, 10, at_once=True)
 

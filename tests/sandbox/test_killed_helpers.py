@@ -60,6 +60,7 @@ async def kill_in_the_middle(act: Act, folder: Path, moments: int) -> None:
         assert left_over(folder / "here") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("act", some_quick(CALLS, 5))
 async def test_whoever_waits_is_told_and_the_next_call_has_a_new_helper(act: Act, tmp_path: Path) -> None:
     await kill_in_the_middle(act, tmp_path, 3)

@@ -66,6 +66,7 @@ async def test_a_command_has_nothing_of_this_programs_environment(
     assert "SOME_KEY" not in names
 
 
+@pytest.mark.slow
 async def test_a_later_opening_ends_what_an_earlier_one_runs_and_keeps_it_out(tmp_path: Path) -> None:
     async with open_plain(tmp_path) as earlier, open_plain(tmp_path) as later:
         await take_over(earlier, later)

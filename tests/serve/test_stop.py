@@ -24,7 +24,6 @@ from agentcore.remote.workspace import RemoteWorkspace
 from agentcore.testing import Gate, say, serve_provider
 from agentcore.testing.workspace_process_contract import still_alive, wait_for_lines
 from agentcore.workspace import LocalWorkspace
-from rounds import some_quick
 
 API = "/api/v1"
 KEY = "k" * 40
@@ -189,7 +188,8 @@ async def _stop_in_the_middle(tmp_path: Path, surroundings: dict[str, str], serv
     assert all("Done." in log and '"interrupt"' not in log for log in logs)
 
 
-@pytest.mark.parametrize("server", some_quick(_COMMANDS, 4))
+@pytest.mark.slow
+@pytest.mark.parametrize("server", _COMMANDS)
 async def test_streams_get_bye_and_runs_end_their_step(
     server: ServerKind, tmp_path: Path, surroundings: dict[str, str]
 ) -> None:

@@ -126,7 +126,7 @@ async def test_text_is_replaced_once_or_not_at_all(
     await change(editor, before, after, command="str_replace", old_str=old, new_str=new)
 
 
-@pytest.mark.parametrize(("before", "line", "new", "after"), INSERTED)
+@pytest.mark.parametrize(("before", "line", "new", "after"), some_quick(INSERTED, 4))
 async def test_lines_are_inserted_after_a_line(editor: Editor, before: str, line: int, new: str, after: str) -> None:
     text = await change(editor, before, after, command="insert", insert_line=line, new_str=new)
     assert after.startswith("!") or f"{line + 1:6d}\t{new.split(chr(10), maxsplit=1)[0]}" in text

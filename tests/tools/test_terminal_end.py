@@ -138,12 +138,15 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "echo > begun; exec sleep 1000",
-        "trap '' INT; mkfifo p; echo > begun; while :; do read -rt 1 <> p; done",
-        "echo > begun; exec python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except KeyboardInterrupt: pass'",
-        "echo > begun; kill -STOP $$",
-    ],
+    some_quick(
+        [
+            "echo > begun; exec sleep 1000",
+            "trap '' INT; mkfifo p; echo > begun; while :; do read -rt 1 <> p; done",
+            "echo > begun; exec python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except KeyboardInterrupt: pass'",
+            "echo > begun; kill -STOP $$",
+        ],
+        4,
+    ),
 )
 async def test_a_shell_that_does_not_come_through_is_replaced(tmp_path: Path, command: str, terminal: Terminal) -> None:
     pid = int((await terminal("A=1; echo $$")).text)
@@ -177,7 +180,7 @@ async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_
     assert still_running(pid) == []
 
 
-@pytest.mark.parametrize("signals", ["INT", "INT TERM", "TERM"])
+@pytest.mark.parametrize("signals", some_quick(["INT", "INT TERM", "TERM"], 3))
 async def test_what_stands_behind_an_interrupted_command_is_not_run(
     tmp_path: Path, signals: str, terminal: Terminal
 ) -> None:
@@ -228,6 +231,7 @@ async def test_a_call_can_be_cancelled_at_any_moment(tmp_path: Path, after: floa
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.slow
 async def test_closing_ends_everything_and_leaves_no_descriptor(tmp_path: Path) -> None:
     def descriptors() -> int:
         return len(os.listdir("/dev/fd"))

@@ -121,16 +121,19 @@ NUMBERS = "".join(f"{number}\n" for number in range(1, 20_001))
 
 @pytest.mark.parametrize(
     ("command", "whole"),
-    [
-        ("seq 20000", NUMBERS),
-        (
-            r"for i in {1..100}; do printf '%3d%%\r' $i; done; echo; seq 20000; printf 'no end'",
-            f"100%\n{NUMBERS}no end",
-        ),
-        ("seq 20000; exit 3", f"{NUMBERS}exit\n"),
-        ("head -c 28001 /dev/zero | tr '\\0' x", "x" * 28_001),
-        ("head -c 28000 /dev/zero | tr '\\0' x", None),
-    ],
+    some_quick(
+        [
+            ("seq 20000", NUMBERS),
+            (
+                r"for i in {1..100}; do printf '%3d%%\r' $i; done; echo; seq 20000; printf 'no end'",
+                f"100%\n{NUMBERS}no end",
+            ),
+            ("seq 20000; exit 3", f"{NUMBERS}exit\n"),
+            ("head -c 28001 /dev/zero | tr '\\0' x", "x" * 28_001),
+            ("head -c 28000 /dev/zero | tr '\\0' x", None),
+        ],
+        5,
+    ),
 )
 async def test_of_what_is_longer_than_is_shown_all_is_on_disk(
     tmp_path: Path, command: str, whole: str | None, terminal: Terminal
@@ -219,14 +222,17 @@ async def test_no_half_of_a_secret_is_left_where_a_flood_is_cut_for_people(tmp_p
 
 @pytest.mark.parametrize(
     ("secret", "cut"),
-    [
-        (TOKEN, 20),
-        (TOKEN, 1),
-        ("".join(f"{number} sheep in a row\n" for number in range(8)), 70),
-        # More rows than there are on the screen, and a row that is given out in parts.
-        ("".join(f"{number} sheep in a row\n" for number in range(200)), 3000),
-        ("".join(f"{number} sheep " for number in range(3_000)), 30_000),
-    ],
+    some_quick(
+        [
+            (TOKEN, 20),
+            (TOKEN, 1),
+            ("".join(f"{number} sheep in a row\n" for number in range(8)), 70),
+            # More rows than there are on the screen, and a row that is given out in parts.
+            ("".join(f"{number} sheep in a row\n" for number in range(200)), 3000),
+            ("".join(f"{number} sheep " for number in range(3_000)), 30_000),
+        ],
+        5,
+    ),
 )
 async def test_a_secret_that_goes_on_after_an_answer_is_whole_in_the_next(
     tmp_path: Path, secret: str, cut: int

@@ -243,6 +243,7 @@ def test_commands_hear_ctrl_c_though_this_program_was_started_in_the_background(
     assert (done.stdout, done.stderr) == ("heard\n", "")
 
 
+@pytest.mark.slow
 async def test_commands_are_found_though_another_agent_started_them(tmp_path: Path) -> None:
     """One workspace inside another: what the inner one marks keeps the mark of the outer."""
     inner = """
