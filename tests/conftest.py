@@ -95,9 +95,9 @@ def surroundings() -> dict[str, str]:
     return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
 
 
-TRIO_AT_EVERY_COMMIT = ("conversation", "record", "tools_floor")
+TRIO_AT_EVERY_COMMIT = ("record", "tools_floor")
 """The folders where a difference between the event loops would do harm. The others run on trio with `--every-loop`."""
-TRIO_IN_SLOW_TESTS = (*TRIO_AT_EVERY_COMMIT, "secrets", "workspace")
+TRIO_IN_SLOW_TESTS = ("conversation", "record", "secrets", "tools_floor", "workspace")
 """The same for slow tests."""
 
 
