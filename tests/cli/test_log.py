@@ -123,6 +123,7 @@ def test_repair_keeps_the_intact_part_and_a_backup(cli: Cli, tmp_path: Path) -> 
     assert cli.run("log", "show").code == 0
 
 
+@pytest.mark.slow
 def test_conversations_as_json(cli: Cli) -> None:
     cli.play(call("terminal", command="true"), flags=["--confirm", "always", "--id", "second"])
     listed = {line["id"]: line for line in cli.run("conversations", "--json").lines}

@@ -70,6 +70,7 @@ def counted_anew() -> Iterator[None]:
     ran.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declined", [False, True])
 async def test_where_the_power_is_lost_a_question_at_rest_waits_or_is_ended(tmp_path: Path, declined: bool) -> None:
     agent = scripted(

@@ -230,7 +230,7 @@ async def refused_by_a_provider(value: str, text: str) -> str:
             return "\n".join([str(refused.value), *(each.model_dump_json() for each in conversation.state.events)])
 
 
-@pytest.mark.parametrize("encoding", some_quick(ENCODINGS, 6))
+@pytest.mark.parametrize("encoding", some_quick(ENCODINGS, 12))
 async def test_no_part_of_a_value_in_a_promised_encoding_comes_out(
     encoding: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -38,6 +38,7 @@ def live(folder: Path, life: str, until: str) -> str:
             process.kill()
 
 
+@pytest.mark.slow
 def test_what_worked_when_the_server_was_killed_goes_on(tmp_path: Path) -> None:
     assert live(tmp_path, "begin", "waiting") == "waiting"
     assert live(tmp_path, "end", "finished") == "finished None"

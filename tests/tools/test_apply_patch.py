@@ -284,7 +284,8 @@ def test_a_patch_made_of_a_diff_makes_the_new_text_of_the_old_one(old: list[str]
     body: list[str] = []
     for line in list(difflib.unified_diff(old, new, lineterm="", n=20))[2:]:
         body.append("@@" if line.startswith("@@") else line)
-    if not body:
+    # One empty line without an end is no line: such a file is empty.
+    if not body or (old == [""] and not end):
         return
     patch = framed("".join(f"{line}\n" for line in ["*** Update File: f", *body]))
     (update,) = read_patch(patch)

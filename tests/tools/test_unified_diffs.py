@@ -54,6 +54,7 @@ async def test_the_hunks_of_a_diff_are_applied(
     assert (tmp_path / "f").read_text() == after
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 async def test_what_git_writes_is_applied_as_git_would(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
