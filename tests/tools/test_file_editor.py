@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import tempfile
 from pathlib import Path
@@ -326,4 +327,5 @@ def test_a_replacement_in_the_normal_text_is_one_in_the_file(raw: str, data: st.
     end = data.draw(st.integers(start, len(text.normal)))
     new = data.draw(st.text(st.sampled_from("x\n"), max_size=5))
     changed = text.replaced([Change(start, end, new)])
-    assert changed.normal.replace("\r\n", "\n") == (text.normal[:start] + new + text.normal[end:]).replace("\r\n", "\n")
+    # A line feed that comes behind carriage returns, as one of them was there alone, makes the last of them a part of the line's end.
+    assert re.sub("\r+\n", "\n", changed.normal) == re.sub("\r+\n", "\n", text.normal[:start] + new + text.normal[end:])
