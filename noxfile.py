@@ -104,18 +104,8 @@ def faults(session: nox.Session) -> None:
 def serve(session: nox.Session) -> None:
     """Do the slow half of the server's tests, its page in chromium included; what is missing fails, and is not skipped."""
     install(session, "all,test-serve")
-    session.run(
-        "pytest",
-        "-q",
-        "-n",
-        "3",
-        "-m",
-        "slow",
-        "tests/serve",
-        "tests/remote",
-        *session.posargs,
-        env={"AGENTCORE_NO_SKIPS": "1"},
-    )
+    env = {"AGENTCORE_NO_SKIPS": "1", **docker_engine(session)}
+    session.run("pytest", "-q", "-n", "3", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env=env)
 
 
 @nox.session

@@ -42,7 +42,6 @@ def test_every_module_is_sent_behind_those_that_it_imports() -> None:
     assert payload()[:8] == b"%08d" % (len(payload()) - 8)
 
 
-@pytest.mark.slow
 def test_an_old_python_runs_it(tmp_path: Path) -> None:
     pythons = _pythons("3.7", "3.8", "3.9", "3.10")
     if not pythons:
