@@ -213,7 +213,7 @@ FIRST = next(each for each in TO_RUN if each.page == "README.md")
     [
         # Each has an interpreter of its own in slow tests.
         pytest.param(each, marks=NEEDS[each.needs] if each.needs else (), id=str(each))
-        for each in [each for each in TO_RUN if each is not FIRST and not each.files][::3]
+        for each in [each for each in TO_RUN if each is not FIRST and not each.files][::6]
     ],
 )
 def test_the_program_runs(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -297,6 +297,7 @@ async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence
     assert tmp_path.is_dir()
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_not_a_socket_stays_and_is_named(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("mine", encoding="utf-8")

@@ -30,7 +30,7 @@ def check(reply: Reply, exchange: Exchange) -> None:
     assert Reply.model_validate_json(reply.model_dump_json()) == reply
 
 
-@pytest.mark.parametrize("exchange", some_quick(EXCHANGES, 3), ids=[f"{each.wire}-{each.name}" for each in EXCHANGES])
+@pytest.mark.parametrize("exchange", some_quick(EXCHANGES, 6), ids=[f"{each.wire}-{each.name}" for each in EXCHANGES])
 async def test_an_answer_gives_its_reply_however_it_comes_and_goes_back(exchange: Exchange) -> None:
     async with serve_exchange(exchange) as provider:
         check(await provider.model().complete(ASK), exchange)
