@@ -114,21 +114,28 @@ def third_party_imports(files: Iterable[Path]) -> dict[str, set[str]]:
     """Give the top-level modules that files import and that are not the project's own, each with the files."""
     found: dict[str, set[str]] = {}
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Import():
-                    names = [alias.name for alias in node.names]
-                case ast.ImportFrom(module=str() as name):
-                    names = [name]
-                case ast.Call(
-                    func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
-                    args=[ast.Constant(value=str() as name), *_],
-                ):
-                    names = [name]
-                case _:
-                    continue
-            for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - OURS:
-                found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+        for name in imports_in(path) - sys.stdlib_module_names - OURS:
+            found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+@cache
+def imports_in(path: Path) -> set[str]:
+    """Give the top-level modules that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import():
+                found.update(alias.name.partition(".")[0] for alias in node.names)
+            case ast.ImportFrom(module=str() as name):
+                found.add(name.partition(".")[0])
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str() as name), *_],
+            ):
+                found.add(name.partition(".")[0])
+            case _:
+                pass
     return found
 
 

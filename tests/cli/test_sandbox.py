@@ -114,6 +114,7 @@ async def test_pulling_an_image_is_shown_now_and_then(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "pulling the image image:1 ...\n"
 
 
+@pytest.mark.slow
 def test_rewind_brings_the_files_back_and_names_the_way_to_those_before(cli: Cli) -> None:
     (cli.project / "a").write_text("1")
     with cli.serve(call("terminal", command="printf 2 > a"), "Done.") as provider:

@@ -19,6 +19,7 @@ from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from agentcore_sandbox.bubblewrap.workspace import restore
 from agentcore_sandbox.network.policy import Allow
 from boxes_bubblewrap import can_make_control_groups, needs_bubblewrap
+from contract_smoke import SmokeContract
 
 pytestmark = needs_bubblewrap
 
@@ -28,11 +29,20 @@ needs_control_groups = pytest.mark.skipif(
 )
 
 
-class TestBubblewrapWorkspace(WorkspaceContract):
+class _BubblewrapWorkspace:
     @pytest.fixture
     async def workspace(self, tmp_path: Path) -> AsyncGenerator[Workspace]:
         async with BubblewrapWorkspace(tmp_path) as workspace:
             yield workspace
+
+
+class TestSmoke(_BubblewrapWorkspace, SmokeContract):
+    pass
+
+
+@pytest.mark.slow
+class TestBubblewrapWorkspace(_BubblewrapWorkspace, WorkspaceContract):
+    pass
 
 
 async def output(workspace: Workspace, command: str) -> str:

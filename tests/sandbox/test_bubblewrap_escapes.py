@@ -135,7 +135,7 @@ print(result.stdout, result.stderr)
 print("touched from a box:", len(touched))
 anyio.run(main, sys.argv[1], "full")
 for _ in range(2 * len(ADDRESSES) + 1):
-    done.acquire(timeout=10)
+    done.acquire(timeout=60)
 print("touched with the network:", len(touched))
 """
 

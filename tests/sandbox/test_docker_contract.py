@@ -9,6 +9,7 @@ import pytest
 from agentcore.testing.workspace_contract import WorkspaceContract
 from agentcore_sandbox import DockerWorkspace
 from boxes_docker import find_image
+from contract_smoke import SmokeContract
 
 IMAGE = find_image()
 
@@ -31,8 +32,17 @@ async def box(docker_image: str) -> AsyncIterator[DockerWorkspace]:
         yield workspace
 
 
-class TestDockerWorkspace(WorkspaceContract):
+class _DockerWorkspace:
     @pytest.fixture
     async def workspace(self, box: DockerWorkspace) -> AsyncIterator[DockerWorkspace]:
         yield box
         await box.run("find . -mindepth 1 -delete")
+
+
+class TestSmoke(_DockerWorkspace, SmokeContract):
+    pass
+
+
+@pytest.mark.slow
+class TestDockerWorkspace(_DockerWorkspace, WorkspaceContract):
+    pass

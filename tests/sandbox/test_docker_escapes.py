@@ -34,6 +34,7 @@ async def owner() -> AsyncIterator[str]:
     assert left == []
 
 
+@pytest.mark.slow
 async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str) -> None:
     monkeypatch.setenv("OF_THIS_PROGRAM", "secret")
     project, outside = tmp_path / "project", tmp_path / "outside"

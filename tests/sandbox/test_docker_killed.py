@@ -76,6 +76,7 @@ async def cancel_often(owner: str, count: int, seed: int) -> None:
     assert threading.active_count() <= threads + 5  # idle workers of anyio
 
 
+@pytest.mark.slow
 async def test_cancelling_at_any_moment_leaves_no_container_and_no_volume(owner: str) -> None:
     await cancel_often(owner, 5, seed=1)
 
@@ -99,6 +100,7 @@ async def kill_client(owner: str, folder: Path) -> None:
     assert await left_behind(owner) == []
 
 
+@pytest.mark.slow
 async def test_a_killed_client_leaves_a_container_that_stops_and_is_pruned_and_its_files(
     owner: str, tmp_path: Path
 ) -> None:

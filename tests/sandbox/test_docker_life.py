@@ -111,6 +111,7 @@ async def test_what_runs_inside_has_no_rights_no_network_and_limits(docker_image
         assert workspace.record().params["digest"] == found["Image"]
 
 
+@pytest.mark.slow
 async def test_out_of_memory_ends_the_command_and_not_the_box(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}, memory="96m") as workspace:
         with anyio.fail_after(60):
@@ -131,6 +132,7 @@ except OSError:
 """
 
 
+@pytest.mark.slow
 async def test_files_and_listing_and_kill_work_where_no_process_can_be_started(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}, pids=24) as workspace:
         with anyio.fail_after(60):
@@ -142,6 +144,7 @@ async def test_files_and_listing_and_kill_work_where_no_process_can_be_started(d
             assert (await workspace.run("echo free")).stdout == "free\n"
 
 
+@pytest.mark.slow
 async def test_what_is_written_in_a_mounted_folder_belongs_to_its_owner(
     docker_image: str, owner: str, folder: Path
 ) -> None:
@@ -154,6 +157,7 @@ async def test_what_is_written_in_a_mounted_folder_belongs_to_its_owner(
         assert (found.st_uid, found.st_gid) == (expected.st_uid, expected.st_gid)
 
 
+@pytest.mark.slow
 async def test_work_in_a_copy_leaves_the_folder_and_comes_back_by_download(
     docker_image: str, owner: str, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -165,6 +169,7 @@ async def test_work_in_a_copy_leaves_the_folder_and_comes_back_by_download(
     assert (back / "file").read_text() == "changed\n"
 
 
+@pytest.mark.slow
 async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, keep=True, labels={"owner": owner}) as workspace:
         await workspace.write("note", "still here")
@@ -180,11 +185,13 @@ async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: 
         assert await third.read("note") == b"still here"
 
 
+@pytest.mark.slow
 async def test_two_conversations_share_an_open_container_and_its_next_helper(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         await share(workspace)
 
 
+@pytest.mark.slow
 async def test_a_later_opening_of_a_conversation_takes_its_container_over(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, keep=True, labels={"owner": owner}) as earlier:
         box = str(earlier.record().params["box"])
@@ -192,6 +199,7 @@ async def test_a_later_opening_of_a_conversation_takes_its_container_over(docker
             await take_over(earlier, later)
 
 
+@pytest.mark.slow
 async def test_a_log_goes_back_to_the_box_of_this_user(docker_image: str, docker_boxes_are_mine: str) -> None:
     async with DockerWorkspace(docker_image, keep=True, labels={"conversation": docker_boxes_are_mine}) as workspace:
         await workspace.write("note", "still here")
@@ -222,6 +230,7 @@ async def docker_boxes_are_mine(docker_image: str) -> AsyncIterator[str]:
                 await engine.remove_volume(str(row["Name"]))
 
 
+@pytest.mark.slow
 async def test_a_log_cannot_loosen_what_a_box_may_do(
     docker_image: str, docker_boxes_are_mine: str, owner: str, folder: Path
 ) -> None:
@@ -264,6 +273,7 @@ async def test_a_log_cannot_loosen_what_a_box_may_do(
         assert "not the id of a box" in await refusal(box="../images/x")
 
 
+@pytest.mark.slow
 async def test_where_a_box_is_gone_its_folder_gets_a_new_one_and_the_record_says_so(
     docker_image: str, owner: str, folder: Path
 ) -> None:
@@ -276,6 +286,7 @@ async def test_where_a_box_is_gone_its_folder_gets_a_new_one_and_the_record_says
         assert any(f"The box agentcore-{box} is gone" in each for each in again.loosened)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "instead"),
     [
@@ -326,6 +337,7 @@ async def poor_images(docker_image: str) -> AsyncIterator[dict[str, str]]:
                 await docker.images.delete(image, force=True)
 
 
+@pytest.mark.slow
 async def test_an_image_without_python_or_shell_is_refused_with_how_to_add_them(
     poor_images: dict[str, str], owner: str
 ) -> None:
@@ -352,6 +364,7 @@ async def lose(workspace: DockerWorkspace, how: str) -> str:
     return lost.value.reason
 
 
+@pytest.mark.slow
 async def test_when_a_box_is_lost_the_reason_is_right(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         with anyio.fail_after(60):
@@ -369,6 +382,7 @@ async def test_when_a_box_is_lost_the_reason_is_right(docker_image: str, owner: 
             assert lost.value.reason == "removed"
 
 
+@pytest.mark.slow
 async def test_a_helper_that_runs_out_of_memory_says_so(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}, memory="64m") as workspace:
         with anyio.fail_after(60), pytest.raises(WorkspaceLost) as lost:
@@ -377,6 +391,7 @@ async def test_a_helper_that_runs_out_of_memory_says_so(docker_image: str, owner
     assert lost.value.reason == "oom"
 
 
+@pytest.mark.slow
 async def test_what_nobody_uses_stops_by_itself_and_prune_removes_it(docker_image: str, owner: str) -> None:
     from agentcore_sandbox.docker import list_boxes, prune, read_logs  # noqa: PLC0415
 
@@ -403,6 +418,7 @@ async def _ignore(progress: Progress) -> None:
     pass
 
 
+@pytest.mark.slow
 async def test_a_shell_is_opened_in_a_box(docker_image: str, owner: str) -> None:
     from agentcore_sandbox.docker import open_shell  # noqa: PLC0415
 

@@ -36,6 +36,7 @@ async def owner(docker_image: str) -> AsyncIterator[str]:
     assert left == []
 
 
+@pytest.mark.slow
 async def test_a_port_inside_is_published_on_this_machine(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         await workspace.write("page", "from inside\n")
@@ -52,6 +53,7 @@ async def test_a_port_inside_is_published_on_this_machine(docker_image: str, own
                 assert seen.endswith(b"from inside\n")
 
 
+@pytest.mark.slow
 async def test_only_allowed_hosts_are_asked_for_and_others_are_refused_with_a_reason(
     docker_image: str, owner: str
 ) -> None:

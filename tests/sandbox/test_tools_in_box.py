@@ -23,8 +23,13 @@ MODULES = (
     *sorted(path.stem for path in [*TOOLS.glob("test_terminal*.py"), *TOOLS.glob("test_file_editor*.py")]),
 )
 
-QUICK = {"test_terminal", "test_terminal_running", "test_file_editor"}
-"""The modules of the normal run; the others are slow, since each box has all of them."""
+QUICK = {
+    "test_terminal__a_command_means_what_it_means_to_bash_and_the_next_one_works",
+    "test_terminal__a_command_is_interrupted_by_its_key_and_the_shell_lives_on",
+    "test_terminal_running__cancelling_a_call_ends_what_runs_in_its_session_alone",
+    "test_file_editor__create_replaces_nothing",
+}
+"""The tests of the normal run; the others are slow, since they are the same that the normal run has without a box."""
 
 LEFT_OUT: dict[str, str] = {}
 """Tests that are about this machine, each with the reason."""
@@ -61,7 +66,8 @@ def parts_of(name: str) -> Iterator[tuple[str, Any]]:
             yield each, value
         elif each.startswith("test_") and inspect.isfunction(value) and each not in LEFT_OUT:
             # Two modules may have a test of the same name. What is loaded again here is not what is run there.
-            yield f"{name}__{each.removeprefix('test_')}", value if name in QUICK else pytest.mark.slow(value)
+            named = f"{name}__{each.removeprefix('test_')}"
+            yield named, value if named in QUICK else pytest.mark.slow(value)
 
 
 for module_name in MODULES:

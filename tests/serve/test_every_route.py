@@ -144,7 +144,7 @@ async def _furnish(site: _Site, client: httpx.AsyncClient) -> None:
     assert made.status_code == 201, made.text
     conversation = made.json()["id"]
     path = f"/api/v1/conversations/{conversation}"
-    run = await client.post(f"{path}/run?wait=10", json={"text": _CANARY}, headers=ann)
+    run = await client.post(f"{path}/run?wait=60", json={"text": _CANARY}, headers=ann)
     assert run.json()["text"] == _CANARY
     workspace = (await client.get(path, headers=ann)).json()["workspace"]
     files = f"/api/v1/workspaces/{workspace}/files?path=secret.txt"

@@ -21,6 +21,7 @@ from agentcore_serve.refused import TooBusy
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.upkeep import tidy
 from hubs import ANN, Clock, serving
+from rounds import some_quick
 from talks import FINISHED, at_once, hang, scripted
 
 
@@ -74,7 +75,7 @@ async def test_a_creation_for_which_there_is_no_room_leaves_nothing(tmp_path: Pa
         assert len(list((tmp_path / "root").iterdir())) == 1
 
 
-@pytest.mark.parametrize("step", range(1, 20))
+@pytest.mark.parametrize("step", some_quick(range(1, 20), 4))
 async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp_path: Path, step: int) -> None:
     disk = FaultyDisk()
     store = FileStore(tmp_path / "store", disk=disk)

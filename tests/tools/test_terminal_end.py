@@ -15,6 +15,7 @@ from agentcore.workspace import process_tree
 from agentcore_tools.terminal import shell
 from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
+from rounds import some_quick
 
 STUBBORN = """
 trap '' INT TERM HUP
@@ -86,21 +87,24 @@ async def test_a_job_that_lost_the_first_ctrl_c_gets_another_before_sigterm(
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "echo > begun; while :; do :; done",
-        "echo > begun; while true; do sleep 0.01; done",
-        "for i in {1..100000}; do sleep 0.01; echo > begun; done; echo never",
-        "echo > begun; wait",
-        "echo > begun; read line",
-        "echo > begun; cat | cat | cat",
-        "(echo > begun; sleep 1000) | cat; sleep 1000",
-        "f() { sleep 0.01; echo > begun; f; }; f",
-        "echo > begun; yes",
-        f"echo > begun; while :; do :; done # {'a long line' * 100}",
-        f"while :; do sleep 0.01; echo > begun; done # {'a long line' * 100}",
-        "echo > begun; exec 3< <(sleep 1000); cat <&3",
-    ],
-)
+    some_quick(
+        [
+            "echo > begun; while :; do :; done",
+            "echo > begun; while true; do sleep 0.01; done",
+            "for i in {1..100000}; do sleep 0.01; echo > begun; done; echo never",
+            "echo > begun; wait",
+            "echo > begun; read line",
+            "echo > begun; cat | cat | cat",
+            "(echo > begun; sleep 1000) | cat; sleep 1000",
+            "f() { sleep 0.01; echo > begun; f; }; f",
+            "echo > begun; yes",
+            f"echo > begun; while :; do :; done # {'a long line' * 100}",
+            f"while :; do sleep 0.01; echo > begun; done # {'a long line' * 100}",
+            "echo > begun; exec 3< <(sleep 1000); cat <&3",
+        ],
+        4,
+    ),
+)  # fmt: skip)
 async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(
     tmp_path: Path, command: str, terminal: Terminal
 ) -> None:
@@ -134,12 +138,15 @@ async def test_a_signal_that_comes_late_takes_no_command_with_it(
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "echo > begun; exec sleep 1000",
-        "trap '' INT; mkfifo p; echo > begun; while :; do read -rt 1 <> p; done",
-        "echo > begun; exec python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except KeyboardInterrupt: pass'",
-        "echo > begun; kill -STOP $$",
-    ],
+    some_quick(
+        [
+            "echo > begun; exec sleep 1000",
+            "trap '' INT; mkfifo p; echo > begun; while :; do read -rt 1 <> p; done",
+            "echo > begun; exec python3 -c 'import time\nwhile True:\n  try: time.sleep(9)\n  except KeyboardInterrupt: pass'",
+            "echo > begun; kill -STOP $$",
+        ],
+        4,
+    ),
 )
 async def test_a_shell_that_does_not_come_through_is_replaced(tmp_path: Path, command: str, terminal: Terminal) -> None:
     pid = int((await terminal("A=1; echo $$")).text)
@@ -173,7 +180,7 @@ async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_
     assert still_running(pid) == []
 
 
-@pytest.mark.parametrize("signals", ["INT", "INT TERM", "TERM"])
+@pytest.mark.parametrize("signals", some_quick(["INT", "INT TERM", "TERM"], 3))
 async def test_what_stands_behind_an_interrupted_command_is_not_run(
     tmp_path: Path, signals: str, terminal: Terminal
 ) -> None:
@@ -209,7 +216,7 @@ async def test_cancelling_a_wait_ends_what_was_waited_for(tmp_path: Path, hasty:
     assert (await hasty()).exit_code == 130
 
 
-@pytest.mark.parametrize("after", [0.0, 0.001, 0.003, 0.01, 0.02, 0.05])
+@pytest.mark.parametrize("after", some_quick([0.003, 0.0, 0.001, 0.05, 0.01, 0.02], 3))
 async def test_a_call_can_be_cancelled_at_any_moment(tmp_path: Path, after: float) -> None:
     async with open_terminal(tmp_path) as terminal:
         with anyio.move_on_after(after):
@@ -224,6 +231,7 @@ async def test_a_call_can_be_cancelled_at_any_moment(tmp_path: Path, after: floa
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.slow
 async def test_closing_ends_everything_and_leaves_no_descriptor(tmp_path: Path) -> None:
     def descriptors() -> int:
         return len(os.listdir("/dev/fd"))

@@ -107,8 +107,9 @@ async def our_terminal(folder: Path, row: list[str]) -> Told:
     return told
 
 
+@pytest.mark.slow
 @given(row=st.lists(commands, min_size=1, max_size=8))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 def test_random_commands_give_what_bash_gives(row: list[str]) -> None:
     check(row)
 

@@ -15,6 +15,7 @@ from agentcore.errors import SecretError, ToolError, WorkspaceError
 from agentcore.secrets import SecretRegistry
 from agentcore.tools import OUTPUT_LIMIT, Spool
 from opened_tool import KeepingHost, Terminal, open_terminal
+from rounds import some_quick
 
 MEGABYTE = 1 << 20
 LONG = "AGENTCORE_LONG_RUNS" in os.environ
@@ -91,6 +92,7 @@ async def test_output_is_on_disk_while_the_command_runs(tmp_path: Path, hasty: T
     assert last.exit_code == 0
 
 
+@pytest.mark.slow
 async def test_a_line_without_an_end_is_kept_in_bounded_memory(terminal: Terminal) -> None:
     process = psutil.Process()
     await terminal("true")
@@ -119,16 +121,19 @@ NUMBERS = "".join(f"{number}\n" for number in range(1, 20_001))
 
 @pytest.mark.parametrize(
     ("command", "whole"),
-    [
-        ("seq 20000", NUMBERS),
-        (
-            r"for i in {1..100}; do printf '%3d%%\r' $i; done; echo; seq 20000; printf 'no end'",
-            f"100%\n{NUMBERS}no end",
-        ),
-        ("seq 20000; exit 3", f"{NUMBERS}exit\n"),
-        ("head -c 28001 /dev/zero | tr '\\0' x", "x" * 28_001),
-        ("head -c 28000 /dev/zero | tr '\\0' x", None),
-    ],
+    some_quick(
+        [
+            ("seq 20000", NUMBERS),
+            (
+                r"for i in {1..100}; do printf '%3d%%\r' $i; done; echo; seq 20000; printf 'no end'",
+                f"100%\n{NUMBERS}no end",
+            ),
+            ("seq 20000; exit 3", f"{NUMBERS}exit\n"),
+            ("head -c 28001 /dev/zero | tr '\\0' x", "x" * 28_001),
+            ("head -c 28000 /dev/zero | tr '\\0' x", None),
+        ],
+        5,
+    ),
 )
 async def test_of_what_is_longer_than_is_shown_all_is_on_disk(
     tmp_path: Path, command: str, whole: str | None, terminal: Terminal
@@ -162,6 +167,7 @@ async def test_an_output_that_can_not_be_kept_is_told_from_both_ends(terminal: T
     assert "omitted. They were not kept.]" in told.text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("secret", "command", "shown"),
     [
@@ -198,7 +204,7 @@ class SlowHost(KeepingHost):
     fifo = ""
 
 
-@pytest.mark.parametrize("lead", range(0, 60, 7))
+@pytest.mark.parametrize("lead", some_quick(range(0, 60, 7), 4))
 async def test_no_half_of_a_secret_is_left_where_a_flood_is_cut_for_people(tmp_path: Path, lead: int) -> None:
     secrets = SecretRegistry({"TOKEN": TOKEN})
     os.mkfifo(tmp_path / "over")
@@ -216,14 +222,17 @@ async def test_no_half_of_a_secret_is_left_where_a_flood_is_cut_for_people(tmp_p
 
 @pytest.mark.parametrize(
     ("secret", "cut"),
-    [
-        (TOKEN, 20),
-        (TOKEN, 1),
-        ("".join(f"{number} sheep in a row\n" for number in range(8)), 70),
-        # More rows than there are on the screen, and a row that is given out in parts.
-        ("".join(f"{number} sheep in a row\n" for number in range(200)), 3000),
-        ("".join(f"{number} sheep " for number in range(3_000)), 30_000),
-    ],
+    some_quick(
+        [
+            (TOKEN, 20),
+            (TOKEN, 1),
+            ("".join(f"{number} sheep in a row\n" for number in range(8)), 70),
+            # More rows than there are on the screen, and a row that is given out in parts.
+            ("".join(f"{number} sheep in a row\n" for number in range(200)), 3000),
+            ("".join(f"{number} sheep " for number in range(3_000)), 30_000),
+        ],
+        5,
+    ),
 )
 async def test_a_secret_that_goes_on_after_an_answer_is_whole_in_the_next(
     tmp_path: Path, secret: str, cut: int

@@ -108,6 +108,7 @@ async def test_leaving_ends_processes_whose_contexts_are_open_elsewhere(tmp_path
     assert codes == [128 + 15] * 3
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_of_many_commands(
     tmp_path: Path, processes_here: Callable[[], Awaitable[list[int]]]
 ) -> None:
@@ -160,10 +161,11 @@ async def test_an_environment_that_is_too_large_is_an_error_that_shows_the_comma
         "'never closed",
     ],
 )
-async def test_a_long_command_is_shown_without_a_part_of_a_word(tmp_path: Path, secret: str) -> None:
+@pytest.mark.parametrize("spacing", [33, pytest.param(4, marks=pytest.mark.slow)])
+async def test_a_long_command_is_shown_without_a_part_of_a_word(tmp_path: Path, secret: str, spacing: int) -> None:
     too_large = {"LARGE": "x" * 200_000}
     async with LocalWorkspace(tmp_path) as workspace:
-        for before in range(140, 206, 4):
+        for before in range(140, 206, spacing):
             commands = [f"echo {'x' * before} {secret} {'y ' * 300}", ["echo", "x" * before, secret, *["y"] * 300]]
             for command in commands:
                 text = str(await refused(WorkspaceError, workspace.run(command, env=too_large)))
