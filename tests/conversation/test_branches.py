@@ -78,7 +78,9 @@ async def test_why_a_point_is_refused_is_true() -> None:
     async with talk([calls(call("ping"), call("ping")), say("done")], ping) as conversation:
         together = conversation.state.group_of(1)
         assert together > 1
-        with pytest.raises(RewindRefused, match=f"to 1: it was written together with what follows it, up to {together}"):
+        with pytest.raises(
+            RewindRefused, match=f"to 1: it was written together with what follows it, up to {together}"
+        ):
             await conversation.rewind(to=1)
         await conversation.run("go")
         called = [event.seq for event in conversation.state.events if event.kind == "action"]
