@@ -162,11 +162,50 @@ async def test_a_pipe_in_place_of_rules_does_not_hold_a_restore_up(workspace: Lo
     assert not (root / ".gitignore").exists()
 
 
-def test_git_that_waits_for_a_pipe_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    os.mkfifo(project / ".gitignore")
-    monkeypatch.chdir(project)
-    monkeypatch.setattr(checkpoint_files, "_GIT_SECONDS", 0.5)
-    with pytest.raises(checkpoint_files.GitFailed, match="a pipe"):
-        checkpoint_files.Git(str(tmp_path / "store"), None).ignored(b"")
+@pytest.mark.parametrize("place", [".gitignore", "sub/.gitignore", "../.gitignore", "sub/.git/HEAD"])
+async def test_a_pipe_that_git_would_wait_for_is_refused_by_name(
+    place: str, workspace: LocalWorkspace, root: Path
+) -> None:
+    _git("init", "-q", str(root.parent))
+    _git("init", "-q", str(root / "sub"))
+    (root / place).unlink(missing_ok=True)
+    os.mkfifo(root / place)
+    name = place.removeprefix("../")
+    with anyio.fail_after(60), pytest.raises(WorkspaceError, match=f"{name} is not a regular file. Remove it."):
+        await save_files(workspace, _FOLDER)
+
+
+@pytest.mark.parametrize("name", ["config", "index"])
+async def test_a_repository_with_a_pipe_does_not_hold_a_save_up(
+    name: str, workspace: LocalWorkspace, root: Path
+) -> None:
+    _git("init", "-q", str(root / "inner"))
+    (root / "inner/file").write_text("text")
+    (root / "inner/.git" / name).unlink(missing_ok=True)
+    os.mkfifo(root / "inner/.git" / name)
+    with anyio.fail_after(20):
+        assert (await save_files(workspace, _FOLDER)).files == 1
+
+
+async def test_saves_at_once_into_one_store_wait_for_each_other(workspace: LocalWorkspace, root: Path) -> None:
+    for number in range(300):
+        (root / f"file {number}").write_text(str(number))
+    saved: list[str] = []
+
+    async def save() -> None:
+        saved.append((await save_files(workspace, _FOLDER)).id)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(4):
+            tasks.start_soon(save)
+    assert len(saved) == 4
+    assert len(set(saved)) == 1
+
+
+def test_a_store_in_use_is_waited_for_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint_files, "_LOCK_SECONDS", 0.1)
+    first = checkpoint_files.Git(str(tmp_path / "store"), None)
+    with pytest.raises(checkpoint_files.Refused, match="another program has worked"):
+        checkpoint_files.Git(str(tmp_path / "store"), None)
+    os.close(first.lock)
+    os.close(checkpoint_files.Git(str(tmp_path / "store"), None).lock)

@@ -12,10 +12,8 @@ from pydantic import JsonValue
 
 from agentcore.cli.console import DIM, JsonLines, make_console, print_line
 from agentcore.cli.conversations import (
-    describe_box,
     describe_standing,
     find_conversation,
-    find_folder,
     has_log,
     open_store,
     shorten_id,
@@ -28,6 +26,7 @@ from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.sandbox import Kind, make_sandbox, sandbox_maker
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.text import count, one_line
+from agentcore.cli.workplace import find_workplace
 from agentcore.conversation import RunResult
 from agentcore.errors import AnswerRefused, ConversationExists, MediaError
 from agentcore.events import ConversationStatus
@@ -201,19 +200,7 @@ async def resume_conversation(
             f"Conversation {conversation_id!r} has no task yet. "
             f"Give it one: {settings.command(f'resume {conversation_id}')} 'your task'"
         )
-    boxed = state.workspace is not None and state.workspace.workspace in ("docker", "bubblewrap")
-    maker = sandbox_maker(*sandbox, labels={"conversation": conversation_id})
-    if boxed and workspace is not None and maker is None:
-        raise UsageError(
-            "This conversation works in a sandbox. Name one for that folder too: --sandbox docker or --sandbox bubblewrap."
-        )
-    where = None if boxed and workspace is None else await find_folder(state, settings, workspace, command="resume")
-    if maker is not None and where is None:
-        assert state.workspace is not None
-        place = state.workspace.spec.get("mount") or state.workspace.spec.get("path")
-        if not isinstance(place, str):
-            raise UsageError("Its sandbox had no folder of this machine. Name one with --workspace.")
-        where = place
+    place, where = await find_workplace(state, settings, workspace, sandbox, command="resume")
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
     given_answers = await run_sync(_read_answers, answers, state)
@@ -223,7 +210,7 @@ async def resume_conversation(
     elif reject is not None:
         decision = Reject(reject, by=settings.person)
     console = make_console(stderr=json)
-    standing = f"{conversation_id}: {describe_standing(state)}, in {where or describe_box(state)}"
+    standing = f"{conversation_id}: {describe_standing(state)}, in {where}"
     if state.status is ConversationStatus.FINISHED and text is None:
         print_line(console, standing, DIM)
         print_line(console, "")
@@ -243,7 +230,7 @@ async def resume_conversation(
     return await run_request(
         RunRequest(
             agent=agent,
-            workspace=where if maker is None or where is None else make_sandbox(maker, where),
+            workspace=place,
             store=store,
             settings=settings,
             id=conversation_id,

@@ -51,13 +51,23 @@ def list_command(*, json: AsJson = False, debug: Debug = False) -> None:
     execute(lambda: sandbox.list_sandboxes(json=json), debug)
 
 
-@sandbox_app.command("prune", short_help="Remove boxes that nobody uses.")
+@sandbox_app.command("prune", short_help="Remove boxes that are not in use.")
 def prune_command(
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are kept or have not expired.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Also boxes that run, that are kept (keep=True, those of a server) or that have not expired: all of yours that are not in use.",
+        ),
+    ] = False,
     debug: Debug = False,
 ) -> None:
-    """Remove boxes that have expired and that nobody is in, with their volumes."""
+    """Remove your boxes that have ended, have expired and are not in use, with their volumes and the files in those.
+
+    In use is a box while a program of agentcore works in it or a shell is open in it: it is never removed, not by --all either. Folders of
+    this machine that a box works in stay as they are.
+    """
     execute(lambda: sandbox.prune_sandboxes(everything=everything), debug)
 
 

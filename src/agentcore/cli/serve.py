@@ -45,6 +45,7 @@ async def serve(
     flags: Mapping[str, Any],
     *,
     model: str | None,
+    base_url: str | None,
     log: Literal["text", "json", "none"],
     level: str,
 ) -> int:
@@ -53,6 +54,7 @@ async def serve(
     Args:
         flags: Settings by name, over those of the environment.
         model: The model of the one agent that there is without a file of agents.
+        base_url: The address of its API.
         log: The form of the log on standard error.
         level: The least level that is logged.
 
@@ -79,7 +81,7 @@ async def serve(
         configure_logging(json=log == "json", level=level)
     try:
         settings = ServeSettings.from_environment(**flags)
-        app = create_app(settings, agents=_default_agent(model) if settings.agents is None else None)
+        app = create_app(settings, agents=_default_agent(model, base_url) if settings.agents is None else None)
     except ValueError as error:
         raise UsageError(str(error)) from None
     await run_sync(_check_certificate, settings)
@@ -114,13 +116,13 @@ async def serve(
     return 0
 
 
-def _default_agent(model: str | None) -> dict[str, Agent]:
+def _default_agent(model: str | None, base_url: str | None) -> dict[str, Agent]:
     """Return the agent of `agentcore run` under the name "default", where a model is named.
 
     Raises:
         UsageError: The model cannot be reached with these settings.
     """
-    settings = read_settings(model=model)
+    settings = read_settings(model=model, base_url=base_url)
     # Not with the memory of the person who starts the server: its owners are others.
     return {} if settings.model is None else {"default": build_agent(settings, without=("memory",))}
 
@@ -280,6 +282,11 @@ async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.soc
     if settings.unix is None and (link := await app.make_page_link(url)) is not None:
         once = " (the link works once, for a minute; another one: agentcore keys link)" if settings.auth else ""
         sys.stderr.write(f"Watch it in a browser{once}:\n\n    {link}\n\n")
+    if settings.sandbox == "docker" and os.geteuid() == 0:
+        sys.stderr.write(
+            "This server runs as root, and no container does: a workspace whose folder belongs to root and is not empty is refused.\n"
+            "Run the server as another user, or give such a folder to user 1000: chown -R 1000:1000 FOLDER\n"
+        )
     sys.stderr.flush()
     print(json.dumps(line), flush=True)
 

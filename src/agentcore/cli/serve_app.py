@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agentcore.cli.options import SECURITY, Debug, Later, execute
+from agentcore.cli.options import SECURITY, BaseUrl, Debug, Later, execute
 from agentcore.cli.sandbox_app import Network, Sandbox, SandboxImage
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def serve_command(
             metavar="PROVIDER/MODEL",
         ),
     ] = None,
+    base_url: BaseUrl = None,
     api_key_file: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +116,7 @@ def serve_command(
         lambda: serve.serve(
             flags,
             model=model,
+            base_url=base_url,
             log=log,
             level="DEBUG" if debug else "INFO",
         ),

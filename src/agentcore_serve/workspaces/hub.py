@@ -224,6 +224,22 @@ class WorkspaceHub:
                 if record.fresh:
                     await _DISK.run(shutil.rmtree, self._root / record.folder, True)
 
+    async def discard(self, workspace_id: str) -> None:
+        """Forget a workspace that was made for what failed then, with its folder. It stays if it is used, or if there is something in it."""
+        record = self._records.get(workspace_id)
+        if record is None or not record.fresh or not await self._leave(workspace_id):
+            return
+        async with self._changing:
+            if workspace_id in self._open or self._records.get(workspace_id) is None:
+                return
+            try:
+                await _DISK.run(os.rmdir, self._root / record.folder)
+            except OSError:
+                return
+            del self._records[workspace_id]
+            await self._remove_box(record)
+            await _DISK.run(self._table.remove, workspace_id)
+
     async def drop_box(self, workspace_id: str) -> None:
         """Remove the box of a workspace that nobody uses. Its files stay, and it gets another one when it is opened again."""
         if self._boxes is None or workspace_id not in self._records or not await self._leave(workspace_id):
