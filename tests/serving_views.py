@@ -62,10 +62,14 @@ async def open_site(folder: Path, views: dict[str, WebView] | None = None, **set
     if views is None:
         views = {name: make_view(find_free_port(), program=SERVED_PROGRAM) for name in ("app", "big-screen")}
     label = format_views(views)
+
+    def make(path: str) -> BoxWorkspace:
+        return BoxWorkspace(PlainBox(path, state=f"{path}-state", views=label))
+
     chosen: dict[str, Any] = {
         "store": folder / "store",
         "root": folder / "root",
-        "workspaces": lambda path: BoxWorkspace(PlainBox(path, state=f"{path}-state", views=label)),
+        "workspaces": make,
         **settings,
     }
     app, clock = create_app(ServeSettings.model_validate(chosen), agents={}), Clock()

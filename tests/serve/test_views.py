@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import httpx
@@ -29,7 +29,7 @@ async def test_a_ticket_opens_the_view_in_one_browser_once(tmp_path: Path) -> No
     async with open_site(tmp_path) as site, site.client() as mine, site.client() as other:
         listed = (await site.list()).json()
         assert [(view["name"], view["title"]) for view in listed] == [("app", "App"), ("big-screen", "Big screen")]
-        address = listed[0]["url"]
+        address: str = listed[0]["url"]
         parts = urlsplit(address)
         assert parts.hostname is not None
         assert parts.hostname.endswith(".localhost")
@@ -113,7 +113,7 @@ async def test_no_key_and_no_cookie_of_the_server_opens_the_host_of_a_view_or_go
         assert not {"cookie", "authorization", "x-api-key", "origin", "referer"} & seen["headers"].keys()
         assert "SECRET" not in answer.text
         assert cookie.partition("=")[2] not in answer.text
-        assert urlsplit(address).hostname not in answer.text
+        assert str(urlsplit(address).hostname) not in answer.text
 
 
 async def test_an_answer_sets_no_cookie_and_redirects_stay_in_the_view_or_lead_out_as_they_say(tmp_path: Path) -> None:
@@ -165,29 +165,27 @@ async def test_under_the_servers_own_name_a_view_is_what_a_port_is(tmp_path: Pat
         assert (missing.status_code, missing.json()["code"]) == (404, "view_not_found")
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "evil.example"}, 400),
-        ({"Host": "view-0123456789abcdef.localhost:8420"}, 404),
-        ({"Host": "127.0.0.1:8420"}, 401),
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "http://127.0.0.1:8420"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Sec-Fetch-Site": "same-site"}, 403),
-        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
-        ({"Service-Worker": "script"}, 403),
-        ({"Cookie": "agentcore_view=x"}, 401),
-    ],
+REFUSED: Final[tuple[tuple[dict[str, str], int], ...]] = (
+    ({"Host": "evil.example"}, 400),
+    ({"Host": "view-0123456789abcdef.localhost:8420"}, 404),
+    ({"Host": "127.0.0.1:8420"}, 401),
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "http://127.0.0.1:8420"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Sec-Fetch-Site": "same-site"}, 403),
+    ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}, 403),
+    ({"Service-Worker": "script"}, 403),
+    ({"Cookie": "agentcore_view=x"}, 401),
 )
-async def test_what_is_not_of_the_views_own_page_is_refused(
-    tmp_path: Path, headers: dict[str, str], status: int
-) -> None:
+
+
+async def test_what_is_not_of_the_views_own_page_is_refused(tmp_path: Path) -> None:
     async with open_site(tmp_path) as site, site.client() as client:
         address = await site.address()
         await client.get(address)
-        answer = await client.get(inside(address, "x"), headers=headers)
-        assert answer.status_code == status
+        for headers, status in REFUSED:
+            answer = await client.get(inside(address, "x"), headers=headers)
+            assert (headers, answer.status_code) == (headers, status)
         assert site.started == ""
 
 
@@ -207,7 +205,7 @@ async def test_a_server_with_a_name_needs_one_for_its_views(tmp_path: Path) -> N
         assert (refused.status_code, refused.json()["code"]) == (409, "no_views_host")
         assert "--views-host" in refused.json()["detail"]
     async with open_site(tmp_path / "with", views_host="views.example.org", **named) as site, site.client() as client:
-        address = (await site.list(base="https://agents.example.org")).json()[0]["url"]
+        address: str = (await site.list(base="https://agents.example.org")).json()[0]["url"]
         assert address.startswith("https://view-")
         assert str(urlsplit(address).netloc).endswith(".views.example.org")
         assert (await client.get(address)).headers["set-cookie"].endswith("; Secure")
@@ -241,7 +239,7 @@ async def test_a_websocket_of_the_views_page_goes_through_and_no_other(tmp_path:
         async with httpx.AsyncClient(trust_env=False, timeout=30) as browser:
             key = {"Authorization": f"Bearer {site.keys['ann']}"}
             listed = await browser.get(f"{url}{API}/workspaces/{site.workspace}/views", headers=key)
-            address = listed.json()[0]["url"]
+            address: str = listed.json()[0]["url"]
             parts = urlsplit(address)
             # Names below localhost are known to browsers, and not to every resolver.
             page = await browser.get(f"{url}{parts.path}?{parts.query}", headers={"Host": parts.netloc})
