@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 
+import anyio
+
+from agentcore_sandbox.docker.connect import open_engine
+from agentcore_sandbox.images.dockerfile import pack_context
 from agentcore_sandbox.views import WebView
+from agentcore_sandbox.views.view import LABEL, format_views
 
 PROGRAM = r"""
 import base64, hashlib, json, socketserver, sys
@@ -102,3 +110,22 @@ def make_view(
 ) -> WebView:
     """Return a view of the program, which listens on a port; or of another one."""
     return WebView(port=port, path="/first?a=b", command=command or (python, "-c", program, str(port)))
+
+
+@asynccontextmanager
+async def image_with_views() -> AsyncGenerator[str]:
+    """Make an image of the one for tests that offers a view "app", on port 8000, and return its name."""
+    label = format_views({"app": make_view(8000, python="python3", program=SERVED_PROGRAM)})
+    tag = f"agentcore-tests:served-views-{os.getpid()}"
+
+    async def see(event: dict[str, object]) -> None:
+        del event
+
+    async with open_engine() as engine:
+        context = pack_context(f"FROM {os.environ['TEST_IMAGE']}\n", [], b"")
+        await engine.build(context, see, tag=tag, labels={LABEL: label})
+        try:
+            yield tag
+        finally:
+            with anyio.CancelScope(shield=True):
+                await engine.remove_image(tag)

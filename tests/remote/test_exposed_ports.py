@@ -102,6 +102,36 @@ async def test_the_end_of_what_is_sent_goes_inside_and_the_answer_still_comes(tm
             assert await read_all(stream) == b"1000000"
 
 
+async def test_a_connection_outlives_a_program_that_reads_nothing_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("agentcore.remote.tunnel", "agentcore_serve.workspaces.tunnel_routes"):
+        monkeypatch.setattr(f"{module}.PING_SECONDS", 0.05)
+        monkeypatch.setattr(f"{module}.SILENCE_SECONDS", 0.5)
+    program = COUNTER.replace("    count = 0\n", "    count = 0\n    input()\n")
+    async with (
+        open_place(tmp_path) as (_, _, workspace),
+        listening_inside(workspace, ["python3", "-c", program]) as (
+            port,
+            process,
+        ),
+    ):
+        exposed = await workspace.expose(port)
+        async with await anyio.connect_tcp("127.0.0.1", exposed.port) as stream, anyio.create_task_group() as tasks:
+
+            async def send() -> None:
+                await stream.send(b"x" * 20_000_000)
+                await stream.send_eof()
+
+            tasks.start_soon(send)
+            # Nothing comes, and no end either.
+            with anyio.move_on_after(2) as waited:
+                await stream.receive()
+            assert waited.cancelled_caught
+            await process.send(b"go on\n")
+            assert await read_all(stream) == b"20000000"
+
+
 async def test_it_is_closed_with_the_workspace_and_the_connection_inside_with_it(tmp_path: Path) -> None:
     async with open_place(tmp_path) as (site, proxy, workspace):
         async with listening_inside(workspace, ["python3", "-c", ECHO]) as (port, process):

@@ -10,10 +10,13 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from httpx_ws import WebSocketUpgradeError, aconnect_ws
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from agentcore_sandbox.network.port_headers import SANDBOX
 from agentcore_sandbox.views.tickets import TICKET_SECONDS
-from boxes_views import find_free_port, make_view
+from boxes_places import needs_docker, skip_trio
+from boxes_views import find_free_port, image_with_views, make_view
 from serving import serve
 from serving_views import API, open_site, without_lifespan
 
@@ -47,6 +50,9 @@ async def test_a_ticket_opens_the_view_in_one_browser_once(tmp_path: Path) -> No
         for wrong in (await other.get(address), await other.get(inside(address, "first?a=b"))):
             assert (wrong.status_code, wrong.json()["code"]) == (401, "not_authorized")
             assert "set-cookie" not in wrong.headers
+        shown = await other.get(address, headers={"Accept": "text/html"})
+        assert (shown.status_code, "Ask for a new one" in shown.text) == (401, True)
+        assert shown.headers["content-type"].startswith("text/html")
         # In the browser that has used it, it leads to the view again.
         again = await mine.get(address)
         assert (again.status_code, "set-cookie" in again.headers) == (200, False)
@@ -214,6 +220,22 @@ async def test_a_server_with_a_name_needs_one_for_its_views(tmp_path: Path) -> N
             assert (await client.get(f"https://{host}/livez")).status_code == 400
 
 
+async def test_an_application_that_mounts_the_server_has_its_views_below_its_own_path(tmp_path: Path) -> None:
+    async with open_site(tmp_path) as site:
+        transport = httpx.ASGITransport(Starlette(routes=[Mount("/agents", site.app)]))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420", timeout=30) as client:
+            key = {"Authorization": f"Bearer {site.keys['ann']}"}
+            listed = await client.get(f"/agents{API}/workspaces/{site.workspace}/views", headers=key)
+            address: str = listed.json()[0]["url"]
+            path = urlsplit(address).path
+            assert path == f"/agents{API}/workspaces/{site.workspace}/views/app"
+            page = await client.get(address)
+            assert f"; Path={path};" in page.headers["set-cookie"]
+            assert f'content="0;url={path}/first?a=b"' in page.text
+            answer = await client.get(inside(address, "x?token=of-the-program"), headers=FETCH)
+            assert answer.json()["line"] == "GET /x?token=of-the-program HTTP/1.1"
+
+
 async def test_what_has_no_views_says_so(tmp_path: Path) -> None:
     async with open_site(tmp_path / "none", {}) as site:
         assert (await site.list()).json() == []
@@ -255,3 +277,18 @@ async def test_a_websocket_of_the_views_page_goes_through_and_no_other(tmp_path:
                 with pytest.raises(WebSocketUpgradeError):
                     async with aconnect_ws(socket, browser, headers=headers):
                         pass
+
+
+@pytest.mark.slow
+@needs_docker
+async def test_the_views_of_an_image_are_those_of_a_servers_containers(tmp_path: Path, anyio_backend_name: str) -> None:
+    skip_trio("docker", anyio_backend_name)
+    async with image_with_views() as image:
+        boxes: dict[str, Any] = {"workspaces": None, "sandbox": "docker", "sandbox_image": image}
+        async with open_site(tmp_path, **boxes) as site, site.client() as client:
+            address = await site.address()
+            await client.get(address)
+            answer = await client.get(inside(address, "x"), headers=FETCH)
+            assert answer.json()["headers"]["host"] == "localhost:8000"
+            async with site.client("ann") as program:
+                assert (await program.delete(f"{API}/workspaces/{site.workspace}")).status_code == 204

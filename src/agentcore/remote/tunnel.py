@@ -54,7 +54,7 @@ class _Tunnel(ByteStream):
         self._has_ended = False
 
     async def ping(self) -> None:
-        """Say now and then that somebody is here, until this is cancelled or the connection is gone."""
+        """Send a ping now and then, until this is cancelled or the connection is gone."""
         try:
             while True:
                 await anyio.sleep(PING_SECONDS)

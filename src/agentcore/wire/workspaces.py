@@ -8,8 +8,8 @@ number of their stream (1 or 2), and no more of a stream is under way than was a
 keeps more than that for a reader that is slow. The client says something every `PING_SECONDS`; after `SILENCE_SECONDS`
 without a word, or when the socket closes, the process is ended with all that it started.
 
-The socket of a tunnel to a port inside: bytes are those of the connection, and `TUNNEL_END` is the end of what its sender has to say. The
-client says `TUNNEL_PING` every `PING_SECONDS`, and the server says it back.
+The socket of a tunnel to a port inside: bytes are those of the connection, and `TUNNEL_END` is the end of what its sender has to say. Both
+say `TUNNEL_PING` every `PING_SECONDS`, whatever the other does: a program inside that reads nothing for a while stops all that comes behind.
 """
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.

@@ -56,8 +56,10 @@ class Authentication:
         if scope["type"] in ("http", "websocket"):
             scope.pop(IDENTITY, None)
             query = QueryParams(scope.get("query_string", b""))
+            # Where no key is taken, names are those of the program inside.
+            is_view = self._security.views.is_at_host(scope)
             if (
-                not _IN_URL.isdisjoint(name.lower() for name in query)
+                (not is_view and not _IN_URL.isdisjoint(name.lower() for name in query))
                 or contains_key(scope["path"])
                 or any(contains_key(text) for pair in query.multi_items() for text in pair)
             ):
@@ -68,7 +70,7 @@ class Authentication:
                     "Revoke this one and make another: agentcore keys revoke ID.",
                 )
             path = app_path(scope)
-            if self._security.views.is_at_host(scope):
+            if is_view:
                 # Nothing but that view is there, and no key and no other cookie opens it.
                 if (key_id := self._security.views.admit(scope, path)) is not None:
                     scope[IDENTITY] = (await self._find_viewer(key_id)).identity

@@ -5,7 +5,6 @@ Above: programs with a key. Below: the ports of a workspace. The messages are th
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -14,7 +13,7 @@ from anyio.abc import ByteStream
 from starlette.websockets import WebSocket
 
 from agentcore._groups import leaf_exceptions
-from agentcore.wire.workspaces import PIECE, SILENCE_SECONDS, TUNNEL_END, TUNNEL_PING
+from agentcore.wire.workspaces import PIECE, PING_SECONDS, SILENCE_SECONDS, TUNNEL_END, TUNNEL_PING
 from agentcore_serve.routes.table import WEBSOCKET, Call, Route
 from agentcore_serve.workspaces.calls import hub_of
 from agentcore_serve.workspaces.hub import OpenWorkspace
@@ -23,7 +22,6 @@ from agentcore_serve.workspaces.port_routes import port_of, tunnels_of
 from agentcore_serve.workspaces.ports import UNREACHABLE, not_reached
 
 _GONE: Final = 1011
-Send = Callable[[bytes | str], Awaitable[None]]
 
 
 async def _open(call: Call) -> None:
@@ -61,8 +59,14 @@ async def _pass_bytes(websocket: WebSocket, inside: ByteStream) -> None:
                 except anyio.EndOfStream:
                     await send(TUNNEL_END)
 
+            async def ping() -> None:
+                while True:
+                    await anyio.sleep(PING_SECONDS)
+                    await send(TUNNEL_PING)
+
             tasks.start_soon(pass_out)
-            await _pass_in(websocket, inside, send)
+            tasks.start_soon(ping)
+            await _pass_in(websocket, inside)
             tasks.cancel_scope.cancel("the client has left")
     except Exception as error:
         if not all(isinstance(leaf, UNREACHABLE) for leaf in leaf_exceptions(error)):
@@ -70,7 +74,7 @@ async def _pass_bytes(websocket: WebSocket, inside: ByteStream) -> None:
         await websocket.close(_GONE)
 
 
-async def _pass_in(websocket: WebSocket, inside: ByteStream, send: Send) -> None:
+async def _pass_in(websocket: WebSocket, inside: ByteStream) -> None:
     while True:
         message = None
         with anyio.move_on_after(SILENCE_SECONDS):
@@ -81,8 +85,6 @@ async def _pass_in(websocket: WebSocket, inside: ByteStream, send: Send) -> None
             await inside.send(data)
         elif message.get("text") == TUNNEL_END:
             await inside.send_eof()
-        elif message.get("text") == TUNNEL_PING:
-            await send(TUNNEL_PING)
 
 
 TUNNELS: Final = (

@@ -6,6 +6,7 @@ port is: for programs with a key, and pages of it have an origin of their own.
 
 from __future__ import annotations
 
+import html
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, cast
@@ -71,11 +72,15 @@ async def _enter(call: Call) -> Response:
     scope, name = call.request.scope, call.params["view"]
     if (refusal := refuse_ticket_use(page_request(scope))) is not None:
         raise Refused(refusal.status, "not_a_page", refusal.text)
-    view, session = _security(call).views.enter(
-        scope, call.params["workspace"], name, cast("ViewQuery", call.query).ticket
-    )
-    base, _ = split_path({**scope, "raw_path": _raw_path(call) + b"/"}, f"views/{name}")
+    ticket = cast("ViewQuery", call.query).ticket
     headers = {"Content-Security-Policy": OWN_PAGE_POLICY.decode(), "Referrer-Policy": "no-referrer"}
+    try:
+        view, session = _security(call).views.enter(scope, call.params["workspace"], name, ticket)
+    except Refused as error:
+        if "text/html" not in call.request.headers.get("accept", ""):
+            raise
+        return Response(format_page(f"<p>{html.escape(error.detail)}</p>"), error.status, headers, "text/html")
+    base, _ = split_path({**scope, "raw_path": _raw_path(call) + b"/"}, f"views/{name}")
     if session is not None:
         secure = "; Secure" if scope["scheme"] == "https" else ""
         headers["Set-Cookie"] = f"{COOKIE}={session}; Path={base}; HttpOnly; SameSite=Strict{secure}"
