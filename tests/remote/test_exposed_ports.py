@@ -102,6 +102,7 @@ async def test_the_end_of_what_is_sent_goes_inside_and_the_answer_still_comes(tm
             assert await read_all(stream) == b"1000000"
 
 
+@pytest.mark.slow
 async def test_a_connection_outlives_a_program_that_reads_nothing_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

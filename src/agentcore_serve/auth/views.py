@@ -144,7 +144,7 @@ def page_request(scope: Scope) -> PageRequest:
 def _split_host(scope: Scope) -> tuple[str, str]:
     """Return the name and the port of the host that is asked, the port with its colon."""
     host = Headers(scope=scope).get("host", "").lower()
-    matched = re.fullmatch(r"(.*?)(:[0-9]+)?", host)
+    matched = re.fullmatch(r"(.*?)(:[0-9]*)?", host)
     assert matched is not None
     return matched[1], matched[2] or ""
 
