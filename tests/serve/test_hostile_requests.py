@@ -55,6 +55,7 @@ async def _make(client: httpx.AsyncClient, **spec: Any) -> dict[str, str]:
         "command": "cmd_1",
         "key": "ac_000000000000",
         "name": "app.js",
+        "view": "app",
     }
 
 
@@ -136,7 +137,7 @@ async def test_ids_are_names_and_not_paths_however_they_are_written(tmp_path: Pa
                 continue
             template = route.path.replace(":path}", "}")
             for name in _IDS:
-                for parameter in ("id", "workspace", "sha256", "action", "question", "ask", "command", "key"):
+                for parameter in ("id", "workspace", "sha256", "action", "question", "ask", "command", "key", "view"):
                     if f"{{{parameter}" not in route.path:
                         continue
                     path = template.format_map({**ids, "port": 8000, "path": "", parameter: quote(name, safe="")})

@@ -9,9 +9,10 @@ import typer
 from agentcore.cli.options import SECURITY, AsJson, Debug, Home, Later, execute
 
 if TYPE_CHECKING:
-    from agentcore.cli import rewind, sandbox, sandbox_build, settings
+    from agentcore.cli import rewind, sandbox, sandbox_build, sandbox_views, settings
 else:
-    rewind, sandbox, sandbox_build, settings = map(Later, ("rewind", "sandbox", "sandbox_build", "settings"))
+    rewind, sandbox, settings = map(Later, ("rewind", "sandbox", "settings"))
+    sandbox_build, sandbox_views = map(Later, ("sandbox_build", "sandbox_views"))
 
 Sandbox = Annotated[
     Literal["docker", "bubblewrap"] | None,
@@ -75,6 +76,16 @@ def prune_command(
 def shell_command(box: _Box, *, debug: Debug = False) -> None:
     """Open a shell in a box that runs, on this terminal."""
     execute(lambda: sandbox.open_sandbox_shell(box), debug)
+
+
+@sandbox_app.command("views", short_help="Look at a box in a browser.")
+def views_command(box: _Box, *, json: AsJson = False, debug: Debug = False) -> None:
+    """Print addresses for a browser of the desktop, editor or terminal in a box that runs, and serve them until Ctrl-C.
+
+    Each address opens its view once, within a minute, and the browser that used it looks on until the end. What serves a view is started
+    when it is first looked at, and ended in the end. The image has to offer views: `agentcore sandbox build` makes such images.
+    """
+    execute(lambda: sandbox_views.serve_views(box, json=json), debug)
 
 
 @sandbox_app.command("logs", short_help="Show what a box wrote about itself.")

@@ -69,6 +69,14 @@ def serve_command(
             help="Name that requests may be addressed to; can be repeated.", metavar="NAME", rich_help_panel=SECURITY
         ),
     ] = None,
+    views_host: Annotated[
+        str | None,
+        typer.Option(
+            help="Name below which each view of a sandbox has a host of its own; all names below it lead here.",
+            metavar="NAME",
+            rich_help_panel=SECURITY,
+        ),
+    ] = None,
     tls_cert: Annotated[
         str | None, typer.Option(help="Certificate for TLS.", metavar="FILE", rich_help_panel=SECURITY)
     ] = None,
@@ -105,6 +113,7 @@ def serve_command(
         "auth": False if no_auth else None,
         "behind_proxy": behind_proxy or None,
         "allowed_hosts": tuple(allowed_host) if allowed_host else None,
+        "views_host": views_host,
         "tls_cert": tls_cert,
         "tls_key": tls_key,
         "shared_user": shared_user or None,

@@ -18,7 +18,7 @@ from pydantic import SecretStr, ValidationError
 
 from agentcore.errors import ConnectionLost, NotAuthorized, ServerError, TooManyRequests
 from agentcore.remote.address import find_key, is_loopback, parse_address
-from agentcore.remote.socket import Socket, open_socket
+from agentcore.remote.socket import Socket, load_library, open_socket
 from agentcore.wire.problems import Problem, error_of
 
 API: Final = "api/v1"
@@ -196,6 +196,14 @@ class ServerClient:
             finally:
                 with anyio.move_on_after(5, shield=True):
                     await response.aclose()
+
+    def check_sockets(self) -> None:
+        """Check that WebSockets can be opened.
+
+        Raises:
+            MissingExtra: The extra "remote" is not installed.
+        """
+        load_library()
 
     def stream_socket(self, path: str) -> AbstractAsyncContextManager[Socket]:
         """Open a WebSocket below `/api/v1`, once: whether and when to try again is for those who know what was on it.

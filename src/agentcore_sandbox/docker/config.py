@@ -133,8 +133,17 @@ def container_config(
 
 def make_inside(options: DockerOptions, image: ImageFacts) -> Inside:
     """Return what the helper has to know."""
+    running = make_inside_running(image)
+    return running.model_copy(update={"whole": True, "env": {**running.env, **options.env}})
+
+
+def make_inside_running(image: ImageFacts) -> Inside:
+    """Return what another helper has to know in a container that runs, where most is not its to end.
+
+    It has the same state folder, by which the helpers know of each other; the values of the box's own variables are the first one's alone.
+    """
     own = {"PATH": image.path, "HOME": f"{OWN}/home", "LANG": "C.UTF-8"}
-    return Inside(root=ROOT, state=f"{OWN}/state", whole=True, env={**own, **options.env}, views=image.views)
+    return Inside(root=ROOT, state=f"{OWN}/state", env=own, views=image.views)
 
 
 def find_loosened(options: DockerOptions, facts: EngineFacts, placed: Placed) -> Iterator[str]:

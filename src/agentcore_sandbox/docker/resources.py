@@ -124,16 +124,26 @@ async def open_shell(
         WorkspaceError: There is no such box, it does not run, or the engine does not answer.
     """
     async with open_engine() as engine:
-        try:
-            found = await _check(engine, box)
-        except NotThere:
-            raise _no_box(box) from None
-        if not found["State"].get("Running"):
-            raise WorkspaceError(
-                f"The box {box} does not run. Open its conversation, or remove it with `agentcore sandbox prune --all`."
-            )
+        await find_running(engine, box)
         async with engine.open_exec(names.name_of(box), command, size=size) as opened:
             yield opened
+
+
+async def find_running(engine: Engine, box: str) -> Mapping[str, Any]:
+    """Return what the engine knows of a box that runs.
+
+    Raises:
+        WorkspaceError: There is no such box, it does not run, or the engine does not answer.
+    """
+    try:
+        found = await _check(engine, box)
+    except NotThere:
+        raise _no_box(box) from None
+    if not found["State"].get("Running"):
+        raise WorkspaceError(
+            f"The box {box} does not run. Open its conversation, or remove it with `agentcore sandbox prune --all`."
+        )
+    return found
 
 
 async def _check(engine: Engine, box: str) -> Mapping[str, Any]:

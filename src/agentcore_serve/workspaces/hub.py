@@ -24,6 +24,7 @@ from agentcore._threads import Threads
 from agentcore.errors import PathError, WorkspaceError, WorkspaceLost
 from agentcore.logs import get_logger
 from agentcore.workspace import LocalWorkspace, Workspace, fence_workspace, record_workspace, resolve_workspace
+from agentcore_sandbox.views.program import ViewProgram
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.refused import Refused
 from agentcore_serve.workspaces.boxes import Boxes
@@ -60,6 +61,10 @@ class OpenWorkspace:
     def __init__(self, record: WorkspaceRecord) -> None:
         self.record = record
         self.workspace: Workspace
+        self.tasks: TaskGroup
+        """Runs what belongs to the workspace while it is open."""
+        self.programs: dict[str, ViewProgram] = {}
+        """The programs of its views that were looked at, by the view's name."""
         self.users = 0
         self.unused = anyio.Event()
         """Set while nobody uses it."""
@@ -297,10 +302,12 @@ class WorkspaceHub:
                     record = record._replace(spec=spec)
                     await _DISK.run(self._table.save, record)
                     opened.record = self._records[record.id] = record
-                opened.ready.set()
-                with opened.use:
-                    await anyio.sleep_forever()
-                opened.closing = True
+                async with anyio.create_task_group() as opened.tasks:
+                    opened.ready.set()
+                    with opened.use:
+                        await anyio.sleep_forever()
+                    opened.closing = True
+                    opened.tasks.cancel_scope.cancel("the workspace is left")
         except Exception as error:
             opened.error = error
         finally:
