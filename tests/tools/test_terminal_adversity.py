@@ -134,7 +134,7 @@ async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp
     assert not still_running(pid)
 
 
-@pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -i", "bash --norc -i"])
+@pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -f -i", "bash --norc -i"])
 async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(shell: str, hasty: Terminal) -> None:
     name = shell.partition(" ")[0]
     if shutil.which(name) is None:

@@ -14,7 +14,7 @@ from opened_tool import Terminal, open_terminal
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells it.")
 
-PYTHON = f"{sys.executable} -S"
+PYTHON = "python3 -S"
 
 
 @pytest.mark.parametrize(
