@@ -12,6 +12,7 @@ from typing import Any, Final, final
 import anyio
 import pytest
 from anyio.abc import ByteStream
+from anyio.to_thread import run_sync
 
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.bootstrap import BOOT_COMMAND
@@ -116,11 +117,11 @@ async def open_container_over(image: str, folder: Path) -> AsyncGenerator[Docker
         config = container_config(
             options,
             engine.facts,
-            place(options, engine.facts),
+            await run_sync(place, options, engine.facts),
             image=found.digest,
             labels=labels,
             volumes={},
-            command=first_command(options.idle_seconds),
+            command=await run_sync(first_command, options.idle_seconds),
         )
         (mount,) = config["HostConfig"]["Mounts"]
         assert mount["Target"] == ROOT

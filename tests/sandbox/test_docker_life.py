@@ -11,13 +11,14 @@ import anyio
 import pytest
 
 from agentcore.errors import WorkspaceError, WorkspaceLost
-from agentcore.workspace import WorkspaceSpec
+from agentcore.workspace import WorkspaceSpec, explain_exit
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.docker import labels as names
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.connect import open_engine
+from agentcore_sandbox.workspace import OUT_OF_MEMORY
 from boxes_docker import container_of, find_image, inspect, left_behind, make_options, remove_all, wait_until
 from boxes_shared import share, take_over
 
@@ -116,6 +117,7 @@ async def test_out_of_memory_ends_the_command_and_not_the_box(docker_image: str,
         with anyio.fail_after(60):
             result = await workspace.run(["python3", "-c", "a = bytearray(1 << 30); print(len(a))"])
         assert result.exit_code == 137
+        assert [await explain_exit(workspace, 137), await explain_exit(workspace, 137)] == [OUT_OF_MEMORY, None]
         assert (await workspace.run("echo fine")).stdout == "fine\n"
 
 
