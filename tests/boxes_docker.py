@@ -51,6 +51,10 @@ needs_docker: Final = pytest.mark.skipif(
 )
 
 
+on_asyncio: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="module")
+"""Of a whole module: aiodocker runs nowhere else."""
+
+
 def make_options(**changes: Any) -> DockerOptions:
     """Return options as a `DockerWorkspace` has them, but for what is passed."""
     return parse_options(**{**DEFAULTS, **changes})

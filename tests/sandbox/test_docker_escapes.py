@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,26 +11,11 @@ import pytest
 
 from agentcore.errors import WorkspaceLost
 from agentcore_sandbox import DockerWorkspace
-from boxes_docker import find_image, left_behind, remove_all
+from boxes_docker import find_image, on_asyncio
 from boxes_escapes import ATTEMPTS, SHOWS, filled
 
 IMAGE = find_image()
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner() -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
+pytestmark = on_asyncio
 
 
 async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str) -> None:

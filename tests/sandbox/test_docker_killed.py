@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -21,28 +21,13 @@ from agentcore.errors import WorkspaceLost
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.docker import prune
 from agentcore_sandbox.docker.connect import open_engine
-from boxes_docker import container_of, find_image, inspect, left_behind, remove_all, wait_until
+from boxes_docker import container_of, find_image, inspect, left_behind, on_asyncio, wait_until
 from rounds import rounds
 
 IMAGE = find_image()
+pytestmark = on_asyncio
 HERE = Path(__file__).parent
 SCRIPT = HERE.parents[1] / "scripts" / "docker-engine.sh"
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner() -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
 
 
 async def open_for_a_while(owner: str) -> None:

@@ -19,31 +19,11 @@ from agentcore_sandbox.docker import labels as names
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.connect import open_engine
 from agentcore_sandbox.workspace import OUT_OF_MEMORY
-from boxes_docker import container_of, find_image, inspect, left_behind, make_options, remove_all, wait_until
+from boxes_docker import container_of, find_image, inspect, left_behind, make_options, on_asyncio, wait_until
 from boxes_shared import share, take_over
 
 IMAGE = find_image()
-
-
-@pytest.fixture(scope="module")
-def docker_image() -> str:
-    return IMAGE
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner(docker_image: str) -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
+pytestmark = on_asyncio
 
 
 @pytest.fixture
