@@ -10,7 +10,9 @@ from typing import Any
 import anyio
 import pytest
 
+from agentcore import Agent, Conversation, MemoryStore
 from agentcore.errors import WorkspaceError, WorkspaceLost
+from agentcore.testing import ScriptedLLM
 from agentcore.workspace import WorkspaceSpec, explain_exit
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.bootstrap import BOOT_COMMAND
@@ -165,6 +167,25 @@ async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: 
 async def test_two_conversations_share_an_open_container_and_its_next_helper(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         await share(workspace)
+
+
+async def test_all_that_is_made_for_a_conversation_has_its_labels(docker_image: str, owner: str) -> None:
+    async with (
+        Conversation(
+            Agent(llm=ScriptedLLM([])),
+            DockerWorkspace(docker_image, labels={"owner": owner}),
+            id="labelled",
+            store=MemoryStore(),
+        ),
+        open_engine() as engine,
+    ):
+        (container,) = await engine.list_containers([f"{names.OWNER}={owner}"])
+        volumes = [each for each in await engine.list_volumes() if each["Labels"].get(names.OWNER) == owner]
+    for each in (container, *volumes):
+        labels = each["Labels"]
+        assert (labels[names.CONVERSATION], labels[names.EPOCH]) == ("labelled", "1")
+        assert names.expiry_of(labels) is not None
+    assert len(volumes) == 2
 
 
 async def test_a_later_opening_of_a_conversation_takes_its_container_over(docker_image: str, owner: str) -> None:
