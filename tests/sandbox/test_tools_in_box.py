@@ -45,10 +45,19 @@ LEFT_OUT: dict[str, dict[str, str]] = {
     },
     "docker": {
         "test_killed_at_once_an_agent_leaves_nothing_and_the_next_process_tells": "runs a program of its own, which knows no box",
+        "test_random_commands_give_what_bash_gives": "runs event loops of its own, and the container is used on another",
+        "test_two_hundred_random_commands_in_a_row_give_what_bash_gives": "the same",
+        "test_zsh_in_its_place_is_such_a_program_too": "the image has no zsh",
         "test_the_user_s_history_stays_as_it_is": "the home is this machine's; that of a box is empty",
     },
 }
 """Tests that are about this machine, by the kind of box, each with the reason."""
+
+OPEN_BY_THEMSELVES = {
+    "test_random_commands_give_what_bash_gives",
+    "test_two_hundred_random_commands_in_a_row_give_what_bash_gives",
+}
+"""Tests that are not async, and open a place all the same. The others are of parts that know no place, and are in one."""
 
 
 @asynccontextmanager
@@ -71,15 +80,6 @@ async def open_in_container(
         yield workspace
 
 
-@asynccontextmanager
-async def open_in_docker(folder: Path, env: Mapping[str, str] | None = None) -> AsyncGenerator[Workspace]:
-    async with (
-        open_container_over(os.environ["TEST_IMAGE"], folder) as container,
-        open_in_container(container, folder, env) as workspace,
-    ):
-        yield workspace
-
-
 @pytest.fixture(scope="module")
 async def container(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[tuple[DockerBox, str]]:
     """One container for all tests, over all of their folders, and its number: making one takes most of a second."""
@@ -99,8 +99,6 @@ def _place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         case "bubblewrap":
             place = open_in_bubblewrap
             monkeypatch.setattr(Numbers, "of_machine", staticmethod(number_in_bubblewrap))
-        case _ if "anyio_backend" not in request.fixturenames:
-            place = open_in_docker  # on a loop of its own
         case _:
             skip_trio("docker", request.getfixturevalue("anyio_backend"))
             box, number = request.getfixturevalue("container")
@@ -125,7 +123,10 @@ def parts_of(name: str) -> Iterator[tuple[str, Any]]:
         if isinstance(value, type(_place)):
             yield each, value
         elif each.startswith("test_") and inspect.isfunction(value):
-            places = [place for kind, place in PLACES.items() if each not in LEFT_OUT[kind]]
+            opens = inspect.iscoroutinefunction(value) or each in OPEN_BY_THEMSELVES
+            places = [
+                place for kind, place in PLACES.items() if each not in LEFT_OUT[kind] and (opens or kind == "plain")
+            ]
             test = pytest.mark.parametrize("_place", places, indirect=True)(value)
             # Two modules may have a test of the same name. What is loaded again here is not what is run there.
             yield f"{name}__{each.removeprefix('test_')}", test if name in QUICK else pytest.mark.slow(test)
@@ -133,7 +134,7 @@ def parts_of(name: str) -> Iterator[tuple[str, Any]]:
 
 def test_what_is_left_out_is_there() -> None:
     names = {each for name in MODULES for each in vars(load(name))}
-    assert {each for left in LEFT_OUT.values() for each in left} <= names
+    assert {each for left in LEFT_OUT.values() for each in left} | OPEN_BY_THEMSELVES <= names
 
 
 for module_name in MODULES:
