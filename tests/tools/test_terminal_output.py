@@ -214,7 +214,7 @@ class SlowHost(KeepingHost):
     spool_of_flood: CountingSpool | None = None
 
     async def open_spool(self, name: str, limit: int) -> Spool:
-        self.spool_of_flood = CountingSpool(await super().open_spool(name, limit), 425_000)
+        self.spool_of_flood = CountingSpool(await super().open_spool(name, limit), 855_000)
         return cast("Spool", self.spool_of_flood)
 
     async def progress(self, action_id: str, text: str) -> None:
@@ -230,9 +230,11 @@ class SlowHost(KeepingHost):
 @pytest.mark.parametrize("lead", range(0, 60, 7))
 async def test_no_half_of_a_secret_is_left_where_a_flood_is_cut_for_people(tmp_path: Path, lead: int) -> None:
     secrets = SecretRegistry({"TOKEN": TOKEN})
-    (tmp_path / "env.log").write_text("=" * lead + f"export TOKEN={TOKEN}\n" * 8_000)
+    # More than twice what a terminal keeps for people without a gap: so there is one in the first piece or in the second.
+    (tmp_path / "env.log").write_text("=" * lead + f"export TOKEN={TOKEN}\n" * 16_000)
     async with open_terminal(tmp_path, secrets={"TOKEN": TOKEN}) as terminal:
         host = terminal.host = SlowHost(terminal.workspace, secrets)
+        host.shown = deque()
         await terminal("echo start; cat env.log")
         shown = secrets.mask("".join(host.shown))
     assert " omitted. " in shown
