@@ -48,6 +48,8 @@ _log: Final = get_logger(__name__)
 _MEMORY_EVENTS: Final = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _LOOK_SECONDS: Final = 5.0
+OUT_OF_MEMORY: Final = "The memory of the box was used up. Use less at once; only who made the box can give it more."
+"""The sentence about a command that was killed for that."""
 # As many as the helper knows.
 _MAX_OWNERS: Final = 1000
 _LINGER_SECONDS: Final = 5.0
@@ -216,7 +218,7 @@ class BoxWorkspace:
                     kills = _OOM_KILLS.search(await self.read(path))
                     if kills is not None and int(kills[1]) > self._oom_kills:
                         self._oom_kills = int(kills[1])
-                        return "The memory of the box was used up. Use less at once; only who made the box can give it more."
+                        return OUT_OF_MEMORY
         return None
 
     def resolve(self, path: str) -> str:

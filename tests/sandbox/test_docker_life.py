@@ -10,39 +10,22 @@ from typing import Any
 import anyio
 import pytest
 
+from agentcore import Agent, Conversation, MemoryStore
 from agentcore.errors import WorkspaceError, WorkspaceLost
-from agentcore.workspace import WorkspaceSpec
+from agentcore.testing import ScriptedLLM
+from agentcore.workspace import WorkspaceSpec, explain_exit
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.docker import labels as names
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.connect import open_engine
-from boxes_docker import container_of, find_image, inspect, left_behind, make_options, remove_all, wait_until
+from agentcore_sandbox.workspace import OUT_OF_MEMORY
+from boxes_docker import container_of, find_image, inspect, left_behind, make_options, on_asyncio, wait_until
 from boxes_shared import share, take_over
 
 IMAGE = find_image()
-
-
-@pytest.fixture(scope="module")
-def docker_image() -> str:
-    return IMAGE
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner(docker_image: str) -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
+pytestmark = on_asyncio
 
 
 @pytest.fixture
@@ -117,6 +100,7 @@ async def test_out_of_memory_ends_the_command_and_not_the_box(docker_image: str,
         with anyio.fail_after(60):
             result = await workspace.run(["python3", "-c", "a = bytearray(1 << 30); print(len(a))"])
         assert result.exit_code == 137
+        assert [await explain_exit(workspace, 137), await explain_exit(workspace, 137)] == [OUT_OF_MEMORY, None]
         assert (await workspace.run("echo fine")).stdout == "fine\n"
 
 
@@ -189,6 +173,25 @@ async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: 
 async def test_two_conversations_share_an_open_container_and_its_next_helper(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         await share(workspace)
+
+
+async def test_all_that_is_made_for_a_conversation_has_its_labels(docker_image: str, owner: str) -> None:
+    async with (
+        Conversation(
+            Agent(llm=ScriptedLLM([])),
+            DockerWorkspace(docker_image, labels={"owner": owner}),
+            id="labelled",
+            store=MemoryStore(),
+        ),
+        open_engine() as engine,
+    ):
+        (container,) = await engine.list_containers([f"{names.OWNER}={owner}"])
+        volumes = [each for each in await engine.list_volumes() if each["Labels"].get(names.OWNER) == owner]
+    for each in (container, *volumes):
+        labels = each["Labels"]
+        assert (labels[names.CONVERSATION], labels[names.EPOCH]) == ("labelled", "1")
+        assert names.expiry_of(labels) is not None
+    assert len(volumes) == 2
 
 
 @pytest.mark.slow

@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
 import pytest
 
 from agentcore_sandbox import Allow, DockerWorkspace
-from boxes_docker import find_image, left_behind, remove_all
+from boxes_docker import find_image, on_asyncio
 
 IMAGE = find_image()
-
-
-@pytest.fixture(scope="module")
-def docker_image() -> str:
-    return IMAGE
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner(docker_image: str) -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
+pytestmark = on_asyncio
 
 
 @pytest.mark.slow

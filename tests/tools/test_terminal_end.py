@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 
 import anyio
@@ -13,7 +12,7 @@ import pytest
 from agentcore.errors import ToolError
 from agentcore.workspace import process_tree
 from agentcore_tools.terminal import shell
-from living import still_running, until_gone
+from living import send_signal, still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
 from rounds import some_quick
 
@@ -81,7 +80,7 @@ async def test_a_job_that_lost_the_first_ctrl_c_gets_another_before_sigterm(
         "open('begun', 'w').write('\\n')\n"
         "time.sleep(1000)\n"
     )
-    await cancelled(terminal, f"{sys.executable} loses_one.py", tmp_path / "begun")
+    await cancelled(terminal, "python3 loses_one.py", tmp_path / "begun")
     assert "exit code 130" in (await terminal("true")).text
 
 
@@ -117,7 +116,7 @@ async def test_the_shell_s_own_loops_and_pipelines_are_interrupted_too(
 
 async def send_after(seconds: float, pid: int, number: signal.Signals) -> None:
     await anyio.sleep(seconds)
-    os.kill(pid, number)
+    send_signal(pid, number)
 
 
 @pytest.mark.parametrize("rounds", [3, pytest.param(100, marks=pytest.mark.slow)])
@@ -165,13 +164,13 @@ async def test_a_shell_that_is_slow_after_an_interruption_takes_no_command_with_
     monkeypatch.setattr(shell, "_REPORT_SECONDS", 0.05)  # it is asked again so often
     with monkeypatch.context() as patient:
         patient.setattr(shell, "_MEND_TIMES", 1000)
-        os.kill(pid, signal.SIGSTOP)
+        send_signal(pid, signal.SIGSTOP)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(send_after, 0.2, pid, signal.SIGCONT)
             told = await terminal("rm begun; echo here")
             assert (told.text.rstrip("\n")[-4:], told.exit_code, told.new_shell) == ("here", 0, False)
     await cancelled(terminal, "echo > begun; while true; do sleep 0.01; done", tmp_path / "begun")
-    os.kill(pid, signal.SIGSTOP)
+    send_signal(pid, signal.SIGSTOP)
     with pytest.raises(ToolError, match=r"did not come back from an interruption\. The command was not run"):
         await terminal("touch ran")
     told = await terminal("ls; echo end")

@@ -15,7 +15,7 @@ from rounds import some_quick
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells it.")
 
-PYTHON = f"{sys.executable} -S"
+PYTHON = "python3 -S"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from agentcore.workspace.abilities import ExplainsKills as ExplainsKills
 from agentcore.workspace.abilities import Fenceable as Fenceable
+from agentcore.workspace.abilities import Labelled as Labelled
 from agentcore.workspace.abilities import explain_exit as explain_exit
 from agentcore.workspace.abilities import fence_workspace as fence_workspace
 from agentcore.workspace.capture import run_to_end as run_to_end

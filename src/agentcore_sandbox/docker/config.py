@@ -24,6 +24,9 @@ NO_PYTHON: Final = "no python"
 NO_SHELL: Final = ("executable file not found", "no such file or directory")
 """How the engine says that there is no `sh`."""
 _SHM_SIZE: Final = 64 << 20
+_BYTES_PER_FILE: Final = 4096
+"""Of /tmp, for each file that it may hold: an empty one takes memory too, which ending the command does not give back."""
+_FEWEST_FILES: Final = 1024
 _OOM_SCORE: Final = 300
 """If this machine runs out of memory, boxes end before what else runs on it."""
 
@@ -101,7 +104,7 @@ def container_config(
         "Privileged": False,
         "ReadonlyRootfs": True,
         # Programs are built and run in /tmp, so it is not noexec; what is in it counts as the box's memory.
-        "Tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,size={options.tmp_size},mode=1777"},  # noqa: S108 - the container's own
+        "Tmpfs": {"/tmp": _tmpfs_options(options.tmp_size)},  # noqa: S108 - the container's own
         "ShmSize": _SHM_SIZE,
         "Memory": options.memory,
         "MemorySwap": options.memory,
@@ -129,6 +132,10 @@ def container_config(
         "StopSignal": "SIGKILL",
         "HostConfig": host,
     }
+
+
+def _tmpfs_options(size: int) -> str:
+    return f"rw,exec,nosuid,nodev,size={size},nr_inodes={max(size // _BYTES_PER_FILE, _FEWEST_FILES)},mode=1777"
 
 
 def make_inside(options: DockerOptions, image: ImageFacts) -> Inside:
