@@ -196,6 +196,7 @@ MAY_BE_SKIPPED = (
     "aiodocker is on asyncio only",
     "it has the loop report the lost connection",
     "needs the address ::1",
+    "AGENTCORE_LONG_RUNS is not set",
 )
 """What stands in the reasons of skips that nothing to be installed would change."""
 

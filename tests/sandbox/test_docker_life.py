@@ -214,7 +214,7 @@ async def test_a_log_goes_back_to_the_box_of_this_user(docker_image: str, docker
         for part in ("own", "work"):
             await engine.remove_container(container_of(again))
             await engine.remove_volume(f"{container_of(again)}-{part}")
-    with pytest.raises(WorkspaceLost, match="removed it") as lost:
+    with pytest.raises(WorkspaceLost, match="removed from outside") as lost:
         async with DockerWorkspace.from_record(**spec.params):
             pass
     assert lost.value.reason == "removed"
