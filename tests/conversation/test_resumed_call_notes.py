@@ -46,12 +46,14 @@ async def test_a_call_is_resumed_with_its_arguments_as_they_were_given_though_th
     assert [each[1] for each in ran] == [encoded, encoded]
 
 
-async def test_a_call_whose_note_needs_a_secret_that_is_gone_is_not_resumed() -> None:
-    store = MemoryStore()
-    agent = scripted([DEPLOY, say("done")], deploying(note="tok-12345678"))
-    async with talk(agent, store=store, id="s", secrets={"TOKEN": "tok-12345678"}) as conversation:
+@pytest.mark.parametrize("encoded", [False, True])
+async def test_a_call_whose_note_cannot_be_put_together_again_is_not_resumed_with_another_one(encoded: bool) -> None:
+    store, secrets = MemoryStore(), {"TOKEN": "tok-12345678"}
+    note = b64encode(b"tok-12345678").decode() if encoded else "tok-12345678"
+    agent = scripted([DEPLOY, say("done")], deploying(note=note))
+    async with talk(agent, store=store, id="s", secrets=secrets) as conversation:
         await conversation.run("go")
-    async with talk(agent, store=store, id="s") as conversation:
+    async with talk(agent, store=store, id="s", secrets=secrets if encoded else None) as conversation:
         await conversation.answer(conversation.state.questions[0].id, "staging")
         await conversation.run()
     error = error_of(conversation)
