@@ -63,7 +63,7 @@ class ToolMaker:
         known: dict[str, tuple[str, AnyTool]] = {}
         notices: list[str] = []
         for tool in listed[:MOST_TOOLS]:
-            if not self._is_wanted(tool.name):
+            if not is_wanted(self._server, tool.name):
                 continue
             name = tool_name(self._server.name, tool.name)
             if name in known:
@@ -79,10 +79,6 @@ class ToolMaker:
             notices[_MOST_NOTICES:] = [f"{len(notices) - _MOST_NOTICES:,} more of its tools are left out."]
         self._known = known
         return Made(tuple(tool for _, tool in known.values()), tuple(notices))
-
-    def _is_wanted(self, name: str) -> bool:
-        include, exclude = self._server.include, self._server.exclude
-        return (not include or _matches(name, include)) and not _matches(name, exclude)
 
     def _make_once(self, tool: types.Tool, name: str) -> tuple[str, AnyTool]:
         for part in (tool.input_schema, tool.output_schema, tool.meta):
@@ -121,6 +117,11 @@ class ToolMaker:
                 f"its schema is larger than {_LARGEST_SCHEMA:,} characters once its references are spelled out."
             )
         return replace(made, display_call=_display(tool))
+
+
+def is_wanted(server: MCPServer, name: str) -> bool:
+    """Return whether a tool is to be offered, by the server's own name for it."""
+    return (not server.include or _matches(name, server.include)) and not _matches(name, server.exclude)
 
 
 def describe(text: str | None) -> str:
