@@ -59,7 +59,7 @@ async def test_a_schema_that_is_too_large_or_none_costs_its_own_tool(tmp_path: P
         tmp_path,
         listed("odd_1", inputSchema=large),
         listed("odd_2", inputSchema={"type": "object", "properties": {"a": {"type": "nonsense"}}}),
-        listed("odd_3", outputSchema={"type": "nonsense"}),
+        listed("odd_3", outputSchema={"type": "object", "properties": {"a": {"type": "nonsense"}}}),
     )
     assert "'odd_1' is left out: its schema is larger than 100,000 characters" in notices[0]
     assert "'odd_2' is left out" in notices[1]
