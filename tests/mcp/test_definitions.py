@@ -78,7 +78,8 @@ async def test_a_name_that_is_listed_twice_is_the_first_ones(tmp_path: Path) -> 
 
 async def test_a_server_that_leaves_everything_out_does_not_fill_the_notices(tmp_path: Path) -> None:
     notices = await left_out(
-        tmp_path, *[listed(f"odd{n}", inputSchema={"type": "object", "properties": {"a": {"type": n}}}) for n in range(500)]
+        tmp_path,
+        *[listed(f"odd{n}", inputSchema={"type": "object", "properties": {"a": {"type": n}}}) for n in range(500)],
     )
     assert len(notices) == 21
     assert notices[-1] == "MCP server 'raw': 480 more of its tools are left out."

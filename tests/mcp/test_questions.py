@@ -23,9 +23,9 @@ FORM: dict[str, Any] = {
 class Asked:
     """A person who answers what he is asked."""
 
-    def __init__(self, it: Opened, answer: JsonValue | Exception = None) -> None:
+    def __init__(self, it: Opened, answer: Any = None) -> None:
         self.questions: list[tuple[str, Mapping[str, JsonValue] | None, Sequence[str]]] = []
-        self.answer = answer
+        self.answer: Any = answer
         host: Any = it.host
         host.question = self.question
 

@@ -18,11 +18,14 @@ from agentcore.mcp.definitions import Definition
 from agentcore.mcp.ending import Ending
 from agentcore.mcp.listener import Listener
 from agentcore.mcp.results import MCPObservation, read_result
-from agentcore.tools import ToolContext
+from agentcore.mcp.rounds import Round
+from agentcore.tools import Resumption, ToolContext
 from agentcore.tools.definition import Arguments
 
 R = TypeVar("R", bound=BaseModel)
 
+_MOST_ROUNDS: Final = 10
+"""How often a call is made again at once, where the server says so without asking anything."""
 _LONGEST_ERROR: Final = 4_000
 _LONGEST_PROGRESS: Final = 500
 
@@ -47,18 +50,38 @@ class Calls:
         """Call a tool.
 
         Raises:
+            InputRequired: The server wants an answer of a person first.
             MCPCallLost: The call was sent and no answer came, so that it may have been done.
             ToolError: The server refused it, or the connection was over before.
         """
-        params = types.CallToolRequestParams(name=definition.name, arguments=dict(arguments))
-        result = await self.request(
-            types.CallToolRequest(params=params), _CALLED, ctx, is_repeatable=definition.is_repeatable
-        )
-        if isinstance(result, types.InputRequiredResult):
-            raise ToolError(
-                f"The MCP server {self.server.name!r} wants to ask something before it answers, which it can't here."
+        return await self._call(definition, arguments, ctx, None)
+
+    async def resume(
+        self, definition: Definition, arguments: Arguments, resumption: Resumption, ctx: ToolContext
+    ) -> MCPObservation:
+        """Continue a call that raised `InputRequired`; otherwise as `call`."""
+        return await self._call(definition, arguments, ctx, Round.resumed(resumption))
+
+    async def _call(
+        self, definition: Definition, arguments: Arguments, ctx: ToolContext, last: Round | None
+    ) -> MCPObservation:
+        for _ in range(_MOST_ROUNDS):
+            if last is not None:
+                last.ask_next()
+            params = types.CallToolRequestParams(
+                name=definition.name,
+                arguments=dict(arguments),
+                input_responses=None if last is None else last.responses(),
+                request_state=None if last is None else last.state,
             )
-        return await read_result(result, definition.output_schema, ctx, self.mask)
+            request = types.CallToolRequest(params=params)
+            result = await self.request(request, _CALLED, ctx, is_repeatable=definition.is_repeatable)
+            if isinstance(result, types.CallToolResult):
+                return await read_result(result, definition.output_schema, ctx, self.mask)
+            last = Round.begin(self.server.name, result, self._listener.roots())
+        raise ToolError(
+            f"The MCP server {self.server.name!r} did not answer in {_MOST_ROUNDS} rounds: it wants to be called again."
+        )
 
     async def request(
         self,

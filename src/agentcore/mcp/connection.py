@@ -125,7 +125,7 @@ class OpenServer:
         self._calls = calls
         self._listener = listener
         self._notice = notice
-        self._maker = ToolMaker(calls.server, calls.call)
+        self._maker = ToolMaker(calls.server, calls)
         self._resources: AnyTool | None = None
         self._tools: tuple[AnyTool, ...] = ()
         self._told: set[str] = set()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import mcp_types as types
 
@@ -17,7 +17,7 @@ from agentcore.errors import SchemaError
 from agentcore.mcp.names import tool_name
 from agentcore.mcp.server import MCPServer
 from agentcore.schema import check_schema
-from agentcore.tools import AnyTool, Observation, RawAction, ToolAnnotations, ToolContext, raw_tool
+from agentcore.tools import AnyTool, Observation, RawAction, Resumption, ToolAnnotations, ToolContext, raw_tool
 from agentcore.tools.definition import Arguments
 
 MOST_TOOLS: Final = 5_000
@@ -29,8 +29,19 @@ _LARGEST_SCHEMA: Final = 100_000
 _MOST_NOTICES: Final = 20
 _CUT: Final = "\n[cut: it is {length:,} characters long]"
 
-Call = Callable[["Definition", Arguments, ToolContext], Awaitable[Observation]]
-"""Does one call."""
+
+class Caller(Protocol):
+    """Does calls."""
+
+    async def call(self, definition: Definition, arguments: Arguments, ctx: ToolContext) -> Observation:
+        """Do one."""
+        ...
+
+    async def resume(
+        self, definition: Definition, arguments: Arguments, resumption: Resumption, ctx: ToolContext
+    ) -> Observation:
+        """Continue one that ended with a question."""
+        ...
 
 
 class Definition(NamedTuple):
@@ -53,9 +64,9 @@ class Made(NamedTuple):
 class ToolMaker:
     """Makes the tools of one connection. A tool that has not changed is the same object as before."""
 
-    def __init__(self, server: MCPServer, call: Call) -> None:
+    def __init__(self, server: MCPServer, caller: Caller) -> None:
         self._server = server
-        self._call = call
+        self._caller = caller
         self._known: dict[str, tuple[str, AnyTool]] = {}
 
     def make(self, listed: Sequence[types.Tool]) -> Made:
@@ -102,7 +113,10 @@ class ToolMaker:
         definition = Definition(tool.name, _output_schema(tool), hints.read_only or hints.idempotent)
 
         async def execute(arguments: Arguments, ctx: ToolContext) -> Observation:
-            return await self._call(definition, arguments, ctx)
+            return await self._caller.call(definition, arguments, ctx)
+
+        async def resume(arguments: Arguments, resumption: Resumption, ctx: ToolContext) -> Observation:
+            return await self._caller.resume(definition, arguments, resumption, ctx)
 
         made = raw_tool(
             name,
@@ -111,6 +125,7 @@ class ToolMaker:
             execute,
             annotations=hints,
             resources=() if self._server.transport != "stdio" else None,
+            resume=resume,
         )
         if len(json.dumps(made.schema.parameters)) > _LARGEST_SCHEMA:
             raise SchemaError(

@@ -42,9 +42,14 @@ class Listener:
         self._changed = anyio.Event()
 
     async def list_roots(self, context: ClientRequestContext) -> types.ListRootsResult:
-        """Return the workspace's folder, where the server can see it."""
+        """Answer the server's question where it may work."""
         del context
-        if self.server.runs == "host" and not isinstance(self._workspace, LocalWorkspace):
+        return self.roots()
+
+    def roots(self) -> types.ListRootsResult:
+        """Return the workspace's folder, where the server can see it."""
+        is_here = self.server.runs == "workspace" or isinstance(self._workspace, LocalWorkspace)
+        if self.server.transport != "stdio" or not is_here:
             return types.ListRootsResult(roots=[])
         uri: Any = f"file://{quote(self._workspace.root)}"
         return types.ListRootsResult(roots=[types.Root(uri=uri, name="workspace")])

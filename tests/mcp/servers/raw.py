@@ -180,6 +180,10 @@ class Server:
 
     def tools_call(self, request: Any, params: dict[str, Any]) -> None:
         name: str = params["name"]
+        if "inputResponses" in params or "requestState" in params:
+            again = {key: params.get(key) for key in ("inputResponses", "requestState")}
+            answer(request, text(json.dumps(again)))
+            return
         arguments: dict[str, Any] = params.get("arguments") or {}
         if name == "list":
             self.tools = arguments["tools"] + [tool for tool in LISTED if tool["name"] == "list"]
