@@ -6,6 +6,7 @@ from typing import Final, TypeVar, final
 
 import anyio
 import mcp_types as types
+from anyio.lowlevel import checkpoint_if_cancelled
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, HEADER_MISMATCH, URL_ELICITATION_REQUIRED
@@ -120,6 +121,7 @@ class Calls:
                     problem = f"answered with something that is not a result: {self._clip(str(error))}"
             if call.scope.cancelled_caught:
                 problem = f"did not answer within {seconds:g} s, and was told to stop"
+        await checkpoint_if_cancelled()  # a connection that is cancelled closes
         text = f"The MCP server {name!r} {problem}."
         if is_repeatable:
             raise ToolError(text)
