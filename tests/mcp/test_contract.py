@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio  # noqa: TID251  its own kind of cancellation is what a test is about
 import os
 import sys
 from collections.abc import Iterator
@@ -73,6 +74,35 @@ async def test_a_thousand_calls_that_are_cancelled_leave_a_server_that_works(tmp
                 await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         assert await it.text("echo", text="still here") == "still here"
+
+
+@pytest.mark.usefixtures("no_process_is_left")
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_calls_and_openings_that_asyncio_itself_cancels_leave_nothing(tmp_path: Path) -> None:
+    async def hold(tell: anyio.Event) -> None:
+        async with opened(program("raw"), tmp_path):
+            tell.set()
+            await anyio.sleep_forever()
+
+    async with opened(program("raw"), tmp_path) as it:
+        calls = [asyncio.create_task(it.call("hang")) for _ in range(100)]
+        while len(it.host.shown) < 50:
+            await anyio.lowlevel.checkpoint()
+        for call in calls:
+            call.cancel()
+        ended = await asyncio.gather(*calls, return_exceptions=True)
+        assert all(isinstance(each, asyncio.CancelledError) for each in ended)
+        assert await it.text("echo", text="still here") == "still here"
+    for ticks in (0, 1, 5, 20, 100, 500, None):
+        is_open = anyio.Event()
+        holding = asyncio.create_task(hold(is_open))
+        if ticks is None:
+            await is_open.wait()
+        for _ in range(ticks or 0):
+            await asyncio.sleep(0)
+        holding.cancel()
+        await asyncio.wait([holding])
+        assert holding.cancelled()
 
 
 @pytest.mark.usefixtures("no_process_is_left")
