@@ -1,0 +1,6 @@
+"""MCP servers as toolsets."""
+
+from agentcore.mcp.files import MCPFile as MCPFile
+from agentcore.mcp.files import MCPProblem as MCPProblem
+from agentcore.mcp.files import read_mcp_file as read_mcp_file
+from agentcore.mcp.server import MCPServer as MCPServer
