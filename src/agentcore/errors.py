@@ -29,7 +29,9 @@ AgentcoreError
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
 │   ├── ToolArgumentsError         the arguments do not fit the tool
-│   └── QuestionDeclined           ctx.question() without an answer
+│   ├── QuestionDeclined           ctx.question() without an answer
+│   └── MCPCallLost                a call to an MCP server was sent, and no answer came
+├── MCPServerError                 an MCP server can't be opened
 ├── ToolNotFound                   (also a LookupError) a recorded tool or toolset that this program does not have
 ├── ToolNameTaken                  (also a ValueError) tools of two toolsets, or a tool and one of a toolset, have one name
 ├── MCPFileError                   (also a ValueError) a file of MCP servers can't be read
@@ -344,6 +346,16 @@ class ToolArgumentsError(ToolError):
 
 class QuestionDeclined(ToolError):
     """A question of a running call has no answer: somebody declined, or nobody attends. Uncaught, the model reads it."""
+
+
+class MCPCallLost(ToolError):
+    """A call was sent to an MCP server, and no answer came. Compare `MCPServerError`, which is about the server as a whole."""
+
+    outcome_unknown = True
+
+
+class MCPServerError(AgentcoreError):
+    """An MCP server can't be opened. Compare `MCPCallLost`, which is about one call."""
 
 
 class ToolNotFound(AgentcoreError, LookupError):

@@ -4,3 +4,4 @@ from agentcore.mcp.files import MCPFile as MCPFile
 from agentcore.mcp.files import MCPProblem as MCPProblem
 from agentcore.mcp.files import read_mcp_file as read_mcp_file
 from agentcore.mcp.server import MCPServer as MCPServer
+from agentcore.mcp.toolset import MCPToolset as MCPToolset

@@ -7,46 +7,59 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
 from agentcore._value import Value
 
-_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}")
-
 
 class MCPServer(Value):
     """One MCP server: a command to start (stdio), or a URL (streamable HTTP, or the older SSE).
 
-    Values of `args`, `env`, `cwd`, `url` and `headers` may hold `${VAR}` and `${VAR:-default}`. They are expanded when the server is
-    opened, from the conversation's secrets and then from this program's environment, and never in what is recorded.
+    `command`, `args`, `cwd`, `url` and the values of `env` and `headers` may hold `${VAR}` and `${VAR:-default}`. They are expanded
+    when the server is opened, from the conversation's secrets and then from this program's environment, and never in what is
+    recorded.
+
+    Raises:
+        ValueError: It has neither a command nor a URL, or both, or a transport of the other kind.
     """
 
     name: Annotated[str, Field(min_length=1, max_length=64)]
     """Its name, which is part of its tools' names."""
     command: str | None = None
     """The program to start."""
-    args: tuple[str, ...] = ()
+    args: Annotated[tuple[str, ...], Field(repr=False)] = ()
+    """The arguments of the program."""
     env: Annotated[dict[str, str], Field(repr=False)] = {}
-    """Variables of the program."""
+    """Variables of the program, beside those of its surroundings."""
     cwd: str | None = None
-    """The folder that it starts in; a relative one is below that of the workspace."""
-    url: str | None = None
+    """The folder that the program starts in; a relative one is below that of the workspace."""
+    url: Annotated[str | None, Field(repr=False)] = None
+    """The address of a server that runs already."""
     headers: Annotated[dict[str, str], Field(repr=False)] = {}
+    """Sent with every request to the URL, and with none to another origin."""
     transport: Literal["stdio", "http", "sse"] = "stdio"
+    """The transport. Left out, it is "stdio" for a command and "http" (streamable HTTP) for a URL."""
     runs: Literal["host", "workspace"] = "host"
-    """Where the program runs: on this machine, or in the conversation's workspace."""
+    """Where the program runs: on this machine, or in the conversation's workspace (its container, say)."""
     call_seconds: Annotated[float, Field(gt=0)] = 300.0
-    """How long a call may take."""
+    """How long a call may take, without the time in which a person is asked."""
     include: tuple[str, ...] = ()
-    """Patterns of the tools that there are, by the server's own names, as in "get_*". Empty: all."""
+    """Patterns of the tools to offer, by the server's own names, as in "get_*". Empty: all."""
     exclude: tuple[str, ...] = ()
-    """Patterns of the tools that there are not."""
+    """Patterns of the tools to leave out."""
     trusted_hints: bool = False
     """True if what the server says of its tools (that one only reads, say) is to be believed."""
     auth: Literal["oauth"] | None = None
+    """How to sign in, beside the headers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _infer_transport(cls, fields: Any) -> Any:
+        if isinstance(fields, dict) and "transport" not in fields and cast("dict[str, Any]", fields).get("url"):
+            return {**cast("dict[str, Any]", fields), "transport": "http"}
+        return cast("Any", fields)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

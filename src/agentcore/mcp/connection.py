@@ -1,0 +1,252 @@
+"""A connection to one server, opened for one conversation: the place where mcp's client is entered and left.
+
+Above: `MCPToolset.open`, in whose task all of it is entered and left. Below: the transports, and the modules for each thing that
+goes over a connection. This module and those below it are the ones that import mcp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import PurePosixPath
+from typing import Any, Final, final
+
+import anyio
+import mcp_types as types
+from anyio.to_thread import run_sync
+from mcp.client import Client, ClientRequestContext
+from mcp.client.session import IncomingMessage
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+import agentcore
+from agentcore._text import Mask
+from agentcore.errors import MCPServerError
+from agentcore.logs import get_logger
+from agentcore.mcp.calls import Calls, describe_failure
+from agentcore.mcp.definitions import ToolMaker, frame_instructions
+from agentcore.mcp.ending import Ending
+from agentcore.mcp.http import open_http
+from agentcore.mcp.questions import LiveCalls
+from agentcore.mcp.server import MCPServer
+from agentcore.mcp.stdio import open_stdio
+from agentcore.mcp.variables import Launch, expand
+from agentcore.tools import AnyTool, ToolsetContext
+from agentcore.workspace import LocalWorkspace, Workspace
+
+_log = get_logger(__name__)
+
+_MOST_PAGES: Final = 200
+_LIST_SECONDS: Final = 60.0
+_REFRESH_SECONDS: Final = 1.0
+"""How long after a list was read it is read again at the earliest."""
+
+
+@asynccontextmanager
+async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenerator[OpenServer]:
+    """Start a server or connect to it, and hold the connection open.
+
+    Raises:
+        MCPServerError: It can't be started or reached, does not speak MCP, or broke while it was open.
+    """
+    launch = await expand(server, context.secrets)
+    ending, mask = Ending(), launch.mask
+    body: BaseException | None = None
+    was_open = False
+    try:
+        async with _workspace(server, context) as workspace:
+            live = LiveCalls(server.name, mask)
+            listener = _Listener(server, context, mask)
+            async with Client(
+                _transport(server, launch, workspace, ending),
+                client_info=types.Implementation(name="agentcore", version=agentcore.__version__),
+                list_roots_callback=listener.list_roots if server.transport == "stdio" else None,
+                logging_callback=listener.log,
+                message_handler=listener.hear,
+                elicitation_callback=live.elicit,
+                cache=None,
+            ) as client:
+                opened = OpenServer(server, context, client, live, ending, mask, listener)
+                await opened.refresh()
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(opened.follow, name=f"changes of MCP server {server.name}")
+                    was_open = True
+                    try:
+                        yield opened
+                    except BaseException as error:
+                        body = error
+                        raise
+                    finally:
+                        tasks.cancel_scope.cancel()
+    except Exception as error:
+        if isinstance(body, Exception):
+            raise body from None  # it is none of ours
+        reason = ending.reason or describe_failure(error, mask)
+        if was_open and body is None:
+            _log.debug("MCP server was left with an error", server=server.name, error=reason)
+            return
+        if isinstance(error, MCPServerError):
+            raise
+        hint = f" ({ending.hint})" if ending.hint and ending.hint not in reason else ""
+        what = "is gone" if was_open else "can't be opened"
+        raise MCPServerError(f"The MCP server {server.name!r} {what}: {reason}{hint}.") from None
+
+
+def _workspace(server: MCPServer, context: ToolsetContext) -> AbstractAsyncContextManager[Workspace]:
+    if server.transport != "stdio" or server.runs == "workspace":
+        return nullcontext(context.workspace)
+    here = context.workspace
+    return LocalWorkspace(here.root if isinstance(here, LocalWorkspace) else ".")
+
+
+def _transport(
+    server: MCPServer, launch: Launch, workspace: Workspace, ending: Ending
+) -> AbstractAsyncContextManager[Any]:
+    if server.transport == "stdio":
+        return open_stdio(
+            workspace,
+            launch.command,
+            cwd=launch.cwd,
+            env=dict(launch.env),
+            ending=ending,
+            mask=launch.mask,
+            name=server.name,
+        )
+    return open_http(launch, server.transport, ending=ending)
+
+
+@final
+class _Listener:
+    """What a server says and asks by itself."""
+
+    def __init__(self, server: MCPServer, context: ToolsetContext, mask: Mask) -> None:
+        self._server = server
+        self._context = context
+        self._mask = mask
+        self.tools_changed = anyio.Event()
+
+    def note_change(self) -> None:
+        """Note that the list of tools is another by now."""
+        self.tools_changed.set()
+
+    async def list_roots(self, _: ClientRequestContext) -> types.ListRootsResult:
+        """Return the workspace's folder, where the server can see it."""
+        workspace = self._context.workspace
+        if self._server.runs == "host" and not isinstance(workspace, LocalWorkspace):
+            return types.ListRootsResult(roots=[])
+        uri: Any = PurePosixPath(workspace.root).as_uri()
+        return types.ListRootsResult(roots=[types.Root(uri=uri, name="workspace")])
+
+    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
+        """Log what the server logs."""
+        _log.debug(
+            "MCP server logged",
+            server=self._server.name,
+            severity=params.level,
+            data=self._mask(str(params.data)[:2_000]),
+        )
+
+    async def hear(self, message: IncomingMessage) -> None:
+        """Note that a list has changed."""
+        if isinstance(message, types.ToolListChangedNotification):
+            self.note_change()
+
+
+@final
+class OpenServer:
+    """A server that is open."""
+
+    def __init__(
+        self,
+        server: MCPServer,
+        context: ToolsetContext,
+        client: Client,
+        live: LiveCalls,
+        ending: Ending,
+        mask: Mask,
+        listener: _Listener,
+    ) -> None:
+        self._server = server
+        self._context = context
+        self._client = client
+        self._ending = ending
+        self._mask = mask
+        self._listener = listener
+        self._calls = Calls(server, client, live, ending, mask, outdated=listener.note_change)
+        self._maker = ToolMaker(server, self._calls.call)
+        self._tools: tuple[AnyTool, ...] = ()
+        self.instructions = frame_instructions(server.name, client.instructions)
+
+    def tools(self) -> Sequence[AnyTool]:
+        """Return its tools, as they were listed last."""
+        return self._tools
+
+    async def wait_closed(self) -> str:
+        """Wait until it is gone, and return why."""
+        return await self._ending.wait()
+
+    async def refresh(self) -> None:
+        """List its tools anew.
+
+        Raises:
+            MCPError: It does not give the list.
+        """
+        made = await run_sync(self._maker.make, await self._list_tools())
+        self._tools = made.tools
+        for notice in made.notices:
+            self._context.notice(f"MCP server {self._server.name!r}: {self._mask(notice)}")
+
+    async def _list_tools(self) -> list[types.Tool]:
+        if self._client.server_capabilities.tools is None:
+            return []
+        listed: list[types.Tool] = []
+        cursors: set[str | None] = set()
+        cursor: str | None = None
+        while cursor not in cursors and len(cursors) < _MOST_PAGES:
+            cursors.add(cursor)
+            page = await self._client.list_tools(cursor=cursor)
+            listed += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        return listed
+
+    async def follow(self) -> None:
+        """List its tools anew whenever it says that they have changed, until this is cancelled."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._listen)
+            while True:
+                await self._listener.tools_changed.wait()
+                self._listener.tools_changed = anyio.Event()
+                await self._refresh_later()
+                # One that says it all the time is not asked all the time.
+                await anyio.sleep(_REFRESH_SECONDS)
+
+    async def _refresh_later(self) -> None:
+        problem = f"no answer within {_LIST_SECONDS:g} s"
+        try:
+            with anyio.move_on_after(_LIST_SECONDS) as patience:
+                await self.refresh()
+            if not patience.cancelled_caught:
+                return
+        except Exception as error:
+            problem = describe_failure(error, self._mask)
+        if self._ending.reason is None:
+            self._context.notice(
+                f"MCP server {self._server.name!r}: its list of tools has changed and can't be read ({problem}). "
+                "The tools stay as they were."
+            )
+
+    async def _listen(self) -> None:
+        """Be told of changes, where the server is to be asked for that (since 2026)."""
+        tools = self._client.server_capabilities.tools
+        if self._client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+            return
+        try:
+            async with self._client.listen(tools_list_changed=True) as subscription:
+                async for _ in subscription:
+                    self._listener.note_change()
+        except (MCPError, RuntimeError, TimeoutError) as error:
+            _log.debug(
+                "MCP server tells of no changes", server=self._server.name, error=describe_failure(error, self._mask)
+            )
