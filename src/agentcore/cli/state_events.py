@@ -233,6 +233,8 @@ def _toolset_name(recorded: JsonValue) -> str:
     match recorded:
         case {"params": {"toolset": inner}}:  # a wrapper
             return _toolset_name(inner)
+        case {"name": "mcp", "params": {"name": str() as name}}:
+            return f"{name} (an MCP server)"
         case {"name": str() as name}:
             return f"{name} (a toolset)"
         case _:

@@ -41,6 +41,7 @@ from agentcore.events import (
     ObservationEvent,
     RetryEvent,
     StatusChanged,
+    ToolsetNotice,
     UsageEvent,
     UserRejectObservation,
 )
@@ -148,7 +149,7 @@ class View:
                 self._reply_printer.end()
                 self.ticker.show("thinking" if change.status is ConversationStatus.RUNNING else None)
                 self._aside(event)
-            case ConversationStateUpdateEvent(update=ContextNotice()):
+            case ConversationStateUpdateEvent(update=ContextNotice() | ToolsetNotice()):
                 pass
             case _:
                 self._aside(event)
