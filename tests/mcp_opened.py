@@ -15,7 +15,7 @@ from agentcore import OpenToolset, ToolContext, ToolsetContext
 from agentcore.mcp import MCPServer, MCPToolset
 from agentcore.mcp.names import tool_name
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import AnyTool, Observation, Toolset
+from agentcore.tools import AnyTool, Observation, Resumption, Toolset
 from agentcore.workspace import LocalWorkspace, Workspace
 from opened_tool import KeepingHost
 
@@ -52,8 +52,19 @@ class Opened:
     async def call(self, name: str, **arguments: JsonValue) -> Observation:
         """Call a tool as a conversation does."""
         tool = self.tool(name)
+        assert tool.execute is not None
+        observation: Observation = await tool.execute(tool.parse(arguments), self._context(tool))
+        return observation
+
+    async def resumed(self, name: str, resumption: Resumption, **arguments: JsonValue) -> str:
+        """Continue a call that asked something; return its words."""
+        tool = self.tool(name)
+        assert tool.resume is not None
+        return _words(await tool.resume(tool.parse(arguments), resumption, self._context(tool)))
+
+    def _context(self, tool: AnyTool) -> ToolContext:
         self._count += 1
-        context = ToolContext(
+        return ToolContext(
             workspace=self.workspace,
             secrets=self.secrets,
             conversation_id="conversation",
@@ -62,13 +73,14 @@ class Opened:
             tool_name=tool.name,
             host=self.host,
         )
-        assert tool.execute is not None
-        observation: Observation = await tool.execute(tool.parse(arguments), context)
-        return observation
 
     async def text(self, name: str, **arguments: JsonValue) -> str:
         """Call a tool; return its words."""
-        return "\n".join(getattr(block, "text", repr(block)) for block in (await self.call(name, **arguments)).blocks())
+        return _words(await self.call(name, **arguments))
+
+
+def _words(observation: Observation) -> str:
+    return "\n".join(getattr(block, "text", repr(block)) for block in observation.blocks())
 
 
 @asynccontextmanager

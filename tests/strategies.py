@@ -145,6 +145,7 @@ _SPECIAL: dict[tuple[type[Any], str], st.SearchStrategy[Any]] = {
     (ActionEvent, "before"): _some_blocks,
     (ActionEvent, "after"): _some_blocks,
     (ObservationEvent, "content"): st.lists(_result_blocks | _unknown_blocks, max_size=2).map(tuple),
+    (QuestionAsked, "note"): json_values,
     (QuestionAnswered, "answer"): _maybe_words,
     (UsageEvent, "purpose"): st.sampled_from(["step", "ask"]),
     (UsageEvent, "model"): st.sampled_from(["small", "large"]),
@@ -345,7 +346,14 @@ def _question(kind: str, number: int, action: ActionEvent) -> Event:
         options = ("a", "b") if number % 3 else ()
         schema: dict[str, JsonValue] | None = None if number % 5 else {"type": "integer"}
         return QuestionAsked(
-            id=question, cause=action.id, text="?", options=options, answer_schema=schema, live=number % 2 == 0
+            id=question,
+            cause=action.id,
+            text="?",
+            options=options,
+            answer_schema=schema,
+            live=number % 2 == 0,
+            resumes=number % 4 == 1,
+            note={"n": number} if number % 4 == 1 else None,
         )
     outcome: QuestionOutcome = ("answered", "declined", "withdrawn")[number % 3]
     return QuestionAnswered(cause=action.id, question=question, outcome=outcome, answer=number)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
 
+from agentcore import Agent, Conversation, FileStore
 from agentcore.cli.questions import parse_answer, print_question
 from agentcore.errors import AnswerRefused
 from agentcore.events import QuestionAsked
-from agentcore.testing import call, calls, say
+from agentcore.llm import LLM
+from agentcore.testing import ScriptLine, call, calls, say
+from agentcore.tools import RawTool, ToolSpec, register_tool
+from deploying import DEPLOY, SURE, WHERE, deploying
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -158,3 +163,32 @@ def test_an_answer_that_does_not_fit_is_a_wrong_argument_and_says_what_to_type(c
     assert (wrong.code, wrong.out) == (2, "")
     assert "--answer does not answer 'Which port?'. Type a whole number, at least 1, not 'abc'." in wrong.err
     assert right.code == 0
+
+
+def deploying_twice() -> RawTool:
+    return replace(deploying(questions=(WHERE, SURE)), spec=ToolSpec(name="test_questions.deploy"))
+
+
+async def _deploy(cli: Cli, base_url: str) -> None:
+    agent = Agent(llm=LLM("openai/mine", base_url=base_url, api_key="key"), tools=[deploying_twice()])
+    store = FileStore(cli.home / "conversations")
+    async with Conversation(agent, cli.project, store=store, id="deploys") as conversation:
+        assert (await conversation.run("Deploy it.")).questions
+
+
+def test_a_call_that_had_begun_is_resumed_with_the_answers_from_the_command_line(cli: Cli) -> None:
+    register_tool("test_questions.deploy", deploying_twice)
+    script: list[ScriptLine] = [DEPLOY, say("Deployed it.")]
+    with cli.serve(*script) as provider:
+        cli.portal.call(_deploy, cli, provider.base_url)
+        asked = cli.run("resume", "deploys", "--answer", "1", "--base-url", provider.base_url)
+        assert asked.code == 3
+        assert "Sure?" in asked.out
+        code, screen = cli.on_terminal(
+            "resume", "deploys", "--base-url", provider.base_url, answers=[("Answer (", "y\n")]
+        )
+    assert code == 0
+    assert "deployed to True" in screen.text
+    assert "Deployed it." in screen.text
+    ended = [event["answer"] for event in cli.events() if event["kind"] == "question_answered"]
+    assert ended == ["staging", True]

@@ -98,6 +98,19 @@ def test_the_progress_line_has_the_output_that_is_not_printed() -> None:
     assert "terminal runs, 40 lines: Downloading 20% (2 s)" in stage.file.getvalue()[drawn:]
 
 
+def test_a_call_that_has_stopped_to_ask_does_not_run() -> None:
+    stage = Stage(terminal=True)
+    call = stage.story.call("deploy", to="x")
+    stage.story.add("question_asked", cause=call, text="Sure?", resumes=True)
+    stage.shows()
+    stage.now = 1.0
+    stage.view.ticker.draw()
+    assert "deploy runs" not in stage.file.getvalue()
+    stage.story.add("action_started", cause=call)
+    stage.story.answer(call, "Deployed.")
+    assert stage.shows().count("deploy to=x") == 1
+
+
 def test_a_progress_line_that_a_narrower_window_wraps_is_erased_as_a_whole() -> None:
     stage = Stage(terminal=True)
     stage.story.call("terminal", command="make")

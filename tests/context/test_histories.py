@@ -14,6 +14,7 @@ from agentcore.context import View, build_messages
 from agentcore.errors import InvalidCondensation
 from agentcore.events import (
     ActionEvent,
+    ActionStarted,
     AgentConfigured,
     AgentErrorEvent,
     Condensation,
@@ -102,7 +103,7 @@ class History:
             )
             for number in range(draw(st.integers(1, 3)))
         ]
-        question = draw(st.sampled_from(["none", "none", "at rest", "live"]))
+        question = draw(st.sampled_from(["none", "none", "at rest", "live", "resumes"]))
         if question == "at rest":
             last = actions[-1].model_copy(update={"tool_name": "ask_user", "written": None})
             actions[-1] = last
@@ -113,7 +114,10 @@ class History:
             view_seq=self.state.head,
         )
         self.add(*actions, usage)
-        if question != "none":
+        if question == "resumes":
+            self.add(ActionStarted(cause=actions[-1].id))
+            self.add(QuestionAsked(cause=actions[-1].id, text="Sure?", resumes=True, note="n"))
+        elif question != "none":
             self.add(QuestionAsked(cause=actions[-1].id, text="Which port?", live=question == "live"))
         if question == "at rest":
             actions.pop()  # answered later, by `end_questions`

@@ -25,7 +25,9 @@ ALLOWED: dict[str, set[tuple[Status, Status]]] = {
     "pause": {(Status.IDLE, Status.PAUSED)},
     "interrupt": {(Status.WAITING_FOR_CONFIRMATION, Status.PAUSED)},
     "approve": {(status, Status.RUNNING) for status in Status},
-    "reject": {(Status.WAITING_FOR_CONFIRMATION, Status.IDLE)},
+    "reject": {(Status.WAITING_FOR_CONFIRMATION, Status.IDLE)} | {(status, Status.RUNNING) for status in Status},
+    "answer": {(status, Status.RUNNING) for status in Status},
+    "decline": {(Status.WAITING_FOR_CONFIRMATION, Status.IDLE)} | {(status, Status.RUNNING) for status in Status},
     "rewind": {(status, Status.IDLE) for status in Status},
 }
 """Where a command may lead from each status; all others leave it as it is. (What waits in a status in which nothing
@@ -38,6 +40,7 @@ def commands(draw: st.DrawFn, state: ConversationState) -> Command:
     pending = [event.id for event in state.pending]
     ids = tuple(draw(st.lists(st.sampled_from([*pending, "no such action"]), min_size=1, max_size=3)))
     everything = draw(st.booleans())
+    question = draw(st.sampled_from([*(each.id for each in state.questions), "no such question"]))
     message = Message.user("go")
     possible: list[st.SearchStrategy[Command]] = [
         st.builds(c.Send, message=st.just(message)),
@@ -45,6 +48,8 @@ def commands(draw: st.DrawFn, state: ConversationState) -> Command:
         st.builds(c.Pause),
         st.builds(c.Approve, ids=st.just(ids), all_that_wait=st.just(everything)),
         st.builds(c.Reject, ids=st.just(ids), all_that_wait=st.just(everything), reason=st.just("no")),
+        st.builds(c.Answer, question=st.just(question), value=st.just("yes")),
+        st.builds(c.Decline, question=st.just(question), reason=st.just("no")),
         st.builds(c.Rewind, to=st.integers(-1, state.head + 1)),
         st.builds(c.SetLimits, limits=st.builds(Limits, steps=st.integers(1, 3))),
         st.builds(c.SetPolicy, policy=st.just({"name": "always_confirm"})),

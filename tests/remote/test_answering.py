@@ -19,6 +19,7 @@ from agentcore.tools import Action, AnyTool, ContentObservation, Observation, Te
 from agentcore.wire import AskFrame, ToolFailed, ToolProgress
 from agentcore.workspace import Workspace
 from agentcore_serve.asks import ClientAsks
+from deploying import DEPLOY, deploying
 from following import Network, client_of
 from talks import error_of, events_of, hang, running, scripted, talk, until
 
@@ -311,3 +312,11 @@ async def test_a_tool_that_holds_something_open_has_it_open_for_all_calls_and_cl
         assert (await conversation.run("go")).text == "done"
         assert happened == ["opened", "called", "called"]
     assert happened[-1] == "closed"
+
+
+async def test_a_call_in_a_client_cannot_ask_and_be_resumed_and_says_what_to_do_instead() -> None:
+    async with remote([DEPLOY, say("sorry")], deploying()) as (conversation, *_):
+        assert (await conversation.run("go")).text == "sorry"
+        error = error_of(conversation)
+    assert (error.code, error.outcome) == ("ToolError", "failed")
+    assert "ask_user" in error.error

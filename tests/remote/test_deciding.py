@@ -19,6 +19,7 @@ from agentcore.tools import tool
 from agentcore_serve.asks import ClientAsks
 from agentcore_serve.decisions import ClientDecisions
 from asking import ASK, ASK_PORT
+from deploying import DEPLOY, SURE, WHERE, deploying
 from talks import PAUSED, WAITING, change, events_of, ran, running, talk, until
 
 
@@ -236,3 +237,25 @@ async def test_an_action_and_a_question_at_rest_wait_for_as_long_as_nobody_comes
             assert conversation.state.questions
             await conversation.answer(conversation.state.questions[0].id, "80")
         assert begun.result.text == "done"
+
+
+async def test_a_call_that_asks_twice_is_asked_about_twice_though_the_first_callback_never_returned() -> None:
+    asked: list[str] = []
+    begun = anyio.Event()
+
+    async def on_question(question: QuestionAsked) -> bool:
+        asked.append(question.text)
+        if question.options:
+            begun.set()
+            await anyio.sleep_forever()
+        return True
+
+    tool = deploying(questions=(WHERE, SURE))
+    async with deciding([DEPLOY, say("done")], tool, on_question=on_question) as (conversation, errors):
+        async with running(conversation) as run:
+            await begun.wait()
+            await conversation.answer(conversation.state.questions[0].id, "staging", by="Bob")
+        assert run.result.text == "done"
+        assert [event.answer for event in events_of(conversation, QuestionAnswered)] == ["staging", True]
+    assert asked == ["Where to?", "Sure?"]
+    assert not errors

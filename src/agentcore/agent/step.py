@@ -14,7 +14,7 @@ from agentcore.events import ActionEvent, AgentErrorEvent, MessageEvent, Questio
 from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Reply, ResetDelta, TextDelta, ToolCallDelta
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.secrets import find_masks
-from agentcore.tools import AnyTool, MaskBlock, ReadCall, describe_call, read_call
+from agentcore.tools import AnyTool, MaskBlock, ReadCall, Resumption, describe_call, read_call
 
 _Given = TypeVar("_Given")
 
@@ -28,6 +28,8 @@ class Call(NamedTuple):
     tool: AnyTool
     action: Any
     """The tool's `Action`, made of the arguments as the model gave them."""
+    resumption: Resumption | None = None
+    """What it is resumed with, where it had started and asked a question."""
 
 
 class StepOutcome(NamedTuple):

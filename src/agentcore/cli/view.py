@@ -39,6 +39,7 @@ from agentcore.events import (
     InterruptEvent,
     MessageEvent,
     ObservationEvent,
+    QuestionAsked,
     RetryEvent,
     StatusChanged,
     ToolsetNotice,
@@ -124,6 +125,8 @@ class View:
                 self._action(event)
             case ActionStarted():
                 self._started(event)
+            case QuestionAsked(resumes=True):
+                self._stopped_to_ask(event)
             case ActionAssessed() | ActionApproved():
                 if (call := self._calls.get(event.cause or "")) is not None:
                     call.arguments = event.arguments or call.arguments
@@ -242,6 +245,12 @@ class View:
             if call.message is None:  # a message to the user is printed with its answer, unless it fails
                 self._announce(call)
             self._wait_for_calls()
+
+    def _stopped_to_ask(self, event: QuestionAsked) -> None:
+        if (call := self._calls.get(event.cause or "")) is not None:
+            call.started = None
+        self._wait_for_calls()
+        self._aside(event)
 
     def _wait_for_calls(self) -> None:
         running = [call for call in self._calls.values() if call.started is not None]

@@ -20,6 +20,7 @@ class RunningCall:
     __slots__ = (
         "abandoned",
         "after",
+        "asked",
         "begun",
         "call",
         "code",
@@ -55,6 +56,8 @@ class RunningCall:
         self.pauses = 0
         self.abandoned = False
         """True if it was answered because it does not stop."""
+        self.asked = False
+        """True once it has ended with a question, and not with an answer."""
 
     @property
     def id(self) -> str:
@@ -119,6 +122,10 @@ class CallTable:
         """Return a call that runs, or is about to."""
         return self._running.get(action_id)
 
+    def suspend(self, action_id: str) -> None:
+        """Note that a call ended with a question: its arguments are kept until it is resumed."""
+        self._running.pop(action_id, None)
+
     def forget(self, action_id: str) -> None:
         """Let go of what is kept for an action until it is answered."""
         self._running.pop(action_id, None)
@@ -149,7 +156,17 @@ def interrupted(event: ActionEvent, why: str, code: str, *, in_thread: bool = Fa
 def cannot_run(sessions: ToolSessions, call: Call) -> AgentErrorEvent | None:
     """Make the answer of a call whose tool is not there any more, or is another one; None where it can run."""
     now = sessions.resolve(call.tool.name, call.tool.schema.digest)
-    return not_run(call.event, now.text, now.code) if isinstance(now, NotRun) else None
+    if not isinstance(now, NotRun):
+        return None
+    return (not_run if call.resumption is None else not_resumed)(call.event, now.text, now.code)
+
+
+def not_resumed(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:
+    """Make the answer of an action that started, asked a question, and cannot be resumed with the end of that."""
+    text = f"Not resumed after its question. {error} What the call had done before it asked stays done."
+    return AgentErrorEvent(
+        cause=event.id, tool_name=event.tool_name, call_id=event.call_id, error=text, outcome="interrupted", code=code
+    )
 
 
 def not_run(event: ActionEvent, error: str, code: str) -> AgentErrorEvent:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import anyio
 from anyio.abc import TaskGroup
@@ -51,6 +51,9 @@ from agentcore.stuck import StuckTracker
 from agentcore.workspace import Workspace
 
 ResultT = TypeVar("ResultT")
+
+_STARTING: Final = frozenset(("run", "approve", "reject", "answer", "decline"))
+"""The kinds of commands that may begin a turn."""
 
 
 class Lifecycle:
@@ -194,9 +197,7 @@ class Core:
         if self.turn is not None and not working:
             self.end_turn(self.turn)
         if working and self.turn is None and self.life.serving:
-            self._begin_turn(
-                next((each for each in decisions if each.command.kind in ("run", "approve", "answer")), None)
-            )
+            self._begin_turn(next((each for each in decisions if each.command.kind in _STARTING), None))
         for decision in decisions:
             if isinstance(decision.command, Run):
                 self._wait_for_turn(decision)

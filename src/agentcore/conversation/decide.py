@@ -54,6 +54,7 @@ from agentcore.events import (
 )
 from agentcore.messages import Message, TextBlock
 from agentcore.record import ConversationState, next_status
+from agentcore.secrets import find_masks
 from agentcore.tools import show_answer
 
 REWOUND: Final = (
@@ -188,19 +189,28 @@ def _approve(command: Approve, state: ConversationState) -> Sequence[Event]:
         )
         for action in _select(command, state)
     ]
-    if not state.is_working:
-        events.append(_fact(command, StatusChanged(status=_RUNNING, code="approved")))
-    return events
+    return [*events, *_running(command, state, "approved")]
 
 
 def _reject(command: Reject, state: ConversationState) -> Sequence[Event]:
     events: list[Event] = []
+    resumes = False
     selected = _select(command, state)
     for action in selected:
         if (question := state.open_actions[action.id].question) is not None:
             events.append(_question_ended(question, command, "declined", reason=command.reason))
-        events.append(_reject_event(action, command, question))
+        if question is not None and question.resumes:
+            resumes = True
+        else:
+            events.append(_reject_event(action, command, question))
+    if resumes:
+        return [*events, *_running(command, state, "declined")]
     return [*events, *_idle_without(len(selected), command, state)]
+
+
+def _running(command: Command, state: ConversationState, code: str) -> Sequence[Event]:
+    """Return the change that has the work go on, where it does not."""
+    return [] if state.is_working else [_fact(command, StatusChanged(status=_RUNNING, code=code))]
 
 
 def _idle_without(decided: int, command: Command, state: ConversationState) -> Sequence[Event]:
@@ -241,12 +251,14 @@ def _end_question(command: Answer | Decline, state: ConversationState) -> Sequen
         value = command.value
         events: list[Event] = [_question_ended(question, command, "answered", value)]
         if not question.live:
-            events.append(_answer_event(state.open_actions[question.cause or ""].event, value))
-            if not state.is_working:
-                events.append(_fact(command, StatusChanged(status=_RUNNING, code="answered")))
+            if not question.resumes:
+                events.append(_answer_event(state.open_actions[question.cause or ""].event, value))
+            events.extend(_running(command, state, "answered"))
         return events
     events = [_question_ended(question, command, "declined", reason=command.reason)]
-    if not question.live:
+    if question.resumes:
+        events.extend(_running(command, state, "declined"))
+    elif not question.live:
         events.append(_reject_event(state.open_actions[question.cause or ""].event, command, question))
         events.extend(_idle_without(1, command, state))
     return events
@@ -267,6 +279,7 @@ def _question_ended(
         answer=answer,
         outcome=outcome,
         reason=reason,
+        typed_masks=find_masks(answer),
         by=command.by,
         command=command.id,
     )

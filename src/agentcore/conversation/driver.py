@@ -128,7 +128,8 @@ async def _answer_open(core: Core, why: str, *after: Event, keep_approved: bool 
         for action in state.open_actions.values():
             if not action.waits and not (keep_approved and action.runs_next):
                 answers += withdraw(state, action.event.id, why)
-                stopped = why if action.started else f"{why} before it started"
+                begun = action.started or action.resumption is not None
+                stopped = why if begun else f"{why} before it started"
                 answers.append(interrupted(action.event, stopped, "interrupted"))
         return [*answers, *after]
 

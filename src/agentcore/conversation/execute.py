@@ -28,11 +28,22 @@ from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.questions import withdraw
 from agentcore.conversation.tool_host import CallHost, make_context, spool_if_room
 from agentcore.conversation.tools import NotRun
-from agentcore.errors import AgentcoreError
-from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent
+from agentcore.errors import AgentcoreError, ToolError
+from agentcore.events import ActionEvent, ActionStarted, AgentErrorEvent, ObservationEvent, QuestionAsked
 from agentcore.logs import get_logger
 from agentcore.messages import ResultBlock, TextBlock
-from agentcore.tools import OUTPUT_LIMIT, AnyTool, FunctionTool, Observation, Resource, clip, describe_answer
+from agentcore.tools import (
+    OUTPUT_LIMIT,
+    AnyTool,
+    FunctionTool,
+    InputRequired,
+    Observation,
+    Resource,
+    Resumption,
+    ToolContext,
+    clip,
+    describe_answer,
+)
 
 _log = get_logger(__name__)
 
@@ -152,7 +163,7 @@ class CallBatch:
     def _end(self, call: RunningCall) -> None:
         call.ended.set()
         if self._left.pop(call.id, None) is not None:
-            self._core.calls.forget(call.id)
+            (self._core.calls.suspend if call.asked else self._core.calls.forget)(call.id)
         self._news.set()
 
     async def _run_when_free(self, call: RunningCall) -> None:
@@ -171,6 +182,7 @@ class CallBatch:
                 call.scope.deadline = anyio.current_time() + call.seconds
             answer, failure = await _answer(self._core, call.call)
             if not call.abandoned:
+                call.asked = isinstance(answer, QuestionAsked)
                 # What a tool did is kept even if it was stopped just then.
                 await _write_answer(self._core, answer)
             if failure is not None:
@@ -211,28 +223,37 @@ def _resources_for(core: Core, call: Call) -> Sequence[Resource]:
         return (Resource.workspace("write"),)
 
 
-async def _write_answer(core: Core, answer: ObservationEvent | AgentErrorEvent) -> None:
-    """Write the answer of a call, and withdraw what it left unanswered in the same group."""
+_Outcome = ObservationEvent | AgentErrorEvent | QuestionAsked
+"""The answer of a call, or the question that it ended with."""
+
+
+async def _write_answer(core: Core, answer: _Outcome) -> None:
+    """Write how a call ended, and withdraw what it left unanswered in the same group."""
     if any(question.cause == answer.cause for question in core.state.questions):
         await core.journal.write_composed(lambda state: [*withdraw(state, answer.cause, "The call ended."), answer])
     else:
         await core.journal.write_shielded(answer)
 
 
-async def _answer(core: Core, call: Call) -> tuple[ObservationEvent | AgentErrorEvent, Exception | None]:
-    """Execute a call. Return its answer, and what the program's callback raised about a question of it, if anything."""
+async def _answer(core: Core, call: Call) -> tuple[_Outcome, Exception | None]:
+    """Execute a call. Return how it ended, and what the program's callback raised about a question of it, if anything."""
     host = CallHost(core, call.event)
     return await _execute(core, call, host), host.failure
 
 
-async def _execute(core: Core, call: Call, host: CallHost) -> ObservationEvent | AgentErrorEvent:
+async def _execute(core: Core, call: Call, host: CallHost) -> _Outcome:
     event = call.event
     context = make_context(core, event, host)
     try:
-        execute = await core.tool_sessions.executor(call.tool)
-        if isinstance(execute, NotRun):
-            return not_run(event, execute.text, execute.code)
-        observation = await execute(call.action, context)
+        if call.resumption is not None:
+            if (refused := cannot_run(core.tool_sessions, call)) is not None:
+                return refused
+            observation = await _resume(call, call.resumption, context)
+        else:
+            execute = await core.tool_sessions.executor(call.tool)
+            if isinstance(execute, NotRun):
+                return not_run(event, execute.text, execute.code)
+            observation = await execute(call.action, context)
         return await observe(core, call, observation)
     except get_cancelled_exc_class() as error:  # noqa: ASYNC103 only a cancellation of a scope is raised again
         context.request_cancel()
@@ -243,11 +264,28 @@ async def _execute(core: Core, call: Call, host: CallHost) -> ObservationEvent |
         if all(isinstance(leaf, Exception | SystemExit) for leaf in leaf_exceptions(error)):  # one, or a group of such
             if core.life.failure is not None:
                 raise core.life.failure from None  # nothing can be answered any more
-            return _failed(core, event, unwrap(error))
+            only = unwrap(error)
+            if isinstance(only, InputRequired):
+                return _question_of(core, call, only)
+            return _failed(core, event, only)
         context.request_cancel()
         raise
     finally:
         host.finish()
+
+
+async def _resume(call: Call, resumption: Resumption, context: ToolContext) -> Observation:
+    if call.tool.resume is None:
+        raise ToolError(f"The tool {call.tool.name!r} has no `resume` any more: its call cannot go on with the answer.")
+    return await call.tool.resume(call.action, resumption, context)
+
+
+def _question_of(core: Core, call: Call, required: InputRequired) -> _Outcome:
+    """Return the question that a call ended with; an error where it could not be resumed with the answer."""
+    if call.tool.resume is None:
+        text = f"The tool {call.tool.name!r} requires an answer to a question, but has no `resume` to go on with it: {required.question.text}"
+        return _failed(core, call.event, ToolError(text))
+    return required.asked(call.event.id)
 
 
 def _failed(core: Core, event: ActionEvent, error: BaseException) -> AgentErrorEvent:

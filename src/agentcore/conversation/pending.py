@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from copy import deepcopy
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import JsonValue
 
@@ -16,37 +16,39 @@ from agentcore._threads import Threads
 from agentcore.agent import Call
 from agentcore.assessment import SecurityRisk
 from agentcore.conversation.answering import answer_by_callback
-from agentcore.conversation.calls import not_run
+from agentcore.conversation.calls import not_resumed, not_run
 from agentcore.conversation.core import Core
 from agentcore.conversation.decide import ANSWER_INSTEAD
 from agentcore.conversation.exceptions import open_group
 from agentcore.conversation.guards import mark_running_in
 from agentcore.conversation.journal import Attachment
-from agentcore.conversation.questions import OnQuestion
+from agentcore.conversation.questions import NO_ANSWER, OnQuestion
 from agentcore.conversation.stepping import status_event
 from agentcore.conversation.tools import NotRun
 from agentcore.conversation.turn import Turn
 from agentcore.errors import NothingPending, SecretError
-from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus, QuestionAsked
+from agentcore.events import ActionEvent, AgentErrorEvent, ConversationStatus, QuestionAnswered, QuestionAsked
 from agentcore.messages import ToolSchema
 from agentcore.record import ASKING, ConversationState, OpenAction
 from agentcore.secrets import unmask
 from agentcore.security import Confirm, Reject, rated, read_answer
-from agentcore.tools import ToolContext, raw_tool, read_call
+from agentcore.tools import Resumption, ToolContext, raw_tool, read_call
+
+_Json = TypeVar("_Json")
 
 _CONFIRMING: Final = Threads("confirming", math.inf)
 """Each waits for a person, so that a bound would have one conversation wait for the person of another."""
 
 
 async def approved_calls(core: Core) -> list[Call]:
-    """Return the open actions that may run now: approved ones, and read-only ones that a crash cut off.
+    """Return the open actions that may run now: approved ones, those whose question has ended, and read-only ones that a crash cut off.
 
     Those that turn out to be impossible are answered here.
     """
     ready = [
         action
         for action in core.state.open_actions.values()
-        if (action.event.id in core.calls.to_retry if action.started else action.approval is not None)
+        if action.runs_next or (action.started and action.event.id in core.calls.to_retry)
     ]
     if not all(core.tool_sessions.owns(action.event.tool_name) for action in ready):
         await core.tool_sessions.compose()  # after a restart nothing is open yet
@@ -57,6 +59,7 @@ async def approved_calls(core: Core) -> list[Call]:
             calls.append(found)
         else:
             core.calls.to_retry.discard(action.event.id)
+            core.calls.forget(action.event.id)
             await core.journal.write(found)
     return calls
 
@@ -67,23 +70,44 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
     With `as_recorded` the tool has to have the schema that the model saw, as running the call demands.
     """
     event = action.event
-    arguments = core.calls.arguments_of(event.id)
-    if arguments is None:
-        try:
-            arguments = await unmask(
-                action.arguments, core.secrets.get, names=core.state.secret_names, typed_masks=action.typed_masks
-            )
-        except SecretError as error:
-            return not_run(event, f"It needs a secret that is not there. {error}", "secret_missing")
+    refuse = not_run if action.resumption is None else not_resumed
+    try:
+        arguments = core.calls.arguments_of(event.id)
+        if arguments is None:
+            arguments = await _restore(core, action.arguments, action.typed_masks)
+        resumption = None if action.resumption is None else await _read_resumption(core, *action.resumption)
+    except SecretError as error:
+        return refuse(event, f"It needs a secret that is not there. {error}", "secret_missing")
     digest = _recorded_digest(core, event.tool_name) if as_recorded else None
     tool = core.tool_sessions.resolve(event.tool_name, digest)
     if isinstance(tool, NotRun):
-        return not_run(event, tool.text, tool.code)
+        return refuse(event, tool.text, tool.code)
     await core.tool_sessions.prepare_checks((tool,))
     read = read_call(event.tool_name, dict(arguments), (tool,), mask=core.secrets.masker.mask_text)
     if read.tool is None or read.action is None:
-        return not_run(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
-    return Call(event, read.tool, read.action)
+        return refuse(event, read.problem or "The call could not be read.", read.code or "bad_arguments")
+    return Call(event, read.tool, read.action, resumption)
+
+
+async def _restore(core: Core, value: _Json, typed_masks: Sequence[str]) -> _Json:
+    """Return what the log has masked with the values of secrets in it.
+
+    Raises:
+        SecretError: One of them is not there.
+    """
+    return await unmask(value, core.secrets.get, names=core.state.secret_names, typed_masks=typed_masks)
+
+
+async def _read_resumption(core: Core, asked: QuestionAsked, ended: QuestionAnswered) -> Resumption:
+    """Return what a call is resumed with, of its question and the end of that.
+
+    Raises:
+        SecretError: A secret in it is not there.
+    """
+    note = await _restore(core, asked.note, asked.typed_masks)
+    if ended.outcome != "answered":
+        return Resumption(note=note, declined=ended.reason or NO_ANSWER)
+    return Resumption(note=note, answer=await _restore(core, ended.answer, ended.typed_masks))
 
 
 def select_pending(

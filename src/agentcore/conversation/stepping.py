@@ -104,7 +104,10 @@ class Stepper:
         seen = self._core.state.seen_by_finish
         if seen is not None:
             await end_turn_with(
-                self._core, status_event(ConversationStatus.FINISHED), lambda state: state.last_user_seq <= seen
+                self._core,
+                status_event(ConversationStatus.FINISHED),
+                # A call beside the finishing one may have asked: it is resumed first.
+                lambda state: state.last_user_seq <= seen and not state.questions,
             )
         if not self._turn.settled:
             await self._check_stuck()

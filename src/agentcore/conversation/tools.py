@@ -143,8 +143,9 @@ class ToolSessions:
         return before if before.spec == tool.spec else tool
 
     async def prepare_checks(self, tools: Sequence[AnyTool]) -> None:
-        """Make ready to parse the arguments of these tools: what checks them against a JSON Schema takes a while to import."""
-        if not self._can_check and any(isinstance(tool, RawTool) or tool.question is not None for tool in tools):
+        """Make ready to parse the arguments of these tools, and their questions: what checks a JSON Schema takes a while to import."""
+        makes_questions = any(tool.question is not None or tool.resume is not None for tool in tools)
+        if not self._can_check and (makes_questions or any(isinstance(tool, RawTool) for tool in tools)):
             await run_sync(schema_errors, _ANYTHING, None)
             self._can_check = True
 

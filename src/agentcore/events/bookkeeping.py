@@ -97,7 +97,8 @@ class QuestionAsked(EventBase):
     """A question to a person. `cause` is the action that asks.
 
     The call of a tool that asks (`ask_user`) never starts: the answer is its observation. A live question is asked by a call
-    that runs, and that waits for the answer.
+    that runs, and that waits for the answer. A call that has to be resumed has ended, and is started again once there is an
+    answer.
     """
 
     kind: Literal["question_asked"] = "question_asked"
@@ -108,6 +109,12 @@ class QuestionAsked(EventBase):
     """The answers to choose from; empty where there is no choice."""
     live: bool = False
     """True if a running call waits for the answer."""
+    resumes: bool = False
+    """True if the call had started, and is resumed with the answer or with the reason why there is none."""
+    note: JsonValue = None
+    """What the tool needs to resume the call. It is not meant for people."""
+    typed_masks: tuple[Verbatim, ...] = ()
+    """Masks that stood in the note as they are: they never become a value."""
     critical: Literal[True] = True
     """A version that does not know this event must not continue the log: it would answer the call that waits."""
 
@@ -116,7 +123,10 @@ QuestionOutcome = Literal["answered", "declined", "withdrawn"]
 
 
 class QuestionAnswered(CommandedEvent):
-    """The end of a question. `cause` is the action that asked. Where that is at rest, its observation is in the same group."""
+    """The end of a question. `cause` is the action that asked.
+
+    Where the call never started, its observation is in the same group.
+    """
 
     kind: Literal["question_answered"] = "question_answered"
     question: Verbatim
@@ -127,6 +137,8 @@ class QuestionAnswered(CommandedEvent):
     """Withdrawn: the call that waited ended without an answer."""
     reason: str | None = None
     """The reason why it was declined, or withdrawn."""
+    typed_masks: tuple[Verbatim, ...] = ()
+    """Masks that a person wrote in the answer: they never become a value."""
 
 
 class CondensationRequest(EventBase):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeVar, final
+from typing import Final, TypeVar, final
 
 import anyio
 import mcp_types as types
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED, HEADER_MISMATCH
+from mcp_types import CONNECTION_CLOSED, HEADER_MISMATCH, URL_ELICITATION_REQUIRED
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from agentcore._groups import leaf_exceptions
@@ -17,14 +16,16 @@ from agentcore._text import Mask, clip
 from agentcore.errors import MCPCallLost, ToolError
 from agentcore.mcp.definitions import Definition
 from agentcore.mcp.ending import Ending
-from agentcore.mcp.questions import LiveCalls
+from agentcore.mcp.listener import Listener
 from agentcore.mcp.results import MCPObservation, read_result
-from agentcore.mcp.server import MCPServer
-from agentcore.tools import ToolContext
+from agentcore.mcp.rounds import Round
+from agentcore.tools import Resumption, ToolContext
 from agentcore.tools.definition import Arguments
 
 R = TypeVar("R", bound=BaseModel)
 
+_MOST_ROUNDS: Final = 10
+"""How often a call is made again at once, where the server says so without asking anything."""
 _LONGEST_ERROR: Final = 4_000
 _LONGEST_PROGRESS: Final = 500
 
@@ -37,40 +38,50 @@ _CALLED: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = 
 class Calls:
     """What a connection does for tools. Called from any task."""
 
-    def __init__(
-        self,
-        server: MCPServer,
-        client: Client,
-        live: LiveCalls,
-        ending: Ending,
-        mask: Mask,
-        *,
-        outdated: Callable[[], None],
-    ) -> None:
-        """Take what the connection consists of; `outdated` is called when the server's list of tools is another by now."""
-        self._server = server
-        self._client = client
-        self._live = live
-        self._ending = ending
-        self._mask = mask
-        self._outdated = outdated
+    def __init__(self, listener: Listener, client: Client, ending: Ending, mask: Mask) -> None:
+        """Take what the connection consists of; `mask` replaces secrets in what the server says."""
+        self.server = listener.server
+        self.client = client
+        self.ending = ending
+        self.mask = mask
+        self._listener = listener
 
     async def call(self, definition: Definition, arguments: Arguments, ctx: ToolContext) -> MCPObservation:
         """Call a tool.
 
         Raises:
+            InputRequired: The server wants an answer of a person first.
             MCPCallLost: The call was sent and no answer came, so that it may have been done.
             ToolError: The server refused it, or the connection was over before.
         """
-        params = types.CallToolRequestParams(name=definition.name, arguments=dict(arguments))
-        result = await self.request(
-            types.CallToolRequest(params=params), _CALLED, ctx, is_repeatable=definition.is_repeatable
-        )
-        if isinstance(result, types.InputRequiredResult):
-            raise ToolError(
-                f"The MCP server {self._server.name!r} wants to ask something before it answers, which it can't here."
+        return await self._call(definition, arguments, ctx, None)
+
+    async def resume(
+        self, definition: Definition, arguments: Arguments, resumption: Resumption, ctx: ToolContext
+    ) -> MCPObservation:
+        """Continue a call that raised `InputRequired`; otherwise as `call`."""
+        return await self._call(definition, arguments, ctx, Round.resumed(resumption))
+
+    async def _call(
+        self, definition: Definition, arguments: Arguments, ctx: ToolContext, last: Round | None
+    ) -> MCPObservation:
+        for _ in range(_MOST_ROUNDS):
+            if last is not None:
+                last.ask_next()
+            params = types.CallToolRequestParams(
+                name=definition.name,
+                arguments=dict(arguments),
+                input_responses=None if last is None else last.responses(),
+                request_state=None if last is None else last.state,
             )
-        return await read_result(result, definition.output_schema, ctx, self._mask)
+            request = types.CallToolRequest(params=params)
+            result = await self.request(request, _CALLED, ctx, is_repeatable=definition.is_repeatable)
+            if isinstance(result, types.CallToolResult):
+                return await read_result(result, definition.output_schema, ctx, self.mask)
+            last = Round.begin(self.server.name, result, self._listener.roots())
+        raise ToolError(
+            f"The MCP server {self.server.name!r} did not answer in {_MOST_ROUNDS} rounds: it wants to be called again."
+        )
 
     async def request(
         self,
@@ -86,23 +97,23 @@ class Calls:
             MCPCallLost: As `call`, unless it is repeatable.
             ToolError: As `call`.
         """
-        name, seconds = self._server.name, self._server.call_seconds
-        if self._ending.reason is not None:
-            raise ToolError(f"The MCP server {name!r} is gone ({self._ending.reason}). Nothing was done.")
+        name, seconds = self.server.name, self.server.call_seconds
+        if self.ending.reason is not None:
+            raise ToolError(f"The MCP server {name!r} is gone ({self.ending.reason}). Nothing was done.")
 
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            await ctx.progress(f"{describe_progress(done, total, message)}\n")
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            await ctx.progress(f"{describe_progress(progress, total, message)}\n")
 
         problem = ""
-        with self._live.running(ctx, seconds) as call:
+        with self._listener.live.running(ctx, seconds) as call:
             with call.scope:
                 try:
-                    return await self._client.session.send_request(request, answer, progress_callback=progress)
+                    return await self.client.session.send_request(request, answer, progress_callback=report)
                 except MCPError as error:
                     if error.code != CONNECTION_CLOSED:
                         raise ToolError(self._describe(error)) from None
-                    problem = f"ended during the call ({self._ending.reason or error.message})"
-                except ValidationError as error:
+                    problem = f"ended during the call ({self.ending.reason or error.message})"
+                except (ValueError, RecursionError) as error:
                     # It answered, so that it was done; what it answered can't be read.
                     problem = f"answered with something that is not a result: {self._clip(str(error))}"
             if call.scope.cancelled_caught:
@@ -114,12 +125,24 @@ class Calls:
 
     def _describe(self, error: MCPError) -> str:
         if error.code == HEADER_MISMATCH:
-            self._outdated()
-            return f"The tool is not what it was when it was listed: the MCP server {self._server.name!r} refused the call."
-        return f"The MCP server {self._server.name!r} refused the call: {self._clip(error.message)} (code {error.code})"
+            self._listener.note_change()
+            return (
+                f"The tool is not what it was when it was listed: the MCP server {self.server.name!r} refused the call."
+            )
+        text = self._clip(error.message)
+        if error.code == URL_ELICITATION_REQUIRED:
+            text = f"{text} The user has to open in a browser first: {self._clip(', '.join(_urls(error.data)))}"
+        return f"The MCP server {self.server.name!r} answered with an error (code {error.code}): {text}"
 
     def _clip(self, text: str) -> str:
-        return clip(text, _LONGEST_ERROR, mask=self._mask)
+        return clip(text, _LONGEST_ERROR, mask=self.mask)
+
+
+def _urls(data: object) -> list[str]:
+    try:
+        return [each.url for each in types.ElicitationRequiredErrorData.model_validate(data).elicitations]
+    except ValidationError:
+        return []
 
 
 def describe_progress(done: float, total: float | None, message: str | None) -> str:
@@ -134,7 +157,9 @@ def describe_failure(error: BaseException, mask: Mask) -> str:
     # Closing what broke raises its own, which says less.
     first = next((leaf for leaf in leaves if not isinstance(leaf, _CONSEQUENCES)), leaves[0])
     if isinstance(first, ValidationError):
-        return "its answer is not one of MCP"
+        # Without what it sent, which may be anything.
+        detail = first.errors(include_url=False, include_input=False, include_context=False)[0]
+        return f"its answer is not one of MCP ({'.'.join(map(str, detail['loc']))}: {detail['msg']})"
     return mask(clip(str(first) or type(first).__name__, _LONGEST_ERROR, mask=mask))
 
 

@@ -6,28 +6,27 @@ goes over a connection. This module and those below it are the ones that import 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
-from pathlib import PurePosixPath
 from typing import Any, Final, final
 
 import anyio
 import mcp_types as types
 from anyio.to_thread import run_sync
-from mcp.client import Client, ClientRequestContext
-from mcp.client.session import IncomingMessage
+from mcp.client import Client
+from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 import agentcore
-from agentcore._text import Mask
 from agentcore.errors import MCPServerError
 from agentcore.logs import get_logger
 from agentcore.mcp.calls import Calls, describe_failure
-from agentcore.mcp.definitions import ToolMaker, frame_instructions
+from agentcore.mcp.definitions import MOST_TOOLS, ToolMaker, frame_instructions, is_wanted
 from agentcore.mcp.ending import Ending
 from agentcore.mcp.http import open_http
-from agentcore.mcp.questions import LiveCalls
+from agentcore.mcp.listener import Listener
+from agentcore.mcp.resources import READ_RESOURCE, resource_tool
 from agentcore.mcp.server import MCPServer
 from agentcore.mcp.stdio import open_stdio
 from agentcore.mcp.variables import Launch, expand
@@ -37,6 +36,9 @@ from agentcore.workspace import LocalWorkspace, Workspace
 _log = get_logger(__name__)
 
 _MOST_PAGES: Final = 200
+_MOST_TOLD: Final = 100
+_LISTEN_SECONDS: Final = 10.0
+"""How long after a subscription ended the server is asked for another."""
 _LIST_SECONDS: Final = 60.0
 _REFRESH_SECONDS: Final = 1.0
 """How long after a list was read it is read again at the earliest."""
@@ -55,18 +57,17 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
     was_open = False
     try:
         async with _workspace(server, context) as workspace:
-            live = LiveCalls(server.name, mask)
-            listener = _Listener(server, context, mask)
+            listener = Listener(server, context.workspace, mask)
             async with Client(
                 _transport(server, launch, workspace, ending),
                 client_info=types.Implementation(name="agentcore", version=agentcore.__version__),
                 list_roots_callback=listener.list_roots if server.transport == "stdio" else None,
                 logging_callback=listener.log,
                 message_handler=listener.hear,
-                elicitation_callback=live.elicit,
+                elicitation_callback=listener.live.elicit,
                 cache=None,
             ) as client:
-                opened = OpenServer(server, context, client, live, ending, mask, listener)
+                opened = OpenServer(Calls(listener, client, ending, mask), listener, context.notice)
                 await opened.refresh()
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(opened.follow, name=f"changes of MCP server {server.name}")
@@ -116,66 +117,19 @@ def _transport(
 
 
 @final
-class _Listener:
-    """What a server says and asks by itself."""
-
-    def __init__(self, server: MCPServer, context: ToolsetContext, mask: Mask) -> None:
-        self._server = server
-        self._context = context
-        self._mask = mask
-        self.tools_changed = anyio.Event()
-
-    def note_change(self) -> None:
-        """Note that the list of tools is another by now."""
-        self.tools_changed.set()
-
-    async def list_roots(self, _: ClientRequestContext) -> types.ListRootsResult:
-        """Return the workspace's folder, where the server can see it."""
-        workspace = self._context.workspace
-        if self._server.runs == "host" and not isinstance(workspace, LocalWorkspace):
-            return types.ListRootsResult(roots=[])
-        uri: Any = PurePosixPath(workspace.root).as_uri()
-        return types.ListRootsResult(roots=[types.Root(uri=uri, name="workspace")])
-
-    async def log(self, params: types.LoggingMessageNotificationParams) -> None:
-        """Log what the server logs."""
-        _log.debug(
-            "MCP server logged",
-            server=self._server.name,
-            severity=params.level,
-            data=self._mask(str(params.data)[:2_000]),
-        )
-
-    async def hear(self, message: IncomingMessage) -> None:
-        """Note that a list has changed."""
-        if isinstance(message, types.ToolListChangedNotification):
-            self.note_change()
-
-
-@final
 class OpenServer:
     """A server that is open."""
 
-    def __init__(
-        self,
-        server: MCPServer,
-        context: ToolsetContext,
-        client: Client,
-        live: LiveCalls,
-        ending: Ending,
-        mask: Mask,
-        listener: _Listener,
-    ) -> None:
-        self._server = server
-        self._context = context
-        self._client = client
-        self._ending = ending
-        self._mask = mask
+    def __init__(self, calls: Calls, listener: Listener, notice: Callable[[str], None]) -> None:
+        """Take what the connection consists of; people are told by `notice` of what is left out."""
+        self._calls = calls
         self._listener = listener
-        self._calls = Calls(server, client, live, ending, mask, outdated=listener.note_change)
-        self._maker = ToolMaker(server, self._calls.call)
+        self._notice = notice
+        self._maker = ToolMaker(calls.server, calls)
+        self._resources: AnyTool | None = None
         self._tools: tuple[AnyTool, ...] = ()
-        self.instructions = frame_instructions(server.name, client.instructions)
+        self._told: set[str] = set()
+        self.instructions = frame_instructions(calls.server.name, calls.client.instructions)
 
     def tools(self) -> Sequence[AnyTool]:
         """Return its tools, as they were listed last."""
@@ -183,7 +137,7 @@ class OpenServer:
 
     async def wait_closed(self) -> str:
         """Wait until it is gone, and return why."""
-        return await self._ending.wait()
+        return await self._calls.ending.wait()
 
     async def refresh(self) -> None:
         """List its tools anew.
@@ -193,18 +147,27 @@ class OpenServer:
         """
         made = await run_sync(self._maker.make, await self._list_tools())
         self._tools = made.tools
+        if self._calls.client.server_capabilities.resources is not None:
+            self._tools += self._resource_tool(made.tools)
         for notice in made.notices:
-            self._context.notice(f"MCP server {self._server.name!r}: {self._mask(notice)}")
+            self._tell(self._calls.mask(notice))
+
+    def _resource_tool(self, others: Sequence[AnyTool]) -> tuple[AnyTool, ...]:
+        server = self._calls.server
+        if self._resources is None and is_wanted(server, READ_RESOURCE):
+            self._resources = resource_tool(self._calls, {tool.name for tool in others})
+        return () if self._resources is None else (self._resources,)
 
     async def _list_tools(self) -> list[types.Tool]:
-        if self._client.server_capabilities.tools is None:
+        client = self._calls.client
+        if client.server_capabilities.tools is None:
             return []
         listed: list[types.Tool] = []
         cursors: set[str | None] = set()
         cursor: str | None = None
-        while cursor not in cursors and len(cursors) < _MOST_PAGES:
+        while cursor not in cursors and len(cursors) < _MOST_PAGES and len(listed) <= MOST_TOOLS:
             cursors.add(cursor)
-            page = await self._client.list_tools(cursor=cursor)
+            page = await client.list_tools(cursor=cursor)
             listed += page.tools
             cursor = page.next_cursor
             if cursor is None:
@@ -216,8 +179,7 @@ class OpenServer:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._listen)
             while True:
-                await self._listener.tools_changed.wait()
-                self._listener.tools_changed = anyio.Event()
+                await self._listener.wait_changed()
                 await self._refresh_later()
                 # One that says it all the time is not asked all the time.
                 await anyio.sleep(_REFRESH_SECONDS)
@@ -230,23 +192,32 @@ class OpenServer:
             if not patience.cancelled_caught:
                 return
         except Exception as error:
-            problem = describe_failure(error, self._mask)
-        if self._ending.reason is None:
-            self._context.notice(
-                f"MCP server {self._server.name!r}: its list of tools has changed and can't be read ({problem}). "
-                "The tools stay as they were."
-            )
+            problem = describe_failure(error, self._calls.mask)
+        if self._calls.ending.reason is None:
+            self._tell(f"its list of tools has changed and can't be read ({problem}). The tools stay as they were.")
 
     async def _listen(self) -> None:
         """Be told of changes, where the server is to be asked for that (since 2026)."""
-        tools = self._client.server_capabilities.tools
-        if self._client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
+        client = self._calls.client
+        tools = client.server_capabilities.tools
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or tools is None or not tools.list_changed:
             return
-        try:
-            async with self._client.listen(tools_list_changed=True) as subscription:
-                async for _ in subscription:
+        while self._calls.ending.reason is None:
+            try:
+                async with client.listen(tools_list_changed=True) as subscription:
+                    # What changed between the list and now, nobody tells.
                     self._listener.note_change()
-        except (MCPError, RuntimeError, TimeoutError) as error:
-            _log.debug(
-                "MCP server tells of no changes", server=self._server.name, error=describe_failure(error, self._mask)
-            )
+                    async for _ in subscription:
+                        self._listener.note_change()
+            except SubscriptionLost:
+                pass
+            except (MCPError, RuntimeError, TimeoutError) as error:
+                why = describe_failure(error, self._calls.mask)
+                _log.debug("MCP server tells of no changes", server=self._calls.server.name, error=why)
+                return
+            await anyio.sleep(_LISTEN_SECONDS)
+
+    def _tell(self, text: str) -> None:
+        if text not in self._told and len(self._told) < _MOST_TOLD:
+            self._told.add(text)
+            self._notice(f"MCP server {self._calls.server.name!r}: {text}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import mcp_types as types
 
@@ -17,7 +17,7 @@ from agentcore.errors import SchemaError
 from agentcore.mcp.names import tool_name
 from agentcore.mcp.server import MCPServer
 from agentcore.schema import check_schema
-from agentcore.tools import AnyTool, Observation, RawAction, ToolAnnotations, ToolContext, raw_tool
+from agentcore.tools import AnyTool, Observation, RawAction, Resumption, ToolAnnotations, ToolContext, raw_tool
 from agentcore.tools.definition import Arguments
 
 MOST_TOOLS: Final = 5_000
@@ -29,8 +29,19 @@ _LARGEST_SCHEMA: Final = 100_000
 _MOST_NOTICES: Final = 20
 _CUT: Final = "\n[cut: it is {length:,} characters long]"
 
-Call = Callable[["Definition", Arguments, ToolContext], Awaitable[Observation]]
-"""Does one call."""
+
+class Caller(Protocol):
+    """Does calls."""
+
+    async def call(self, definition: Definition, arguments: Arguments, ctx: ToolContext) -> Observation:
+        """Do one."""
+        ...
+
+    async def resume(
+        self, definition: Definition, arguments: Arguments, resumption: Resumption, ctx: ToolContext
+    ) -> Observation:
+        """Continue one that ended with a question."""
+        ...
 
 
 class Definition(NamedTuple):
@@ -53,9 +64,9 @@ class Made(NamedTuple):
 class ToolMaker:
     """Makes the tools of one connection. A tool that has not changed is the same object as before."""
 
-    def __init__(self, server: MCPServer, call: Call) -> None:
+    def __init__(self, server: MCPServer, caller: Caller) -> None:
         self._server = server
-        self._call = call
+        self._caller = caller
         self._known: dict[str, tuple[str, AnyTool]] = {}
 
     def make(self, listed: Sequence[types.Tool]) -> Made:
@@ -63,7 +74,7 @@ class ToolMaker:
         known: dict[str, tuple[str, AnyTool]] = {}
         notices: list[str] = []
         for tool in listed[:MOST_TOOLS]:
-            if not self._is_wanted(tool.name):
+            if not is_wanted(self._server, tool.name):
                 continue
             name = tool_name(self._server.name, tool.name)
             if name in known:
@@ -79,10 +90,6 @@ class ToolMaker:
             notices[_MOST_NOTICES:] = [f"{len(notices) - _MOST_NOTICES:,} more of its tools are left out."]
         self._known = known
         return Made(tuple(tool for _, tool in known.values()), tuple(notices))
-
-    def _is_wanted(self, name: str) -> bool:
-        include, exclude = self._server.include, self._server.exclude
-        return (not include or _matches(name, include)) and not _matches(name, exclude)
 
     def _make_once(self, tool: types.Tool, name: str) -> tuple[str, AnyTool]:
         for part in (tool.input_schema, tool.output_schema, tool.meta):
@@ -106,7 +113,10 @@ class ToolMaker:
         definition = Definition(tool.name, _output_schema(tool), hints.read_only or hints.idempotent)
 
         async def execute(arguments: Arguments, ctx: ToolContext) -> Observation:
-            return await self._call(definition, arguments, ctx)
+            return await self._caller.call(definition, arguments, ctx)
+
+        async def resume(arguments: Arguments, resumption: Resumption, ctx: ToolContext) -> Observation:
+            return await self._caller.resume(definition, arguments, resumption, ctx)
 
         made = raw_tool(
             name,
@@ -115,12 +125,18 @@ class ToolMaker:
             execute,
             annotations=hints,
             resources=() if self._server.transport != "stdio" else None,
+            resume=resume,
         )
         if len(json.dumps(made.schema.parameters)) > _LARGEST_SCHEMA:
             raise SchemaError(
                 f"its schema is larger than {_LARGEST_SCHEMA:,} characters once its references are spelled out."
             )
         return replace(made, display_call=_display(tool))
+
+
+def is_wanted(server: MCPServer, name: str) -> bool:
+    """Return whether a tool is to be offered, by the server's own name for it."""
+    return (not server.include or _matches(name, server.include)) and not _matches(name, server.exclude)
 
 
 def describe(text: str | None) -> str:

@@ -28,8 +28,13 @@ async def open_http(
     """
     if transport == "sse":
 
-        def make(**settings: Any) -> httpx2.AsyncClient:
-            return _client(launch, ending, settings.get("auth"))
+        def make(
+            headers: dict[str, str] | None = None,
+            timeout: httpx2.Timeout | None = None,
+            auth: httpx2.Auth | None = None,
+        ) -> httpx2.AsyncClient:
+            del headers, timeout  # our own client has its own
+            return _client(launch, ending, auth)
 
         streams = sse_client(launch.url, httpx_client_factory=make, auth=auth)
         async with cast("AbstractAsyncContextManager[Any]", streams) as opened:

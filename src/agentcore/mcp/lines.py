@@ -10,6 +10,7 @@ from typing import Final
 from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCMessage, jsonrpc_message_adapter
 
 from agentcore._text import replace_lone_surrogates
+from agentcore._value import is_too_deep
 
 # The id of an answer stands at its beginning, where every known server writes it, or at its end.
 _ID: Final = re.compile(rb'"id"\s*:\s*(\d{1,18}|"[^"\\]{1,100}")')
@@ -48,8 +49,10 @@ def parse_line(line: bytes) -> JSONRPCMessage | None:
     except ValueError:
         pass
     try:
-        value = replace_lone_surrogates(json.loads(line.decode("utf-8", "replace")))
-        return jsonrpc_message_adapter.validate_python(value, by_name=False)
+        value = json.loads(line.decode("utf-8", "replace"))
+        if not is_too_deep(value):
+            return jsonrpc_message_adapter.validate_python(replace_lone_surrogates(value), by_name=False)
+        why = "it is nested too deeply"
     except RecursionError:
         why = "it is nested too deeply"
     except ValueError:
@@ -62,5 +65,9 @@ def parse_line(line: bytes) -> JSONRPCMessage | None:
 
 
 def render_line(message: JSONRPCMessage) -> bytes:
-    """Return a message as a line."""
-    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+    """Return a message as a line. Halves of characters, which no line can hold, become U+FFFD."""
+    try:
+        text = message.model_dump_json(by_alias=True, exclude_unset=True)
+    except ValueError:
+        text = json.dumps(replace_lone_surrogates(message.model_dump(by_alias=True, exclude_unset=True)))
+    return text.encode() + b"\n"

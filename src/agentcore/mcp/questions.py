@@ -12,7 +12,6 @@ import mcp_types as types
 from mcp.client import ClientRequestContext
 
 from agentcore._text import Mask
-from agentcore.errors import AgentcoreError
 from agentcore.logs import get_logger
 from agentcore.tools import ToolContext
 
@@ -30,8 +29,8 @@ class LiveCall:
     def __init__(self, ctx: ToolContext, seconds: float) -> None:
         self.ctx = ctx
         self.scope = anyio.CancelScope(deadline=anyio.current_time() + seconds)
-        self.asking = anyio.CancelScope()
-        """Cancelled when the call is over: nobody waits for the answer any more."""
+        self.asking: set[anyio.CancelScope] = set()
+        """Cancelled when the call is over: nobody waits for the answers any more."""
         self._left = 0.0
         self._pauses = 0
 
@@ -65,28 +64,33 @@ class LiveCalls:
             yield call
         finally:
             self._calls.remove(call)
-            call.asking.cancel()
+            for scope in call.asking:
+                scope.cancel()
 
     async def elicit(
-        self, _: ClientRequestContext, params: types.ElicitRequestParams
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
         """Answer a question of the server: by a person, by way of the newest call that runs."""
+        del context  # it does not say which call the question belongs to
         if not self._calls:
             return types.ElicitResult(action="decline")
         call = self._calls[-1]
         answer: types.ElicitResult | None = None
+        scope = anyio.CancelScope()
+        call.asking.add(scope)
         call.pause()
         try:
-            with call.asking:
+            with scope:
                 answer = await _ask(call.ctx, params, self._server)
-        except AgentcoreError as error:  # declined, or not to be recorded
-            _log.debug("question of an MCP server was not answered", server=self._server, why=self._mask(str(error)))
-            answer = types.ElicitResult(action="decline")
         except ValueError as error:
             _log.info("question of an MCP server is none", server=self._server, why=self._mask(str(error)))
             return types.ErrorData(code=types.INVALID_PARAMS, message=f"The question can't be asked: {error}")
+        except Exception as error:  # declined, or the program's callback failed, which the run reports
+            _log.debug("question of an MCP server was not answered", server=self._server, why=self._mask(str(error)))
+            answer = types.ElicitResult(action="decline")
         finally:
             call.resume()
+            call.asking.discard(scope)
         return answer or types.ElicitResult(action="cancel")
 
 
@@ -100,12 +104,8 @@ def question_of(params: types.ElicitRequestParams, server: str) -> tuple[str, di
     """Return the text, the schema of the answer and the options of a server's question."""
     message = params.message[:_LONGEST]
     if isinstance(params, types.ElicitRequestURLParams):
-        return (
-            f"The MCP server {server!r} asks you to open {params.url[:_LONGEST]!r} in a browser: {message}\n"
-            f"Answer {DONE!r} when you have, or {_DECLINE!r}.",
-            None,
-            (DONE, _DECLINE),
-        )
+        asks = f"The MCP server {server!r} asks you to open {params.url[:_LONGEST]!r} in a browser: {message}"
+        return f"{asks}\nAnswer {DONE!r} when you have, or {_DECLINE!r}.", None, (DONE, _DECLINE)
     return f"The MCP server {server!r} asks: {message}", {"type": "object", **params.requested_schema}, ()
 
 

@@ -143,11 +143,12 @@ async def read_resource(
 async def shown_medium(data: str, media_type: str, what: str, name: str, ctx: ToolContext) -> str | ResultBlock:
     """Return a picture or a PDF as a block, where the model can look at it; else keep it in a file and name that."""
     media_type = media_type.partition(";")[0].strip().lower()
-    if media_type in _PICTURES and len(data) <= _LARGEST_PICTURE and await ctx.model_accepts("image") is not False:
-        if await run_sync(_decoded, data) is not None:
-            return ImageBlock(data=data, media_type=media_type)
-    elif media_type == _PDF and len(data) <= _LARGEST_DOCUMENT and await ctx.model_accepts("pdf") is not False:
-        if await run_sync(_decoded, data) is not None:
+    is_picture, is_pdf = media_type in _PICTURES, media_type == _PDF
+    if (is_picture and len(data) <= _LARGEST_PICTURE) or (is_pdf and len(data) <= _LARGEST_DOCUMENT):
+        accepted = await ctx.model_accepts("image" if is_picture else "pdf") is not False
+        if accepted and await run_sync(_decoded, data) is not None:
+            if is_picture:
+                return ImageBlock(data=data, media_type=media_type)
             return DocumentBlock(data=data, media_type=_PDF)
     return await _keep(data, media_type, what, name, ctx)
 

@@ -7,7 +7,7 @@ reader needs quadratic time for a long line and stops at a byte that is no UTF-8
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import anyio
@@ -113,10 +113,8 @@ class _Pipes:
             shown = self._mask(line[:_LONGEST_WORDS].decode("utf-8", "replace"))[:200]
             _log.debug("line of an MCP server left out: it is not a message", server=self._name, line=shown)
             return
-        try:
+        with suppress(*_GONE):  # it is being left
             await to_client.send(SessionMessage(message))
-        except _GONE:
-            pass  # it is being left
 
     async def _explain(self) -> None:
         with anyio.move_on_after(_EXPLAIN_SECONDS):

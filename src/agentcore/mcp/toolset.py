@@ -18,7 +18,12 @@ from agentcore.errors import MissingExtra
 from agentcore.mcp.server import MCPServer
 from agentcore.tools import OpenToolset, ToolsetContext, ToolsetSpec
 
-_SERVER: Final = Argument("an MCPServer", lambda value: isinstance(value, MCPServer))
+
+def _is_server(value: object) -> bool:
+    return isinstance(value, MCPServer)
+
+
+_SERVER: Final = Argument("an MCPServer", _is_server)
 _THREADS: Final = Threads("mcp", 1)
 
 _Open: TypeAlias = Callable[[MCPServer, ToolsetContext], AbstractAsyncContextManager[OpenToolset]]

@@ -94,7 +94,8 @@ class Branch:
             "last_step": self.last_step,
             "data": dict(self.data),
             "open": {
-                key: (a.event, a.assessment, a.approval, a.started, a.question) for key, a in self.open_actions.items()
+                key: (a.event, a.assessment, a.approval, a.started, a.question, a.resumption)
+                for key, a in self.open_actions.items()
             },
             "questions": list(self.questions.values()),
             "prompt": self.prompt,
@@ -138,16 +139,18 @@ class Branch:
         if (action := self.open_actions.get(event.cause or "")) is None:
             return
         if not event.live:
-            if action.started or action.question is not None:
+            if action.started is not event.resumes or action.question is not None:
                 return
             action.question = event
+            action.started, action.resumption = False, None
         self.questions[event.id] = event
 
     def _fold_question_end(self, event: QuestionAnswered) -> None:
         question = self.questions.pop(event.question, None)
         action = None if question is None else self.open_actions.get(question.cause or "")
-        if action is not None and action.question is question:
+        if question is not None and action is not None and action.question is question:
             action.question = None
+            action.resumption = (question, event) if question.resumes else None
 
     def _fold_answer(self, event: AnswerEvent) -> None:
         self.shown.append(event)

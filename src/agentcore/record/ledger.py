@@ -39,20 +39,25 @@ class OpenAction:
     approval: ActionApproved | None = None
     started: bool = False
     question: QuestionAsked | None = None
-    """The question that it consists of: the answer is its observation, and it never starts."""
+    """The question at rest that it waits on: it consists of it and never starts, or it had started and is resumed with the answer."""
+    resumption: tuple[QuestionAsked, QuestionAnswered] | None = None
+    """The newest question that it had started and asked, and the end of that: with these it is resumed."""
 
     @property
     def waits(self) -> bool:
         """True if it waits for a person: for a yes or no, or for the answer to its question."""
         if self.question is not None:
             return not self.started
+        if self.resumption is not None:
+            return False
         asked = self.assessment is not None and self.assessment.verdict == "ask"
         return asked and self.approval is None and not self.started
 
     @property
     def runs_next(self) -> bool:
-        """True if it was approved, and the next turn starts it."""
-        return self.approval is not None and not self.started
+        """True if it was approved, or its question has ended, and the next turn starts or resumes it."""
+        decided = self.approval is not None or self.resumption is not None
+        return decided and self.question is None and not self.started
 
     @property
     def risk(self) -> SecurityRisk:

@@ -163,7 +163,7 @@ class ConversationState:
 
     @property
     def has_approved(self) -> bool:
-        """True if an action was approved that has still to start."""
+        """True if an action was approved that has still to start, or one has still to be resumed with the end of its question."""
         return any(action.runs_next for action in self._branch.open_actions.values())
 
     @property

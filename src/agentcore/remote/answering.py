@@ -23,13 +23,18 @@ from agentcore.llm import Model
 from agentcore.logs import get_logger
 from agentcore.remote.tool_host import ClientToolHost
 from agentcore.secrets import SecretRegistry
-from agentcore.tools import AnyTool, ToolContext, read_call
+from agentcore.tools import AnyTool, InputRequired, ToolContext, read_call
 from agentcore.wire import AskFrame, AskResult, SecretAnswer, ToolAnswer, ToolFailed, ToolProgress, Withdraw
 
 _log = get_logger(__name__)
 
 _REMEMBERED: Final = 1_000
 """Results that are remembered until the server has them."""
+
+_ASKS: Final = ToolError(
+    "InputRequired is not there for a tool that runs in the client of a server. Give the agent the tool ask_user, or ask the "
+    "person directly: it runs in your program."
+)
 
 Post = Callable[[str, AskResult], Awaitable[object]]
 """Sends an answer to the ask of an id. Returns once the server has it; it tries again by itself, for as long as that makes sense."""
@@ -182,7 +187,8 @@ class Answering:
                 raise
             return self._failed(spurious_cancellation("It", error))  # noqa: ASYNC104 it was no cancellation of a scope
         except (Exception, SystemExit) as error:  # a tool is anybody's code
-            return self._failed(unwrap(error))
+            only = unwrap(error)
+            return self._failed(_ASKS if isinstance(only, InputRequired) else only)
 
     def _find(self, name: str) -> AnyTool:
         for tool in self._tools:

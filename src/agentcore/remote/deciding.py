@@ -33,7 +33,7 @@ class _Waiting(NamedTuple):
     """Something that a callback is to be asked about."""
 
     id: str
-    """The id of the action, or of the live question."""
+    """The id of the action, or of the question."""
     ask: Callable[[], Awaitable[commands.Command]]
     """Calls the callback, and returns the command for its answer."""
 
@@ -87,10 +87,11 @@ class Deciding:
             return None
         for event in state.pending:
             action = state.open_actions[event.id]
-            if self._has_failed(event.id):
+            # An action may ask several questions, one after another.
+            if self._has_failed(event.id if action.question is None else action.question.id):
                 continue
             if action.question is not None and self._on_question is not None:
-                return _Waiting(event.id, partial(self._ask_question, action.question))
+                return _Waiting(action.question.id, partial(self._ask_question, action.question))
             if action.question is None and self._confirm is not None:
                 return _Waiting(event.id, partial(self._ask_confirm, event, action.risk))
         return None

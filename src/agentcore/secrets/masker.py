@@ -8,7 +8,15 @@ from typing import Any, NoReturn, TypeVar, final
 
 from pydantic import BaseModel
 
-from agentcore.events import ActionApproved, ActionAssessed, ActionEvent, EventBase, WrittenCall
+from agentcore.events import (
+    ActionApproved,
+    ActionAssessed,
+    ActionEvent,
+    EventBase,
+    QuestionAnswered,
+    QuestionAsked,
+    WrittenCall,
+)
 from agentcore.messages import DocumentBlock, ImageBlock, ReasoningBlock, ThinkingBlock
 from agentcore.secrets.forms import check_value, encoded_forms
 from agentcore.secrets.leaves import LeafMap, text_fields
@@ -19,6 +27,8 @@ _Model = TypeVar("_Model", bound=BaseModel)
 _Event = TypeVar("_Event", bound=EventBase)
 
 _Media = ImageBlock | DocumentBlock
+_Restored = ActionEvent | ActionAssessed | ActionApproved | QuestionAsked | QuestionAnswered
+_RESTORED_FIELDS = frozenset(("arguments", "note", "answer"))
 _EMBEDDED_MEDIA = re.compile(r"data:[\w.+-]+/[\w.+-]+(;[\w=.+-]+)*;base64,[A-Za-z0-9+/=_-]*")
 
 
@@ -114,7 +124,7 @@ class Masker:
         changes: dict[str, Any] = {}
         for name in text_fields(type(model)):
             value = getattr(model, name)
-            if isinstance(model, (ActionEvent, ActionAssessed, ActionApproved)) and name == "arguments":
+            if name in _RESTORED_FIELDS and isinstance(model, _Restored):
                 masked = self._mask_arguments(value, model.typed_masks)
             elif isinstance(model, ActionEvent) and isinstance(value, WrittenCall):
                 masked = self._mask_written(value, model.typed_masks)

@@ -45,6 +45,7 @@ from agentcore.tools.question import check_answer as check_answer
 from agentcore.tools.question import show_answer as show_answer
 from agentcore.tools.raw import RawAction as RawAction
 from agentcore.tools.raw import RawExecute as RawExecute
+from agentcore.tools.raw import RawResume as RawResume
 from agentcore.tools.raw import RawTool as RawTool
 from agentcore.tools.raw import raw_tool as raw_tool
 from agentcore.tools.registry import ToolFactory as ToolFactory
@@ -62,6 +63,9 @@ from agentcore.tools.repair import read_call as read_call
 from agentcore.tools.resources import Access as Access
 from agentcore.tools.resources import Resource as Resource
 from agentcore.tools.resources import conflicts as conflicts
+from agentcore.tools.resumption import NOTE_LIMIT as NOTE_LIMIT
+from agentcore.tools.resumption import InputRequired as InputRequired
+from agentcore.tools.resumption import Resumption as Resumption
 from agentcore.tools.toolset import OpenToolset as OpenToolset
 from agentcore.tools.toolset import Toolset as Toolset
 from agentcore.tools.toolset import ToolsetContext as ToolsetContext

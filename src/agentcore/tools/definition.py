@@ -23,6 +23,7 @@ from agentcore.tools.context import ToolContext
 from agentcore.tools.observation import Observation
 from agentcore.tools.question import Question
 from agentcore.tools.resources import Resource
+from agentcore.tools.resumption import Resumption
 from agentcore.workspace import Workspace
 
 
@@ -119,6 +120,11 @@ class Tool(Generic[ActionT, ObservationT]):
     """
     reconcile: Callable[[ActionT, ToolContext], Awaitable[ObservationT | None]] | None = None
     """Asked after a crash what became of an action that had started: its observation, or None where that cannot be known."""
+    resume: Callable[[ActionT, Resumption, ToolContext], Awaitable[ObservationT]] | None = None
+    """Continues a call that raised `InputRequired`, with the answer or with the reason why there is none.
+
+    Without it, a call that raises `InputRequired` fails.
+    """
     aliases: Aliases = ()
     """Other names that models call it by."""
     normalize: Callable[[Arguments], Arguments] | None = None

@@ -19,9 +19,14 @@ from agentcore.tools.context import ToolContext
 from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations
 from agentcore.tools.observation import Observation, observe
 from agentcore.tools.resources import Resource
+from agentcore.tools.resumption import Resumption
 
 RawExecute: TypeAlias = Callable[[Arguments, ToolContext], Awaitable[Any]]
 """Does one call, with arguments that fit the schema; what it returns is shown as what a `@tool` function returns."""
+
+
+RawResume: TypeAlias = Callable[[Arguments, Resumption, ToolContext], Awaitable[Any]]
+"""Continues a call that raised `InputRequired`; what it returns is shown likewise."""
 
 
 class RawAction(Action):
@@ -79,6 +84,7 @@ def raw_tool(
     annotations: ToolAnnotations | None = None,
     resources: Callable[[RawAction, str], Sequence[Resource]] | Sequence[Resource] | None = None,
     risk: Callable[[RawAction], SecurityRisk] | SecurityRisk | None = None,
+    resume: RawResume | None = None,
 ) -> RawTool:
     """Make a tool of a JSON Schema and a function of the arguments.
 
@@ -92,6 +98,7 @@ def raw_tool(
         annotations: What it says of itself.
         resources: As in `Tool`.
         risk: As in `Tool`.
+        resume: Continues a call that raised `InputRequired`: `async def resume(arguments, resumption, ctx)`.
 
     Raises:
         ValueError: the name can't be a tool's.
@@ -104,6 +111,10 @@ def raw_tool(
     async def run(action: RawAction, ctx: ToolContext) -> Observation:
         return observe(await execute(dict(action.arguments), ctx), name)
 
+    async def go_on(action: RawAction, resumption: Resumption, ctx: ToolContext) -> Observation:
+        assert resume is not None
+        return observe(await resume(dict(action.arguments), resumption, ctx), name)
+
     return RawTool(
         name=name,
         description=description,
@@ -112,5 +123,6 @@ def raw_tool(
         annotations=annotations or ToolAnnotations(),
         resources=resources,
         risk=risk,
+        resume=None if resume is None else go_on,
         parameters=schema,
     )

@@ -156,7 +156,8 @@ const FOLD = {
   },
   question_asked(event) {
     this.questions.set(event.id, this.push(event, "question", { event, state: "open", outcome: null }));
-    if (!event.live) this.change(event.cause, { asks: true });
+    if (event.resumes) this.change(event.cause, { state: "asked" });
+    else if (!event.live) this.change(event.cause, { asks: true });
   },
   question_answered(event) {
     const question = this.questions.get(event.question);

@@ -14,6 +14,7 @@ const STATES = {
   waiting: ["Waits for you", "warn"],
   approved: ["Approved", "quiet"],
   running: ["Running", "live"],
+  asked: ["Asked", "quiet"],
   done: ["Done", "good"],
   failed: ["Failed", "bad"],
   rejected: ["Rejected", "bad"],

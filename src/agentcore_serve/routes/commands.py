@@ -25,6 +25,7 @@ from agentcore.commands import (
     Job,
     Leave,
     Receipt,
+    Reject,
     Run,
     SetAgent,
     SetPolicy,
@@ -129,9 +130,11 @@ async def _decide(call: Call, served: Served, command: Command, beside: Beside) 
             return await _set_agent(call, served, command, beside)
         case AddSecrets():
             return await _add_secrets(call, served, command, beside)
-        case Approve() | Answer() | Decline():
-            if link.state.receipt(command.id) is None:
-                call.hub.admit_run(served)  # a yes goes on with the work
+        case Approve() | Answer() | Decline() | Reject():
+            # A yes goes on with the work, and so does a call whose question is declined.
+            begins = not isinstance(command, Reject) or any(question.resumes for question in link.state.questions)
+            if begins and link.state.receipt(command.id) is None:
+                call.hub.admit_run(served)
             return await link.execute(command)
         case _:
             return await link.execute(command)
