@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agentcore.testing import call
+from agentcore.workspace import register_workspace
+from agentcore_sandbox.bubblewrap.workspace import restore
+from boxes_bubblewrap import needs_bubblewrap
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Cli
@@ -315,3 +318,29 @@ def test_trust_shows_everything_and_a_no_allows_nothing(cli: Cli) -> None:
     assert code == 0
     assert cli.run("mcp", "check", "theirs").code == 1  # there is no such folder as `sub`
     assert started(cli) == 0
+
+
+@needs_bubblewrap
+def test_with_a_sandbox_the_projects_servers_are_in_it_and_the_users_on_this_machine(cli: Cli) -> None:
+    outside = cli.project.parent / "outside"
+    outside.write_text("secret")
+    (cli.project / "tiny.py").write_bytes(Path(TINY).read_bytes())
+    inside = {"command": "python3", "args": ["tiny.py"], "env": {"TINY_NOTE": "noted", "TINY_LOOK": str(outside)}}
+    write(cli.project / ".mcp.json", theirs=inside)
+    own = tiny()
+    own["env"]["TINY_LOOK"] = str(outside)
+    write(cli.project.parent / USER, own=own)
+    register_workspace("bubblewrap", restore)  # an entry point does that where this version is installed
+    with cli.serve("Done.", "Again.", "Once more.") as provider:
+        address = ("--base-url", provider.base_url)
+        run = ("run", "Do it.", "-m", "mine", *address, "--sandbox", "bubblewrap")
+        code, screen = cli.on_terminal(*run, answers=[("Use them? [y/N] ", "y\n")])
+        assert (code, tools_of(provider)) == (0, ["mcp__own__echo", "mcp__theirs__echo"]), screen.text
+        assert "Programs run in the sandbox" in screen.text
+        assert cli.run("resume", "Go on, please.", *address).code == 0
+        assert tools_of(provider) == ["mcp__own__echo", "mcp__theirs__echo"]
+        # A file that is named and in the folder may be the agent's own work.
+        assert cli.run(*run, "--no-mcp", "--mcp", ".mcp.json").code == 0
+        assert tools_of(provider) == ["mcp__theirs__echo"]
+    assert (cli.project / "noted").read_text() == "False\n" * 3
+    assert (cli.project.parent / "started").read_text() == "True\n" * 2

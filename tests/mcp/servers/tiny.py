@@ -1,4 +1,4 @@
-"""A server that speaks MCP with the standard library alone, so that it starts at once. It notes that it was started.
+"""A server that speaks MCP with the standard library alone, so that it starts at once. It notes that it was started, and what it sees.
 
 Its arguments are the names of its tools, each of which takes a text and returns it behind the tool's name.
 """
@@ -15,7 +15,8 @@ tools = [{"name": name, "description": f"Return the text, {name}.", "inputSchema
 
 if note := os.environ.get("TINY_NOTE"):
     with open(note, "a", encoding="utf-8") as file:
-        file.write(f"{os.getcwd()}\n")
+        looked = os.environ.get("TINY_LOOK")
+        file.write(f"{os.getcwd()}\n" if looked is None else f"{os.path.exists(looked)}\n")
 
 for line in sys.stdin:
     message = json.loads(line)
