@@ -29,9 +29,12 @@ AgentcoreError
 ├── SchemaError                    (also a TypeError) a signature or model that a model can't be told of
 ├── ToolError                      raised by a tool: its text is the answer the model reads
 │   ├── ToolArgumentsError         the arguments do not fit the tool
-│   └── QuestionDeclined           ctx.question() without an answer
+│   ├── QuestionDeclined           ctx.question() without an answer
+│   └── MCPCallLost                a call to an MCP server was sent, and no answer came
+├── MCPServerError                 an MCP server can't be opened
 ├── ToolNotFound                   (also a LookupError) a recorded tool or toolset that this program does not have
 ├── ToolNameTaken                  (also a ValueError) tools of two toolsets, or a tool and one of a toolset, have one name
+├── MCPFileError                   (also a ValueError) a file of MCP servers can't be read
 ├── WorkspaceError
 │   ├── WorkspaceNotOpen           used before it was entered, or after it was left
 │   ├── PathError                  that path can't be used so; `.reason` says why in a word
@@ -345,6 +348,16 @@ class QuestionDeclined(ToolError):
     """A question of a running call has no answer: somebody declined, or nobody attends. Uncaught, the model reads it."""
 
 
+class MCPCallLost(ToolError):
+    """A call was sent to an MCP server, and no answer came. Compare `MCPServerError`, which is about the server as a whole."""
+
+    outcome_unknown = True
+
+
+class MCPServerError(AgentcoreError):
+    """An MCP server can't be opened. Compare `MCPCallLost`, which is about one call."""
+
+
 class ToolNotFound(AgentcoreError, LookupError):
     """A recorded tool or toolset is not here, or can't be made again. Compare `NotRecorded`, which is about what a log does not hold."""
 
@@ -362,6 +375,10 @@ class ToolNameTaken(AgentcoreError, ValueError):
             "Give one of them other names, as with prefixed(toolset, 'other_'), or leave it out with filtered(...)."
         )
         self.tool_name = tool_name
+
+
+class MCPFileError(AgentcoreError, ValueError):
+    """A file of MCP servers is not there, or nothing in it can be understood. A bad entry is not an error: see `MCPFile.problems`."""
 
 
 class WorkspaceError(AgentcoreError):

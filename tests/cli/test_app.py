@@ -38,6 +38,7 @@ def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore.cli.conversations_app",
         "agentcore.cli.keys_app",
         "agentcore.cli.log_app",
+        "agentcore.cli.mcp_app",
         "agentcore.cli.options",
         "agentcore.cli.sandbox_app",
         "agentcore.cli.serve_app",

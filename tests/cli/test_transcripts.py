@@ -167,6 +167,12 @@ COMMANDS = [
     "skills",
     "skills list",
     "skills check",
+    "mcp",
+    "mcp list",
+    "mcp add",
+    "mcp remove",
+    "mcp check",
+    "mcp trust",
 ]
 
 

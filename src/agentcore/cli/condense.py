@@ -12,6 +12,7 @@ from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, Glyphs, JsonLines, make_console, print_line, print_text, styled
 from agentcore.cli.conversations import describe_standing, find_conversation, open_store, shorten_id
 from agentcore.cli.failures import UsageError, explain
+from agentcore.cli.mcp_files import NO_SERVERS, had_servers, trusted_servers
 from agentcore.cli.models import changes_of_environment, rebuild_agent
 from agentcore.cli.process import catch_interrupts
 from agentcore.cli.sandbox import Kind
@@ -60,12 +61,13 @@ async def condense_conversation(
     """Make the history of a conversation shorter and return the exit code."""
     store = open_store(settings)
     state = await read_log(store, await find_conversation(store, settings, given))
-    place, where = await find_workplace(state, settings, workspace, sandbox, command="condense")
+    where = await find_workplace(state, settings, workspace, sandbox, command="condense")
     if not state.last_user_seq:
         raise UsageError(f"Conversation {state.conversation_id!r} has no task yet, so there is nothing to shorten.")
-    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries)
     console = make_console(stderr=json)
-    standing = f"{state.conversation_id}: {describe_standing(state)}, in {where}"
+    servers = await trusted_servers(settings, where.folder, console) if had_servers(state) else NO_SERVERS
+    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries, servers=servers)
+    standing = f"{state.conversation_id}: {describe_standing(state)}, in {where.shown}"
     if (changes := changes_of_environment(state, agent, model=model, base_url=base_url)) is not None:
         standing = f"{standing}\n{changes}"
     code = 130
@@ -76,7 +78,7 @@ async def condense_conversation(
             agent,
             state,
             store=store,
-            place=place,
+            place=where.place,
             console=console,
             lines=lines,
             standing=standing,

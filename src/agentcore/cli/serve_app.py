@@ -45,6 +45,12 @@ def serve_command(
         ),
     ] = None,
     base_url: BaseUrl = None,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="File with MCP servers that agents may use, as a .mcp.json; can be repeated.", metavar="FILE"
+        ),
+    ] = None,
     api_key_file: Annotated[
         str | None,
         typer.Option(
@@ -126,6 +132,7 @@ def serve_command(
             flags,
             model=model,
             base_url=base_url,
+            mcp=mcp or (),
             log=log,
             level="DEBUG" if debug else "INFO",
         ),

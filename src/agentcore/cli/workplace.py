@@ -6,13 +6,27 @@ Above: `agentcore resume` and `agentcore condense`.
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import NamedTuple
 
-from agentcore.cli.conversations import describe_box, find_folder
+from agentcore.cli.conversations import describe_box, find_folder, find_mount
 from agentcore.cli.failures import UsageError
 from agentcore.cli.sandbox import Kind, make_sandbox, sandbox_maker
 from agentcore.cli.settings import Settings
 from agentcore.record import ConversationState
 from agentcore.workspace import LocalWorkspace, Workspace
+
+
+class Workplace(NamedTuple):
+    """Where a conversation continues."""
+
+    place: str | Workspace | None
+    """The folder or the sandbox; None for that of the log."""
+    shown: str
+    """What to call it."""
+    folder: str | None
+    """The folder of this machine that it is, or that the sandbox has; None where it has none."""
+    boxed: bool
+    """True for a sandbox."""
 
 
 async def find_workplace(
@@ -22,8 +36,8 @@ async def find_workplace(
     sandbox: tuple[Kind | None, str | None, str | None],
     *,
     command: str,
-) -> tuple[str | Workspace | None, str]:
-    """Return the folder or the sandbox to continue in, or None for that of the log, and what to call it.
+) -> Workplace:
+    """Return where to continue.
 
     Args:
         state: The state of the conversation.
@@ -44,14 +58,12 @@ async def find_workplace(
         )
     where = None if boxed and workspace is None else await find_folder(state, settings, workspace, command=command)
     if maker is not None and where is None:
-        assert state.workspace is not None
-        place = state.workspace.spec.get("mount") or state.workspace.spec.get("path")
-        if not isinstance(place, str):
+        where = find_mount(state)
+        if where is None:
             raise UsageError("Its sandbox had no folder of this machine. Name one with --workspace.")
-        where = place
     if where is None:
-        return None, describe_box(state)
-    return where if maker is None else make_sandbox(maker, where), where
+        return Workplace(None, describe_box(state), find_mount(state), boxed=True)
+    return Workplace(where if maker is None else make_sandbox(maker, where), where, where, boxed=maker is not None)
 
 
 def open_workplace(workspace: str | Workspace | None) -> AbstractAsyncContextManager[Workspace | None]:
