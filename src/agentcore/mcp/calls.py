@@ -6,6 +6,7 @@ from typing import Final, TypeVar, final
 
 import anyio
 import mcp_types as types
+from anyio.lowlevel import checkpoint_if_cancelled
 from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED, HEADER_MISMATCH, URL_ELICITATION_REQUIRED
@@ -36,7 +37,7 @@ _CALLED: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = 
 
 @final
 class Calls:
-    """What a connection does for tools. Called from any task."""
+    """The requests of one connection. Called from any task."""
 
     def __init__(self, listener: Listener, client: Client, ending: Ending, mask: Mask) -> None:
         """Take what the connection consists of; `mask` replaces secrets in what the server says."""
@@ -99,7 +100,7 @@ class Calls:
         """
         name, seconds = self.server.name, self.server.call_seconds
         if self.ending.reason is not None:
-            raise ToolError(f"The MCP server {name!r} is gone ({self.ending.reason}). Nothing was done.")
+            raise ToolError(self._gone())
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             await ctx.progress(f"{describe_progress(progress, total, message)}\n")
@@ -110,18 +111,24 @@ class Calls:
                 try:
                     return await self.client.session.send_request(request, answer, progress_callback=report)
                 except MCPError as error:
-                    if error.code != CONNECTION_CLOSED:
+                    if self.ending.is_refusal:
+                        raise ToolError(self._gone()) from None
+                    if self.ending.reason is None and error.code != CONNECTION_CLOSED:
                         raise ToolError(self._describe(error)) from None
-                    problem = f"ended during the call ({self.ending.reason or error.message})"
+                    problem = f"ended the call without an answer ({self._clip(self.ending.reason or error.message)})"
                 except (ValueError, RecursionError) as error:
                     # It answered, so that it was done; what it answered can't be read.
                     problem = f"answered with something that is not a result: {self._clip(str(error))}"
             if call.scope.cancelled_caught:
                 problem = f"did not answer within {seconds:g} s, and was told to stop"
+        await checkpoint_if_cancelled()  # a connection that is cancelled closes
         text = f"The MCP server {name!r} {problem}."
         if is_repeatable:
             raise ToolError(text)
         raise MCPCallLost(f"{text} What it had done by then stays done.")
+
+    def _gone(self) -> str:
+        return f"The MCP server {self.server.name!r} is gone ({self._clip(str(self.ending.reason))}). Nothing was done."
 
     def _describe(self, error: MCPError) -> str:
         if error.code == HEADER_MISMATCH:

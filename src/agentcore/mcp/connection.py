@@ -12,6 +12,7 @@ from typing import Any, Final, final
 
 import anyio
 import mcp_types as types
+from anyio.lowlevel import checkpoint_if_cancelled
 from anyio.to_thread import run_sync
 from mcp.client import Client
 from mcp.client.subscriptions import SubscriptionLost
@@ -82,6 +83,8 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
     except Exception as error:
         if isinstance(body, Exception):
             raise body from None  # it is none of ours
+        # What is cancelled may come out as a connection that was closed.
+        await checkpoint_if_cancelled()
         reason = ending.reason or describe_failure(error, mask)
         if was_open and body is None:
             _log.debug("MCP server was left with an error", server=server.name, error=reason)

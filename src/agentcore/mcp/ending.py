@@ -13,16 +13,19 @@ class Ending:
         self._event = anyio.Event()
         self.hint: str | None = None
         """The last thing that went wrong, which alone is no end."""
+        self.is_refusal = False
+        """True if nothing was done of what was asked last: it did not arrive, or was turned away."""
 
     @property
     def reason(self) -> str | None:
         """Why it is over, in words that follow a colon; None while it is not."""
         return self._reason
 
-    def set(self, reason: str) -> None:
+    def set(self, reason: str, *, is_refusal: bool = False) -> None:
         """Mark the connection as over. Of several reasons the first one counts."""
         if self._reason is None:
             self._reason = reason
+            self.is_refusal = is_refusal
             self._event.set()
 
     async def wait(self) -> str:

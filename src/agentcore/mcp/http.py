@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Final, Literal, cast
 
+import anyio
 import httpx2
+from anyio.to_thread import run_sync
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -26,24 +28,25 @@ async def open_http(
 
     A redirect to another origin is not followed, so that it never has the headers.
     """
-    if transport == "sse":
-
-        def make(
-            headers: dict[str, str] | None = None,
-            timeout: httpx2.Timeout | None = None,
-            auth: httpx2.Auth | None = None,
-        ) -> httpx2.AsyncClient:
-            del headers, timeout  # our own client has its own
-            return _client(launch, ending, auth)
-
-        streams = sse_client(launch.url, httpx_client_factory=make, auth=auth)
-        async with cast("AbstractAsyncContextManager[Any]", streams) as opened:
+    # A thread: it reads the certificates.
+    client = await run_sync(_client, launch, ending, auth)
+    if transport == "http":
+        async with (
+            client,
+            streamable_http_client(launch.url, http_client=client, max_sse_event_size=MOST_BYTES) as opened,
+        ):
             yield opened
         return
-    async with (
-        _client(launch, ending, auth) as client,
-        streamable_http_client(launch.url, http_client=client, max_sse_event_size=MOST_BYTES) as opened,
-    ):
+    client.is_sse = True
+
+    def give(
+        headers: dict[str, str] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+    ) -> httpx2.AsyncClient:
+        del headers, timeout, auth  # it has its own
+        return client
+
+    # The one that takes the client closes it.
+    async with cast("AbstractAsyncContextManager[Any]", sse_client(launch.url, httpx_client_factory=give)) as opened:
         yield opened
 
 
@@ -61,49 +64,74 @@ class _Client(httpx2.AsyncClient):
     """A client that notes why the connection is over."""
 
     ending: Ending
+    is_sse = False
 
     async def send(self, request: httpx2.Request, **settings: Any) -> httpx2.Response:
         try:
             response = await super().send(request, **settings)
         except httpx2.TransportError as error:
-            if request.method == "POST":
-                self.ending.set(f"it can't be reached ({type(error).__name__}: {error})")
-            raise
+            if request.method != "POST":
+                raise
+            unsent = isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
+            problem = "it can't be reached" if unsent else "the connection broke"
+            self.ending.set(f"{problem} ({type(error).__name__}: {error})", is_refusal=unsent)
+            # mcp's transport would end with the error, and take along the task that holds the server.
+            return httpx2.Response(503, request=request)
         if response.status_code >= 400:
             self.ending.hint = f"it answered with HTTP {response.status_code} {response.reason_phrase}".rstrip()
         if response.status_code == 401:
-            self.ending.set(f"{self.ending.hint}: check its headers")
+            self.ending.set(f"{self.ending.hint}: check its headers", is_refusal=True)
         elif response.status_code == 404 and _SESSION in request.headers:
-            self.ending.set("it has ended the session")
-        if response.headers.get("content-encoding", "identity") != "identity":
-            await response.aclose()
-            raise httpx2.DecodingError(
-                "The server compresses its answers although it was asked not to.", request=request
-            )
+            self.ending.set("it has ended the session", is_refusal=True)
         stream = response.stream
         if isinstance(stream, httpx2.AsyncByteStream):
-            response.stream = _Bounded(
-                stream, self.ending, is_endless="event-stream" in response.headers.get("content-type", "")
-            )
+            response.stream = _Bounded(stream, response, self.ending, is_whole=self.is_sse and request.method == "GET")
         return response
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A response that breaks off where one message is too long. mcp bounds the events of a stream itself."""
+    """The content of an answer, which breaks off where it is too long. mcp bounds the events of a stream itself."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, ending: Ending, *, is_endless: bool) -> None:
+    def __init__(
+        self, stream: httpx2.AsyncByteStream, response: httpx2.Response, ending: Ending, *, is_whole: bool
+    ) -> None:
         self._stream = stream
+        self._is_whole = is_whole  # all that comes, comes by this stream
+        self._is_packed = response.headers.get("content-encoding", "identity") != "identity"
+        self._is_endless = "event-stream" in response.headers.get("content-type", "")
         self._ending = ending
-        self._is_endless = is_endless
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._is_packed:
+            raise self._end("it compresses its answers, though it was asked not to")
         read = 0
-        async for chunk in self._stream:
-            read += len(chunk)
-            if read > MOST_BYTES and not self._is_endless:
-                self._ending.set(f"it sent a message of more than {MOST_BYTES // 1024**2} MiB")
-                raise httpx2.ReadError(f"The answer is larger than {MOST_BYTES // 1024**2} MiB.")
-            yield chunk
+        try:
+            chunks = aiter(self._stream)
+            async for chunk in chunks:
+                read += len(chunk)
+                if read > MOST_BYTES and not self._is_endless:
+                    await _abandon(chunks)
+                    raise self._end(f"it sent a message of more than {MOST_BYTES // 1024**2} MiB")
+                yield chunk
+            if self._is_whole:
+                raise self._end("it closed the stream")
+        except httpx2.TransportError as error:
+            if self._is_endless and not self._is_whole:
+                raise  # mcp goes on listening, where the server lets it
+            raise self._end(f"the connection broke ({type(error).__name__}: {error})") from None
+
+    def _end(self, reason: str) -> Exception:
+        self._ending.set(reason)
+        # Of a kind that mcp's transport takes for a bad answer, and not for its own end.
+        return httpx2.StreamError(reason)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+
+
+async def _abandon(chunks: AsyncIterator[bytes]) -> None:
+    """Cancel the reading where it waits, so that the generators below are not left in the middle."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        async for _ in chunks:
+            pass

@@ -25,6 +25,8 @@ _log = get_logger(__name__)
 
 MOST_BYTES: Final = 64 * 1024 * 1024
 """The longest message that is taken in."""
+_BUFFERED: Final = 1_000
+"""Messages that may wait in a stream: a thousand calls that are cancelled at once do not wait for each other to say so."""
 _FLUSH_SECONDS: Final = 1.0
 _LEAVE_SECONDS: Final = 2.0
 """How long a server may take to end once its input is closed; then it is killed."""
@@ -56,8 +58,8 @@ async def open_stdio(
         WorkspaceError: It could not be started, or there is no such folder as `cwd`.
     """
     async with workspace.open_process(list(command), cwd=cwd, env=env) as process:
-        to_client, incoming = anyio.create_memory_object_stream[Incoming]()
-        outgoing, from_client = anyio.create_memory_object_stream[SessionMessage]()
+        to_client, incoming = anyio.create_memory_object_stream[Incoming](_BUFFERED)
+        outgoing, from_client = anyio.create_memory_object_stream[SessionMessage](_BUFFERED)
         pipes = _Pipes(process, ending, mask, name)
         async with to_client, incoming, outgoing, from_client, anyio.create_task_group() as tasks:
             tasks.start_soon(pipes.read, to_client, name=f"output of MCP server {name}")

@@ -1,11 +1,13 @@
-"""A server that is what it should be, made with mcp's own: run by `sys.executable`, over stdio."""
+"""A server that is what it should be, made with mcp's own: over stdio, or with the argument "http" or "sse" over that."""
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 
 import anyio
+import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import ToolAnnotations
@@ -55,5 +57,16 @@ async def variable(name: str) -> str:
     return os.environ.get(name, "not set")
 
 
+def serve(transport: str) -> None:
+    """Serve over HTTP, at a port that is printed."""
+    app = server.sse_app() if transport == "sse" else server.streamable_http_app()
+    listening = socket.create_server(("127.0.0.1", 0))
+    print(listening.getsockname()[1], flush=True)
+    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+
+
 if __name__ == "__main__":
-    server.run("stdio")
+    if sys.argv[1:]:
+        serve(sys.argv[1])
+    else:
+        server.run("stdio")
