@@ -165,6 +165,17 @@ def test_resume_has_the_servers_of_the_conversation_as_they_are_now_and_those_th
         assert tools_of(provider) == ["mcp__named__echo"]
 
 
+def test_a_message_calls_a_prompt_of_a_server(cli: Cli) -> None:
+    write(cli.project.parent / USER, own=tiny())
+    with cli.serve("One.", "Two.") as provider:
+        address = ("--base-url", provider.base_url)
+        ended = cli.run("run", "/mcp__own__review", "-m", "mine", *address)
+        assert (ended.code, "Look for typing errors." in provider.requests[-1].content.decode()) == (0, True)
+        assert "\nread prompt mcp__own__review\n" in ended.out
+        ended = cli.run("resume", "/mcp__own__reviw it", *address)
+        assert "/mcp__own__reviw: no MCP server that is open has such a prompt." in " ".join(ended.out.split())
+
+
 def test_resume_asks_again_about_a_project_file_that_has_changed(cli: Cli) -> None:
     write(cli.project / ".mcp.json", theirs=tiny("before"))
     assert cli.run("mcp", "trust", "--yes").code == 0
