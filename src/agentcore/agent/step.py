@@ -15,6 +15,7 @@ from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Repl
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.secrets import find_masks
 from agentcore.tools import AnyTool, MaskBlock, ReadCall, describe_call, read_call
+from agentcore.tools.deferred import DeferredTools
 
 _Given = TypeVar("_Given")
 
@@ -52,6 +53,7 @@ async def take_step(
     schemas: Sequence[ToolSchema],
     tools: Sequence[AnyTool],
     *,
+    deferred: DeferredTools | None,
     reply_id: str,
     view_seq: int,
     clock: Callable[[], float],
@@ -67,6 +69,7 @@ async def take_step(
         messages: The view.
         schemas: The schemas of the tools, as the model sees them.
         tools: The tools themselves, against which its calls are read.
+        deferred: The tools that it may call besides, through one of those.
         reply_id: The id that the events of this reply share.
         view_seq: The head that the view was made at.
         clock: Seconds that only go up, for the length of the call.
@@ -97,8 +100,12 @@ async def take_step(
             seconds=seconds,
         )
 
+    def read(block: ToolCallBlock) -> ReadCall:
+        read_one = read_call if deferred is None else deferred.read_call
+        return read_one(block.name, block.arguments, tools, mask=mask_text)
+
     if reply.message.tool_calls:
-        reply_events, answers, questions, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
+        reply_events, answers, questions, calls = _read_calls(read, reply, reply_id, mask)
         return StepOutcome("calls", reply, reply_events, answers, questions, calls, usage())
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), (), usage())
@@ -122,7 +129,7 @@ def _shape(reply: Reply) -> Shape:
 
 
 def _read_calls(
-    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock, mask_text: Mask
+    read_block: Callable[[ToolCallBlock], ReadCall], reply: Reply, reply_id: str, mask: MaskBlock
 ) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[QuestionAsked, ...], tuple[Call, ...]]:
     events: list[ActionEvent] = []
     answers: list[AgentErrorEvent] = []
@@ -131,7 +138,7 @@ def _read_calls(
     finish: str | None = None
     used: set[str] = set()
     for number, (before, block, after) in enumerate(_split(reply.message.content), 1):
-        read = read_call(block.name, block.arguments, tools, mask=mask_text)
+        read = read_block(block)
         event = ActionEvent(
             reply_id=reply_id,
             tool_name=read.name,
@@ -140,6 +147,7 @@ def _read_calls(
             malformed=read.malformed,
             written=_written(block.name, read),
             ignored=read.ignored,
+            tool_digest=read.digest,
             call_id=block.id,
             before=before,
             after=after,
@@ -162,6 +170,7 @@ def _read_calls(
                     tool_name=event.tool_name,
                     call_id=event.call_id,
                     error=read.problem or "The call could not be read.",
+                    outcome="not_run" if read.code == "tool_changed" else "failed",
                     code=read.code,
                 )
             )

@@ -131,6 +131,7 @@ class Stepper:
                 core.view.messages,
                 prompt.tools,
                 tools.tools,
+                deferred=core.tool_sessions.deferred,
                 reply_id=reply_id,
                 view_seq=self._view_seq,
                 clock=core.clock,

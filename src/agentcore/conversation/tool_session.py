@@ -252,6 +252,14 @@ class ToolsetSession:
         self._tools = sorted(filter(self._is_usable, given), key=lambda tool: tool.name)
         return self._tools
 
+    async def describe(self) -> None:
+        """Describe its tools in a thread, where some are new: to describe a thousand takes a while."""
+        opened = None if self._session is None else self._session.opened
+        with suppress(Exception):  # reading them for use reports it
+            tools = [] if opened is None else list(opened.tools())
+            if any("schema" not in vars(tool) for tool in tools):
+                await run_sync(_describe, tools)
+
     def find(self, name: str) -> AnyTool | None:
         """Return its tool of this name as of now; None where there is none, or it is closed."""
         opened = None if self._session is None else self._session.opened

@@ -272,11 +272,18 @@ _PARAMETERS: Final = {"prefixed": "prefix", "filtered": "keep", "renamed": "name
 class ToolSnapshot:
     """Tools as they were at one time, in order. A tool that changes later does not change it."""
 
-    def __init__(self, tools: Iterable[AnyTool] = (), instructions: Mapping[str, str] | None = None) -> None:
-        """Take the tools, whose names are distinct, and the instructions of toolsets by their names."""
+    def __init__(
+        self,
+        tools: Iterable[AnyTool] = (),
+        instructions: Mapping[str, str] | None = None,
+        deferred: Sequence[str] = (),
+    ) -> None:
+        """Take the tools, whose names are distinct, the instructions of toolsets by their names, and the deferred toolsets' names."""
         self.tools: tuple[AnyTool, ...] = tuple(tools)
         self.instructions: Mapping[str, str] = dict(instructions or {})
         """The instructions of toolsets, by their names."""
+        self.deferred: tuple[str, ...] = tuple(deferred)
+        """The names of the toolsets whose tools are not among these, because they are searched for."""
 
     def __repr__(self) -> str:
         return f"<ToolSnapshot of {len(self.tools)} tools>"
@@ -286,6 +293,6 @@ class ToolSnapshot:
         """The schema of each tool."""
         return tuple(tool.schema for tool in self.tools)
 
-    def is_of(self, tools: Sequence[AnyTool], instructions: Mapping[str, str]) -> bool:
+    def is_of(self, tools: Sequence[AnyTool], instructions: Mapping[str, str], deferred: Sequence[str] = ()) -> bool:
         """Return True if it is a snapshot of these very tools."""
-        return self.tools == tuple(tools) and self.instructions == instructions
+        return (self.tools, self.deferred) == (tuple(tools), tuple(deferred)) and self.instructions == instructions
