@@ -85,11 +85,12 @@ class QuickModel:
         usage = Usage(requests=1, input_tokens=1000 + 300 * number, output_tokens=60, unpriced_requests=1)
         if number > self._steps:
             return Reply(message=Message.assistant("It is done."), usage=usage, stop_reason="end", model=self.name)
-        name, arguments = "read_part", {"path": "src/prices/rounding.py", "first": number, "last": number + 14}
+        name = "read_part"
+        arguments: dict[str, JsonValue] = {"path": "src/prices/rounding.py", "first": number, "last": number + 14}
         call = ToolCallBlock(
             id=f"call_{number:06}",
             name="call_tool" if self._deferred else name,
-            arguments={"name": name, "arguments": arguments} if self._deferred else dict[str, JsonValue](arguments),
+            arguments={"name": name, "arguments": arguments} if self._deferred else arguments,
         )
         message = Message(role="assistant", content=(TextBlock(text=THOUGHT), call))
         return Reply(message=message, usage=usage, stop_reason="tool_calls", model=self.name)

@@ -44,7 +44,7 @@ class Server:
     instructions = None
 
     def __init__(self, count: int) -> None:
-        self._tools = [*agent_tools(), *(_tool(number) for number in range(count - 1))]
+        self._tools = [*(_tool(number) for number in range(count - 1)), *agent_tools()]
 
     def record(self) -> ToolsetSpec | None:
         """Return None: it is not made again."""

@@ -64,7 +64,7 @@ def test_the_best_one_is_found_by_words_of_its_name_its_description_and_its_para
         ("files__read", ["files__read"]),
         ("FILES--READ", ["files__read"]),
         ("github__merge, files__move", ["github__merge", "files__move"]),
-        ("files__read pull", ["files__read", "github__merge", "files__move"]),
+        ("files__read pull", ["files__read", "files__move", "github__merge"]),
     ],
 )
 def test_tools_that_are_named_come_first_and_alone_where_nothing_else_is_asked_for(

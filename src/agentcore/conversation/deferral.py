@@ -1,4 +1,4 @@
-"""Whether the tools of toolsets are deferred: left out of the requests, to be searched for and called through two tools."""
+"""The rule by which the tools of toolsets are deferred: left out of requests, to be searched for and called through two tools."""
 
 from __future__ import annotations
 

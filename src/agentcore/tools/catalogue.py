@@ -96,7 +96,7 @@ class ToolCatalogue:
         room = _ROOM // max(len(self._toolsets), 1)
         lines = [f"{len(self.tools):,} tools. Pass query to search them, or toolset to list those of one."]
         for name, tools in self._toolsets.items():
-            names = _fitting([mask(tool.name) for tool in tools], room, ", ")
+            names = _join_fitting([mask(tool.name) for tool in tools], room, ", ")
             lines.append(f"- {mask(name)} ({len(tools):,}): {names}")
         return clip("\n".join(lines), 2 * _ROOM, mask=mask)
 
@@ -104,7 +104,7 @@ class ToolCatalogue:
         tools = self._toolsets[toolset]
         lines = [f"- {mask(tool.name)}: {' '.join(mask(tool.description).split())[:_LINE]}" for tool in tools]
         head = f"{len(tools):,} tools of {mask(toolset)!r}. Search for the name of one to see its parameters."
-        return f"{head}\n{_fitting(lines, _ROOM, chr(10))}"
+        return f"{head}\n{_join_fitting(lines, _ROOM, chr(10))}"
 
 
 def describe_tool(tool: AnyTool) -> str:
@@ -131,11 +131,13 @@ def _described(found: Sequence[AnyTool], limit: int, searched: int, mask: Mask) 
     more = [mask(tool.name) for tool in found if tool.name not in described]
     text = f"{len(found):,} of {searched:,} tools match, the best first:\n\n" + "\n\n".join(lines)
     if more:
-        text += f"\n\nThese match too; search for the name of one to see its parameters: {_fitting(more, 2_000, ', ')}"
+        text += (
+            f"\n\nThese match too; search for the name of one to see its parameters: {_join_fitting(more, 2_000, ', ')}"
+        )
     return FoundTools(text, described)
 
 
-def _fitting(pieces: Sequence[str], room: int, separator: str) -> str:
+def _join_fitting(pieces: Sequence[str], room: int, separator: str) -> str:
     """Join as many as there is room for, and say how many are left out."""
     kept: list[str] = []
     for piece in pieces:

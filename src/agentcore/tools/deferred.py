@@ -85,12 +85,27 @@ class DeferredTools:
             tools: The tools of the request.
             mask: As in `agentcore.tools.read_call`.
         """
+        if name == CALL_TOOL and (read := self._read_plain(arguments, mask)) is not None:
+            return read
         read = read_call(name, arguments, tools, mask=mask)
         if isinstance(read.action, CallToolAction):
             return self._read_inner(read, read.action, tools, mask)
         if read.code == "unknown_tool" and (tool := self.catalogue.get(name)) is not None:
             return self._pin(tool, read_call(name, arguments, (tool,), mask=mask), mask)
         return read
+
+    def _read_plain(self, arguments: Mapping[str, JsonValue] | str, mask: Mask) -> ReadCall | None:
+        """Read a call that is written as it should be; None for others. To read it in two steps would double what reading costs."""
+        match arguments:
+            case {"name": str(called), "arguments": dict(inner), **rest} if not rest:
+                tool = self.catalogue.get(called)
+            case _:
+                return None
+        if tool is None:
+            return None
+        read = read_call(called, inner, (tool,), mask=mask)
+        written = {**arguments, "arguments": read.arguments if read.given is None else read.given}
+        return self._pin(tool, read._replace(given=written), mask)
 
     def _read_inner(self, outer: ReadCall, action: CallToolAction, tools: Sequence[AnyTool], mask: Mask) -> ReadCall:
         tool = self.catalogue.get(action.name)

@@ -221,16 +221,22 @@ class _OpenChanged:
         self._inner = inner
         self._change = change
         self._changed: dict[AnyTool, AnyTool | None] = {}
+        self._given: tuple[AnyTool, ...] = ()
+        self._tools: Sequence[AnyTool] = ()
 
     @property
     def instructions(self) -> str | None:
         return self._inner.instructions
 
     def tools(self) -> Sequence[AnyTool]:
+        given = tuple(self._inner.tools())
+        if given == self._given:
+            return self._tools
         known = self._changed
         # Made anew each time, so that a tool that is gone is forgotten; by identity, which is what tools are compared by.
-        self._changed = {tool: known[tool] if tool in known else self._change(tool) for tool in self._inner.tools()}
-        return [tool for tool in self._changed.values() if tool is not None]
+        self._changed = {tool: known[tool] if tool in known else self._change(tool) for tool in given}
+        self._given, self._tools = given, tuple(tool for tool in self._changed.values() if tool is not None)
+        return self._tools
 
     async def wait_closed(self) -> str:
         return await self._inner.wait_closed()
