@@ -28,7 +28,7 @@ from agentcore.events import WrittenCall
 from agentcore.llm import LLM, Features
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.record import ConversationState
-from agentcore.testing import Request, ScriptedLLM, call, calls, say
+from agentcore.testing import Request, ScriptedLLM, ScriptedReply, call, calls, say
 from agentcore.tools import AnyTool, raw_tool
 from live_toolset import Service, local, notices_of, prompts_of, raw, refusals_in, started_in
 from talks import FINISHED, answers_of, error_of, events_of, log_of, ran, scripted, talk
@@ -206,21 +206,30 @@ async def test_the_agents_own_tools_may_be_called_through_it_too_and_a_run_may_e
 
 
 async def test_what_can_not_be_called_is_answered_with_what_can() -> None:
+    (block,) = call("call_tool").content
+    torn = ScriptedReply(content=(block.model_copy(update={"arguments": '{"name": "tool_0'}),))
     script = [
         calls(
             through("tool_0"),
             through("tool_05", n="five"),
             call("call_tool", arguments={}),
             through("call_tool", n=1),
+            torn,
         ),
         say("done"),
     ]
     async with talk(script, Service("service", *many())) as conversation:
         await conversation.run("go")
         actions = events_of(conversation, ActionEvent)
-        unknown, wrong, nameless, itself = map(words_of, answers_of(conversation))
-        assert [action.tool_name for action in actions] == ["call_tool", "tool_05", "call_tool", "call_tool"]
-        codes = ["unknown_tool", "bad_arguments", "bad_arguments", "unknown_tool"]
+        unknown, wrong, nameless, itself, unreadable = map(words_of, answers_of(conversation))
+        assert [action.tool_name for action in actions] == [
+            "call_tool",
+            "tool_05",
+            "call_tool",
+            "call_tool",
+            "call_tool",
+        ]
+        codes = ["unknown_tool", "bad_arguments", "bad_arguments", "unknown_tool", "bad_arguments"]
         assert refusals_in(conversation) == [("failed", code) for code in codes]
         assert "There is no tool 'tool_0'. " in unknown
         assert "tool_09" in unknown
@@ -229,6 +238,7 @@ async def test_what_can_not_be_called_is_answered_with_what_can() -> None:
         assert '"parameters": {"type": "object", "properties": {"n": {"type": "integer"}}' in wrong
         assert "`name` is missing" in nameless
         assert "There is no tool 'call_tool'" in itself
+        assert "The arguments of 'call_tool' can't be read" in unreadable
     assert not ran
 
 

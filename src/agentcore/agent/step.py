@@ -53,7 +53,6 @@ async def take_step(
     schemas: Sequence[ToolSchema],
     tools: Sequence[AnyTool],
     *,
-    deferred: DeferredTools | None,
     reply_id: str,
     view_seq: int,
     clock: Callable[[], float],
@@ -61,6 +60,7 @@ async def take_step(
     on_delta: Callable[[Delta], Awaitable[None]],
     mask: MaskBlock,
     mask_text: Mask,
+    deferred: DeferredTools | None = None,
 ) -> StepOutcome:
     """Ask the model once and read its reply.
 
@@ -69,7 +69,6 @@ async def take_step(
         messages: The view.
         schemas: The schemas of the tools, as the model sees them.
         tools: The tools themselves, against which its calls are read.
-        deferred: The tools that it may call besides, through one of those.
         reply_id: The id that the events of this reply share.
         view_seq: The head that the view was made at.
         clock: Seconds that only go up, for the length of the call.
@@ -77,6 +76,7 @@ async def take_step(
         on_delta: Told every piece of the reply as it comes.
         mask: Takes the secrets out of what the tools show of their calls.
         mask_text: Replaces secrets in the answers to calls that can't run.
+        deferred: The tools that it may call besides, through one of `tools`.
 
     Raises:
         ModelError: There is no reply.

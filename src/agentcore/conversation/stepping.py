@@ -131,7 +131,6 @@ class Stepper:
                 core.view.messages,
                 prompt.tools,
                 tools.tools,
-                deferred=core.tool_sessions.deferred,
                 reply_id=reply_id,
                 view_seq=self._view_seq,
                 clock=core.clock,
@@ -144,6 +143,7 @@ class Stepper:
                 on_delta=self._on_delta,
                 mask=self._mask,
                 mask_text=core.secrets.mask,
+                deferred=core.tool_sessions.deferred,
             )
             core.answered = True
             streamer.finish()

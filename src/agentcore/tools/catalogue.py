@@ -93,12 +93,12 @@ class ToolCatalogue:
         return [*named, *(tool for tool in others if tool in members and tool not in named)]
 
     def _overview(self, mask: Mask) -> str:
-        room = _ROOM // max(len(self._toolsets), 1)
+        room = _ROOM // (len(self._toolsets) + 1)
         lines = [f"{len(self.tools):,} tools. Pass query to search them, or toolset to list those of one."]
         for name, tools in self._toolsets.items():
             names = _join_fitting([mask(tool.name) for tool in tools], room, ", ")
             lines.append(f"- {mask(name)} ({len(tools):,}): {names}")
-        return clip("\n".join(lines), 2 * _ROOM, mask=mask)
+        return clip("\n".join(lines), _ROOM, mask=mask)
 
     def _listing(self, toolset: str, mask: Mask) -> str:
         tools = self._toolsets[toolset]

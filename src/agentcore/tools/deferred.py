@@ -39,7 +39,7 @@ class SearchToolsAction(Action):
 
     query: str = Field(default="", description="What to do, in a few words, or names of tools. Empty: what there is.")
     limit: int = Field(default=10, ge=1, le=50, description="The most tools to describe.")
-    toolset: str | None = Field(default=None, description="The name of a toolset, to search in it alone.")
+    toolset: str = Field(default="", description="The name of a toolset, to search in it alone.")
 
 
 class CallToolAction(Action):
