@@ -26,12 +26,13 @@ from agentcore.context import build_messages
 from agentcore.conversation import tool_session
 from agentcore.events import WrittenCall
 from agentcore.llm import LLM, Features
+from agentcore.llm.text_calls import TextToolCalls
 from agentcore.messages import ToolCallBlock, ToolResultBlock
 from agentcore.record import ConversationState
 from agentcore.testing import Request, ScriptedLLM, ScriptedReply, call, calls, say
 from agentcore.tools import AnyTool, raw_tool
 from live_toolset import Service, local, notices_of, prompts_of, raw, refusals_in, started_in
-from talks import FINISHED, answers_of, error_of, events_of, log_of, ran, scripted, talk
+from talks import FINISHED, answers_of, error_of, events_of, log_of, ran, scripted, talk, until
 
 PAIR = ["search_tools", "call_tool"]
 DEFERRED = ["finish", "think", *PAIR]
@@ -402,3 +403,32 @@ async def test_a_search_is_a_call_as_any_other_and_waits_for_nothing_that_change
     assert overview.splitlines()[1].startswith("- service (50): tool_00, tool_01, ")
     assert nowhere == "There is no toolset 'nowhere'. There are: 'service'."
     assert "`limit` must be greater than or equal to 1" in wrong
+
+
+async def test_a_model_that_writes_its_calls_as_text_calls_them_too() -> None:
+    text = (
+        "<function=call_tool>\n<parameter=name>tool_03</parameter>\n"
+        '<parameter=arguments>{"n": 3}</parameter>\n</function>'
+    )
+    llm = TextToolCalls(ScriptedLLM([say(text), say("done")]))
+    async with talk(Agent(llm=llm, tools=[Service("service", *many())])) as conversation:
+        await conversation.run("go")
+        (action,) = events_of(conversation, ActionEvent)
+        assert (action.tool_name, action.arguments) == ("tool_03", {"n": 3})
+    assert ran == ["tool_03"]
+
+
+async def test_a_search_that_is_stopped_leaves_nothing_behind_and_the_next_one_finds_all() -> None:
+    service = Service("service", *many())
+
+    def hidden(request: Request) -> Any:
+        service.tools = [*service.tools, raw("octopus")]
+        return call("search_tools", query="octopus")
+
+    async with talk([hidden, call("search_tools", query="octopus"), say("done")], service) as conversation:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(conversation.run, "go")
+            await until(conversation, ActionStarted)
+            tasks.cancel_scope.cancel()
+        assert (await conversation.run("more")).text == "done"
+        assert "octopus" in words_of(answers_of(conversation)[-1])
