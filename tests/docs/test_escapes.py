@@ -31,7 +31,7 @@ ELSEWHERE = (
     ("another answer for the same name (rebinding)", "the address that was judged is the one that is used", "test_proxy", "test_a_name_is_looked_up_once_for_each_connection_and_that_answer_is_used"),
     ("a redirect to another host", "it is a request of its own", "test_proxy", "test_a_redirect_comes_back_as_a_request_that_is_decided_by_itself"),
     ("another host in the Host header", "it is compared with the target", "test_proxy", "test_a_host_header_that_names_another_host_is_refused"),
-    ("another server in TLS", "its first message is read", "test_proxy", "test_tls_that_names_another_server_is_refused_within_the_tunnel"),
+    ("another server in TLS", "its first message is read", "test_proxy_tls", "test_tls_that_names_another_server_is_refused_within_the_tunnel"),
     ("a target that could be read in two ways", "it is refused", "test_proxy", "test_a_target_that_could_be_read_in_two_ways_is_refused"),
     ("a private or metadata address through the proxy", "it is refused", "test_network_in_box", "test_addresses_and_names_of_private_ones_are_refused"),
     ("`..`, absolute names and links in what is downloaded", "a tree that leads elsewhere is refused, and nothing of it is left", "test_transfer", "test_a_tree_that_leads_elsewhere_is_refused_and_nothing_of_it_is_left"),

@@ -22,7 +22,7 @@ class Workplace(NamedTuple):
     place: str | Workspace | None
     """The folder or the sandbox; None for that of the log."""
     shown: str
-    """What to call it."""
+    """Its name for people."""
     folder: str | None
     """The folder of this machine that it is, or that the sandbox has; None where it has none."""
     boxed: bool
