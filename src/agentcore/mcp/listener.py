@@ -56,7 +56,7 @@ class Listener:
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Log what the server logs."""
-        text = self._mask(str(params.data)[:_LONGEST])
+        text = self._mask(str(params.data)[: 2 * _LONGEST])[:_LONGEST]
         _log.debug("MCP server logged", server=self.server.name, severity=params.level, text=text)
 
     async def hear(self, message: IncomingMessage) -> None:

@@ -167,9 +167,10 @@ class _Pipes:
         self._errors_read.set()
 
     def _hear(self, line: bytes) -> None:
-        words = self._mask(line[:_LONGEST_WORDS].decode("utf-8", "replace")).strip()
+        # What is shown is less than what is masked: half of a secret could not be masked any more.
+        words = self._mask(line[:_LONGEST_WORDS].decode("utf-8", "replace")).strip()[:500]
         if words:
-            self._last_words = words[:500]
+            self._last_words = words
             _log.debug("MCP server wrote to its standard error", server=self._name, text=words)
 
     async def leave(self) -> None:

@@ -162,7 +162,7 @@ async def _receive(stream: io.FileIO, max_bytes: int) -> bytes:
     await checkpoint_if_cancelled()
     has_waited = False
     try:
-        while True:
+        while True:  # noqa: ASYNC913 each turn but the last one waits
             descriptor = _descriptor(stream)
             try:
                 data = os.read(descriptor, max_bytes)
