@@ -29,7 +29,7 @@ from workspace_server import KEY, serve_workspaces
 class _Unsteady:
     """Between clients and a server: answers of its own, or a connection that is cut, before or after the server did its part.
 
-    Each entry of `plan` is for one request: None passes it on, a number answers with that status, "before" and "after" cut.
+    Each entry of `plan` is for one request: None passes it on, a number answers with that status, "before" and "after" cut, "refused" in a refusal.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,8 @@ class _Unsteady:
             if step == "after":
                 await app(scope, receive, _swallow)
             # Less than what was promised: the connection is cut.
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1000")]})
+            status = 422 if step == "refused" else 200
+            await send({"type": "http.response.start", "status": status, "headers": [(b"content-length", b"1000")]})
             await send({"type": "http.response.body", "body": b"x", "more_body": True})
             raise _Cut
 
@@ -66,7 +67,7 @@ async def _swallow(message: object) -> None:
     del message
 
 
-@pytest.mark.parametrize("step", some_quick([502, 503, 504, 429, "before", "after"], 3))
+@pytest.mark.parametrize("step", some_quick([502, 503, 504, 429, "before", "after", "refused"], 3))
 async def test_what_was_cut_is_done_once_and_answered(tmp_path: Path, step: int | str) -> None:
     unsteady = _Unsteady()
     async with (

@@ -176,7 +176,12 @@ class ServerClient:
                 continue
             try:
                 if response.status_code >= 300:
-                    refusal = await _refusal_of(response)
+                    try:
+                        refusal = _refusal_of(response, await response.aread())
+                    except httpx.TransportError as error:
+                        sent_to = sent_to or self._boot or "unknown"
+                        await tries.wait(error)
+                        continue
                     if response.status_code not in _MAY_PASS or not isinstance(refusal, ServerError):
                         raise refusal
                     if response.status_code in (502, 504):
@@ -249,10 +254,10 @@ class _Tries:
         return ConnectionLost(self._url, f"{reason} (tried for {self._seconds:g} s)", reached=self.reached)
 
 
-async def _refusal_of(response: httpx.Response) -> Exception:
+def _refusal_of(response: httpx.Response, content: bytes) -> Exception:
     try:
-        return error_of(Problem.model_validate_json(await response.aread()))
-    except (ValidationError, httpx.TransportError):
+        return error_of(Problem.model_validate_json(content))
+    except ValidationError:
         return error_of_status(response.status_code)
 
 
