@@ -95,6 +95,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "import_cost",
         "long_history",
         "many",
+        "mcp",
         "model_call",
         "open_log",
         "sandbox",
