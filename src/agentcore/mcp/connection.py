@@ -134,6 +134,11 @@ class OpenServer:
         self._told: set[str] = set()
         self.instructions = frame_instructions(calls.server.name, calls.client.instructions)
 
+    @property
+    def protocol_version(self) -> str:
+        """The version of MCP that it and this client speak with each other."""
+        return self._calls.client.protocol_version
+
     def tools(self) -> Sequence[AnyTool]:
         """Return its tools, as they were listed last."""
         return self._tools
