@@ -10,8 +10,8 @@ from agentcore.testing import call
 from agentcore.tools import InputRequired, Question, RawTool, Resumption, ToolAnnotations, ToolContext, raw_tool
 from talks import ran
 
-WHERE: Final = Question("Where to?", options=("staging", "production"))
-SURE: Final = Question("Sure?", answer_schema={"type": "boolean"})
+WHERE: Final = Question(text="Where to?", options=("staging", "production"))
+SURE: Final = Question(text="Sure?", answer_schema={"type": "boolean"})
 DEPLOY = call("deploy", version="2.0")
 SCHEMA: Final[dict[str, JsonValue]] = {
     "type": "object",

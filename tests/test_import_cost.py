@@ -11,15 +11,18 @@ HEAVY = {
     "aiodocker",
     "aiohttp",
     "httpx",
+    "httpx2",
     "hypercorn",
     "jsonschema",
     "litellm",
     "mcp",
+    "mcp_types",
     "openai",
     "rich",
     "starlette",
     "structlog",
     "typer",
+    "uvicorn",
 }
 
 
@@ -43,6 +46,7 @@ def modules_after(program: str) -> set[str]:
         "from agentcore import Agent, Conversation, LLM, tool, FileStore",
         "from agentcore import *",
         "import agentcore_tools",
+        "from agentcore.mcp import MCPServer, MCPToolset, mcp_toolsets",
     ],
 )
 def test_nothing_heavy_is_loaded_by(program: str) -> None:

@@ -34,6 +34,7 @@ AgentcoreError
 ├── MCPServerError                 an MCP server can't be opened
 ├── ToolNotFound                   (also a LookupError) a recorded tool or toolset that this program does not have
 ├── ToolNameTaken                  (also a ValueError) tools of two toolsets, or a tool and one of a toolset, have one name
+├── MCPFileError                   (also a ValueError) a file of MCP servers can't be read
 ├── WorkspaceError
 │   ├── WorkspaceNotOpen           used before it was entered, or after it was left
 │   ├── PathError                  that path can't be used so; `.reason` says why in a word
@@ -374,6 +375,10 @@ class ToolNameTaken(AgentcoreError, ValueError):
             "Give one of them other names, as with prefixed(toolset, 'other_'), or leave it out with filtered(...)."
         )
         self.tool_name = tool_name
+
+
+class MCPFileError(AgentcoreError, ValueError):
+    """A file of MCP servers is not there, or nothing in it can be understood. A bad entry is not an error: see `MCPFile.problems`."""
 
 
 class WorkspaceError(AgentcoreError):

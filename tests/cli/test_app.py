@@ -37,6 +37,7 @@ def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore.cli.app",
         "agentcore.cli.keys_app",
         "agentcore.cli.log_app",
+        "agentcore.cli.mcp_app",
         "agentcore.cli.options",
         "agentcore.cli.sandbox_app",
         "agentcore.cli.serve_app",

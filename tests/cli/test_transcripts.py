@@ -166,6 +166,12 @@ COMMANDS = [
     "skills",
     "skills list",
     "skills check",
+    "mcp",
+    "mcp list",
+    "mcp add",
+    "mcp remove",
+    "mcp check",
+    "mcp trust",
 ]
 
 

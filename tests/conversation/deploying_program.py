@@ -35,7 +35,7 @@ async def effect(name: str, ctx: ToolContext) -> None:
 
 async def deploy(arguments: dict[str, JsonValue], ctx: ToolContext) -> str:
     await effect(f"began-{arguments['version']}", ctx)
-    raise InputRequired(Question("Where to?"), {"state": arguments["version"]})
+    raise InputRequired(Question(text="Where to?"), {"state": arguments["version"]})
 
 
 async def resume(arguments: dict[str, JsonValue], resumption: Resumption, ctx: ToolContext) -> str:

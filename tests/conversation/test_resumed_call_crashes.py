@@ -8,7 +8,15 @@ from pathlib import Path
 import anyio
 import pytest
 
-from agentcore import AgentErrorEvent, Conversation, FileStore, ObservationEvent, QuestionAnswered, QuestionAsked
+from agentcore import (
+    AgentErrorEvent,
+    Conversation,
+    FileStore,
+    MemoryStore,
+    ObservationEvent,
+    QuestionAnswered,
+    QuestionAsked,
+)
 from agentcore.errors import ConversationNotFound
 from agentcore.events import (
     ActionEvent,
@@ -18,11 +26,11 @@ from agentcore.events import (
 )
 from agentcore.messages import Message
 from agentcore.record import read_log
-from agentcore.testing import Request, ScriptedLLM, ScriptLine, crash_everywhere, say
+from agentcore.testing import Request, ScriptedLLM, ScriptLine, cancel_everywhere, crash_everywhere, say
 from agentcore.tools import Resumption
 from deploying import DEPLOY, deploying
 from programs import start_python
-from talks import FINISHED, WAITING, answers_of, events_of, log_of, ran, scripted, talk
+from talks import BOUND, FINISHED, WAITING, answers_of, events_of, log_of, ran, scripted, talk
 
 PROGRAM = Path(__file__).with_name("deploying_program.py")
 
@@ -158,3 +166,28 @@ async def test_any_other_call_that_was_cut_off_while_it_was_resumed_is_unknown()
     (answer,) = answers_of(conversation)
     assert isinstance(answer, AgentErrorEvent)
     assert answer.outcome == "unknown"
+
+
+async def test_a_conversation_that_is_cancelled_anywhere_resumes_its_call_at_most_once() -> None:
+    agent = scripted(asking(), deploying())
+    outcomes: set[str] = set()
+
+    async def work(store: MemoryStore) -> None:
+        async with Conversation(agent, store=store, id="a", on_question=lambda _: "staging") as conversation:
+            await conversation.run("go")
+
+    for attempt in cancel_everywhere():
+        store = MemoryStore()
+        ran.clear()
+        with anyio.fail_after(BOUND):
+            await attempt(work, store)
+        try:
+            await read_log(store, "a")
+        except ConversationNotFound:
+            continue
+        async with talk(agent, store=store, id="a") as again:
+            await go_on(again)
+            (answer,) = answers_of(again)
+        assert all(len([each for each in ran if len(each) == size]) <= 1 for size in (2, 3)), "something ran twice"
+        outcomes.add(answer.outcome if isinstance(answer, AgentErrorEvent) else answer.kind)
+    assert outcomes >= {"interrupted", "observation"}

@@ -90,7 +90,11 @@ async def test_answering_goes_on_by_itself() -> None:
 
 @pytest.mark.parametrize("how", ["decline", "reject", "callback"])
 async def test_a_call_whose_question_is_declined_is_resumed_with_the_reason(how: str) -> None:
-    callback = (lambda _: Declined("too late")) if how == "callback" else None
+    def decline(question: QuestionAsked) -> Declined:
+        assert question.resumes
+        return Declined("too late")
+
+    callback = decline if how == "callback" else None
     async with talk([DEPLOY, say("then not")], deploying(), on_question=callback) as conversation:
         pending = (await conversation.run("go")).pending
         if how == "decline":
@@ -299,7 +303,7 @@ async def test_a_call_whose_tool_has_changed_is_answered_with_that(
 async def test_secrets_are_masked_in_the_log_and_not_for_the_resumed_call() -> None:
     token = "tok-12345678"
     store = MemoryStore()
-    tool = deploying(questions=(Question("Which token?"),), note=f"use {token}, not <secret:OTHER>")
+    tool = deploying(questions=(Question(text="Which token?"),), note=f"use {token}, not <secret:OTHER>")
     secrets = {"TOKEN": token, "OTHER": "other-secret-1"}
     agent = scripted([DEPLOY, say("done")], tool)
     async with talk(agent, store=store, id="s", secrets=secrets) as conversation:
@@ -332,8 +336,12 @@ async def test_a_call_whose_note_needs_a_secret_that_is_gone_is_not_resumed() ->
 
 async def test_a_question_from_a_task_group_of_the_tool_is_asked_too() -> None:
     async def ask(_: dict[str, JsonValue], ctx: ToolContext) -> str:
-        async with anyio.create_task_group():
+        async def require() -> None:
             raise InputRequired(WHERE)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(require)
+        return "never"
 
     async def resume(_: dict[str, JsonValue], resumption: Resumption, ctx: ToolContext) -> str:
         return str(resumption.answer)

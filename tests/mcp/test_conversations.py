@@ -106,8 +106,8 @@ async def test_a_tool_that_changes_after_the_model_saw_it_is_not_run(tmp_path: P
 
 
 async def test_a_question_of_the_server_is_answered_while_the_call_runs(tmp_path: Path) -> None:
-    form = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    asks = {"message": "Which city?", "requestedSchema": form}
+    form: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    asks: Any = {"message": "Which city?", "requestedSchema": form}
     script = [call("mcp__raw__request", method="elicitation/create", params=asks), say("ok")]
     asked: list[QuestionAsked] = []
 
@@ -124,7 +124,7 @@ async def test_a_question_of_the_server_is_answered_while_the_call_runs(tmp_path
 
 
 async def test_a_question_of_the_server_is_declined_where_nobody_attends(tmp_path: Path) -> None:
-    asks = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+    asks: Any = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
     script = [call("mcp__raw__request", method="elicitation/create", params=asks), say("ok")]
     async with talk(script, MCPToolset(program("raw")), workspace=tmp_path) as conversation:
         await conversation.run("go")
@@ -134,12 +134,12 @@ async def test_a_question_of_the_server_is_declined_where_nobody_attends(tmp_pat
 async def test_a_question_at_rest_outlives_the_conversation_and_the_call_is_made_again_with_the_answer(
     tmp_path: Path,
 ) -> None:
-    form = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-    asks = {
+    form: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    asks: Any = {
         "method": "elicitation/create",
         "params": {"mode": "form", "message": "Which city?", "requestedSchema": form},
     }
-    result = {"resultType": "input_required", "inputRequests": {"a": asks}, "requestState": "opaque"}
+    result: Any = {"resultType": "input_required", "inputRequests": {"a": asks}, "requestState": "opaque"}
     agent = scripted([call("mcp__raw__result", result=result), say("ok")], MCPToolset(program("raw", "--modern")))
     store, folder = FileStore(tmp_path / "log"), tmp_path / "work"
     folder.mkdir()

@@ -126,7 +126,7 @@ async def test_hints_permit_nothing_unless_they_are_trusted(tmp_path: Path) -> N
         given = tool.annotations
         assert (given.title, given.read_only, given.idempotent, given.open_world) == ("Look", False, False, True)
         assert tool.risk_of(tool.parse({})) is SecurityRisk.UNKNOWN
-        assert [resource.mode for resource in tool.resources_of(tool.parse({}), "/work")] == ["write"]
+        assert [resource.mode for resource in tool.resources_of(tool.parse({}), "/project")] == ["write"]
         assert tool.display_call is not None
         assert [block.text for block in tool.display_call(tool.parse({}))] == [
             "`{}` (the server says that it only reads)"
@@ -134,7 +134,7 @@ async def test_hints_permit_nothing_unless_they_are_trusted(tmp_path: Path) -> N
     async with opened(program("raw", "--tools", str(file), trusted_hints=True), tmp_path) as it:
         tool = it.tool("look")
         assert tool.risk_of(tool.parse({})) is SecurityRisk.LOW
-        assert [resource.mode for resource in tool.resources_of(tool.parse({}), "/work")] == ["read"]
+        assert [resource.mode for resource in tool.resources_of(tool.parse({}), "/project")] == ["read"]
 
 
 async def test_tools_are_chosen_by_patterns_of_the_servers_own_names(tmp_path: Path) -> None:

@@ -70,14 +70,18 @@ class Scripted:
             await respond.send_json(200, error(message, -32601, "Method not found"))
         elif method == "initialize":
             info = {"name": "scripted", "version": "1"}
-            result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
-            await respond.send_json(200, {"jsonrpc": "2.0", "id": message["id"], "result": result}, session)
+            result: Any = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info}
+            await respond.send_json(200, answer(message, result), session)
         elif method == "tools/list":
-            tool = {"name": "act", "inputSchema": {"type": "object"}}
-            await respond.send_json(200, {"jsonrpc": "2.0", "id": message["id"], "result": {"tools": [tool]}})
+            tool: Any = {"name": "act", "inputSchema": {"type": "object"}}
+            await respond.send_json(200, answer(message, {"tools": [tool]}))
         else:
             result = {"content": [{"type": "text", "text": "done"}]}
-            await respond.send_json(200, {"jsonrpc": "2.0", "id": message["id"], "result": result})
+            await respond.send_json(200, answer(message, result))
+
+
+def answer(message: Any, result: Any) -> Any:
+    return {"jsonrpc": "2.0", "id": message["id"], "result": result}
 
 
 def error(message: Any, code: int, text: str) -> Any:
@@ -148,9 +152,10 @@ async def test_a_session_that_the_server_has_ended_is_over(tmp_path: Path) -> No
 
 
 async def test_an_answer_over_the_bound_ends_the_connection(tmp_path: Path) -> None:
-    async def flood(_: HTTPRequest, respond: Responder, __: Any) -> None:
+    async def flood(_: HTTPRequest, respond: Responder, message: Any) -> None:
         await respond.start(200, {"Content-Type": "application/json", "Content-Length": str(1024**3)})
-        for _ in range(1024):
+        del message
+        for _piece in range(1024):
             await respond.write(b"x" * 1024**2)
 
     async with serve_http(Scripted(flood)) as web, opened(at(web.url), tmp_path, {"MCP_KEY": KEY}) as it:

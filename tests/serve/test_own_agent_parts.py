@@ -75,6 +75,7 @@ _REFUSED: dict[str, dict[str, Any]] = {
             }
         ]
     ),
+    "an MCP server": _record(toolsets=[{"name": "mcp", "params": {"name": "registered"}}]),
     "a source of the program's": _record(context={"sources": [_UNKNOWN]}),
     "notes about the server's user": _context(Memory()),
     "notes by default": _record(context={"sources": [{"name": "memory"}]}),

@@ -10,7 +10,7 @@ from agentcore.tools import NOTE_LIMIT, InputRequired, Question
 
 
 def test_the_event_has_the_question_the_note_and_the_masks_that_stood_in_it() -> None:
-    question = Question("Which port?", answer_schema={"type": "integer"})
+    question = Question(text="Which port?", answer_schema={"type": "integer"})
     event = InputRequired(question, {"state": "<secret:TOKEN>"}).asked("ev_1")
     assert (event.cause, event.text, event.answer_schema) == ("ev_1", "Which port?", {"type": "integer"})
     assert (event.resumes, event.live, event.source) == (True, False, "environment")
@@ -19,10 +19,10 @@ def test_the_event_has_the_question_the_note_and_the_masks_that_stood_in_it() ->
 
 def test_a_note_is_a_copy_of_its_own() -> None:
     note: dict[str, Any] = {"list": [1]}
-    required = InputRequired(Question("?"), note)
+    required = InputRequired(Question(text="?"), note)
     note["list"].append(2)
     assert required.note == {"list": [1]}
-    assert InputRequired(Question("?")).note is None
+    assert InputRequired(Question(text="?")).note is None
 
 
 def deep(levels: int) -> Any:
@@ -44,8 +44,8 @@ def deep(levels: int) -> Any:
 )
 def test_a_note_that_cannot_be_recorded_is_refused(note: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        InputRequired(Question("?"), note)
+        InputRequired(Question(text="?"), note)
 
 
 def test_it_says_which_question_it_is() -> None:
-    assert str(InputRequired(Question("Which port?"))) == "The answer to a question is required: Which port?"
+    assert str(InputRequired(Question(text="Which port?"))) == "The answer to a question is required: Which port?"

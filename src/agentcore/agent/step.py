@@ -30,7 +30,7 @@ class Call(NamedTuple):
     action: Any
     """The tool's `Action`, made of the arguments as the model gave them."""
     resumption: Resumption | None = None
-    """What it is resumed with, where it had started and asked a question."""
+    """The answer to resume it with, where it had started and asked a question."""
 
 
 class StepOutcome(NamedTuple):

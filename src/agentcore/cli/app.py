@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from agentcore.cli.keys_app import keys_app
 from agentcore.cli.log_app import log_app
+from agentcore.cli.mcp_app import MCPFile, NoMCP, mcp_app
 from agentcore.cli.options import (
     CONTEXT,
     LIMITS,
@@ -70,6 +71,7 @@ conversations_app = typer.Typer()
 app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
+app.add_typer(mcp_app, name="mcp")
 app.add_typer(keys_app, name="keys")
 app.add_typer(sandbox_app, name="sandbox")
 app.command("rewind", short_help="Go back to an earlier point.")(rewind_command)
@@ -227,6 +229,8 @@ def run_command(
     no_project_files: NoProjectFiles = False,
     no_memory: NoMemory = False,
     no_skills: NoSkills = False,
+    mcp: MCPFile = None,
+    no_mcp: NoMCP = False,
     condenser: Condenser = "summary",
     images: Images = None,
     sandbox: Sandbox = None,
@@ -258,7 +262,8 @@ def run_command(
             workspace=os.path.abspath(workspace),
             system_prompt=system_prompt,
             tools=tools,
-            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
+            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills, mcp=no_mcp),
+            mcp=mcp or (),
             condenser=condenser,
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},
@@ -289,6 +294,8 @@ def resume_command(
     no_project_files: NoProjectFiles = False,
     no_memory: NoMemory = False,
     no_skills: NoSkills = False,
+    mcp: MCPFile = None,
+    no_mcp: NoMCP = False,
     answer: Annotated[
         list[str] | None,
         typer.Option("--answer", help="Answer a waiting question; repeat it for several, in order.", metavar="TEXT"),
@@ -323,7 +330,8 @@ def resume_command(
             confirm=confirm,
             approve=approve,
             reject=reject,
-            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills),
+            without=_named(project_files=no_project_files, memory=no_memory, skills=no_skills, mcp=no_mcp),
+            mcp=mcp or (),
             answers=answer or (),
             images=images or (),
             limits={**(max_cost or {}), **(max_steps or {})},

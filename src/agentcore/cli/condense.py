@@ -12,6 +12,7 @@ from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, Glyphs, JsonLines, make_console, print_line, print_text, styled
 from agentcore.cli.conversations import describe_standing, find_conversation, find_folder, open_store, shorten_id
 from agentcore.cli.failures import UsageError, explain
+from agentcore.cli.mcp_files import NO_SERVERS, had_servers, trusted_servers
 from agentcore.cli.models import changes_of_environment, rebuild_agent
 from agentcore.cli.process import catch_interrupts
 from agentcore.cli.settings import Settings
@@ -60,8 +61,9 @@ async def condense_conversation(
     where = await find_folder(state, settings, workspace, command="condense")
     if not state.last_user_seq:
         raise UsageError(f"Conversation {state.conversation_id!r} has no task yet, so there is nothing to shorten.")
-    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries)
     console = make_console(stderr=json)
+    servers = await trusted_servers(settings, where, console) if had_servers(state) else NO_SERVERS
+    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries, servers=servers)
     standing = f"{state.conversation_id}: {describe_standing(state)}, in {where}"
     if (changes := changes_of_environment(state, agent, model=model, base_url=base_url)) is not None:
         standing = f"{standing}\n{changes}"

@@ -1,4 +1,4 @@
-"""The lines of the live view on an agent's context: what it read, and what was left out."""
+"""The lines of the live view on an agent's context and toolsets: what it read, and what was left out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from agentcore.events import (
     ConversationStateUpdateEvent,
     Event,
     SystemPromptEvent,
+    ToolsetNotice,
 )
 
 _NOTICES = 3
@@ -35,13 +36,14 @@ class ContextLines:
         self._verbose = verbose
         self._make_room = make_room
         self._named: set[str] = set()
-        self._left_out: list[ContextNotice] = []
+        self._left_out: list[ContextNotice | ToolsetNotice] = []
         """Those of the newest notices in a row."""
 
     def event(self, event: Event) -> None:
         """Print what there is to say of an event."""
-        if isinstance(event, ConversationStateUpdateEvent) and isinstance(event.update, ContextNotice):
-            self._notice(event, event.update)
+        if isinstance(event, ConversationStateUpdateEvent) and isinstance(event.update, ContextNotice | ToolsetNotice):
+            if event.update.code != "open" or self._verbose:  # it opened again
+                self._notice(event, event.update)
             return
         self.end()
         if isinstance(event, ContextAdded | SystemPromptEvent):
@@ -52,11 +54,15 @@ class ContextLines:
         more = [] if self._verbose else self._left_out[_NOTICES:]
         self._left_out = []
         if more:
-            command = "skills check" if any(notice.name == "skills" for notice in more) else "log show"
+            command = (
+                "skills check"
+                if any(notice.fact == "context" and notice.name == "skills" for notice in more)
+                else "log show"
+            )
             print_text(self._console, f"and {len(more)} more: agentcore {command}", DIM)
 
-    def _notice(self, event: ConversationStateUpdateEvent, notice: ContextNotice) -> None:
-        if notice.code == "left_out":
+    def _notice(self, event: ConversationStateUpdateEvent, notice: ContextNotice | ToolsetNotice) -> None:
+        if notice.code in ("left_out", "tool_left_out", "message"):
             self._left_out.append(notice)
             if len(self._left_out) > _NOTICES and not self._verbose:
                 return

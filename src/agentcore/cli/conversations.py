@@ -97,6 +97,13 @@ def folder_of(state: ConversationState) -> str | None:
     return root if isinstance(root, str) else None
 
 
+def find_mount(state: ConversationState) -> str | None:
+    """Return the folder of this machine that a conversation's sandbox shows; None if it shows none."""
+    spec = {} if state.workspace is None else state.workspace.spec
+    mount = spec.get("mount") or spec.get("path")
+    return mount if isinstance(mount, str) else None
+
+
 def describe_box(state: ConversationState) -> str:
     """Describe the sandbox that a conversation works in."""
     opened = state.workspace

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Final, Literal, cast
@@ -11,6 +12,7 @@ from pydantic import ValidationError
 
 from agentcore.agent import Agent, restore_agent
 from agentcore.cli.failures import UsageError, with_flags
+from agentcore.cli.mcp_files import NO_SERVERS, Servers, recorded_names, renew_recorded
 from agentcore.cli.settings import Settings
 from agentcore.cli.sources import build_context, leave_out_sources, register_sources
 from agentcore.condense import Condenser, Masking, Summary, Window
@@ -21,7 +23,7 @@ from agentcore.llm.catalog import model_info
 from agentcore.llm.llm import goes_native
 from agentcore.llm.providers import KEY_VARIABLES, PROVIDERS
 from agentcore.record import ConversationState
-from agentcore.tools import ask_user, register_tool
+from agentcore.tools import Toolset, ask_user, register_tool
 from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
 
@@ -78,6 +80,7 @@ def rebuild_agent(
     base_url: str | None,
     retries: int | None,
     without: Collection[str] = (),
+    servers: Servers = NO_SERVERS,
 ) -> Agent:
     """Rebuild the agent of a conversation, with another model or address if requested.
 
@@ -87,19 +90,21 @@ def rebuild_agent(
         model: The value of --model: only a flag replaces several models.
         base_url: The value of --base-url.
         retries: The value of --retries.
-        without: The sources of context that it does not have from now on.
+        without: The sources of context that it does not have from now on; "mcp" for its MCP servers.
+        servers: The MCP servers that there are now. It has those that it had, and those that --mcp brought.
 
     Raises:
         UsageError: The model was not recorded and none was named, or only the log names its address.
         AgentcoreError: One of its tools is not installed.
     """
     if state.agent is None:
-        return build_agent(settings, retries=retries, without=without)
+        return add_toolsets(build_agent(settings, retries=retries, without=without), servers.toolsets())
     # An installed distribution declares its tools; a source checkout does not.
     for name, factory in FACTORIES.items():
         register_tool(name, factory)
     register_sources()
-    recorded = dict(state.agent.agent)
+    recorded = renew_recorded(state.agent.agent, servers, leave_out="mcp" in without)
+    added = servers.toolsets(set(servers.named) - recorded_names(recorded))
     # The model is the first of the missing parts. A flag can replace it, but not the parts of another program.
     if programs_own := state.agent.missing["llm" not in recorded :]:
         raise UsageError(
@@ -116,7 +121,7 @@ def rebuild_agent(
                 "Name one of them too: --model provider/model"
             )
         several_llms = _restored(cast("Mapping[str, Any]", recorded["llm"]))
-        return leave_out_sources(restore_agent(recorded, llm=several_llms), without)
+        return add_toolsets(leave_out_sources(restore_agent(recorded, llm=several_llms), without), added)
     if "llm" not in recorded:
         if settings.model is None:
             raise UsageError(
@@ -134,7 +139,12 @@ def rebuild_agent(
         # Without a flag or a variable, only the log names the address.
         llm = cast("LLM", _restored({**llm.record(), "base_url": at}))
         llm = _checked(llm, settings, retries=retries)
-    return leave_out_sources(restore_agent(recorded, llm=llm), without)
+    return add_toolsets(leave_out_sources(restore_agent(recorded, llm=llm), without), added)
+
+
+def add_toolsets(agent: Agent, toolsets: Sequence[Toolset]) -> Agent:
+    """Return the agent with these toolsets besides its own tools."""
+    return replace(agent, tools=(*agent.tools, *toolsets)) if toolsets else agent
 
 
 def _restored(recorded: Mapping[str, Any]) -> Model:

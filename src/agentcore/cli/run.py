@@ -16,12 +16,21 @@ from agentcore.cli.conversations import (
     describe_standing,
     find_conversation,
     find_folder,
+    find_mount,
     has_log,
     open_store,
     shorten_id,
 )
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import Tools, build_agent, changes_of_environment, check_model, rebuild_agent
+from agentcore.cli.mcp_files import find_servers, had_servers
+from agentcore.cli.models import (
+    Tools,
+    add_toolsets,
+    build_agent,
+    changes_of_environment,
+    check_model,
+    rebuild_agent,
+)
 from agentcore.cli.questions import parse_answer
 from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
@@ -55,6 +64,7 @@ async def run_task(
     system_prompt: str | None,
     tools: Tools,
     without: Collection[str],
+    mcp: Sequence[str],
     condenser: str,
     images: Sequence[str],
     limits: Mapping[str, object],
@@ -77,9 +87,19 @@ async def run_task(
         await _refuse_known(store, conversation_id)
     conversation_id = conversation_id or new_conversation_id()
     maker = sandbox_maker(*sandbox, labels={"conversation": conversation_id})
+    servers = await find_servers(
+        settings,
+        workspace,
+        mcp,
+        make_console(stderr=json),
+        boxed=maker is not None,
+        # Nobody knows what the tools of a server do, so an agent that only reads has those that were asked for.
+        named_only="mcp" in without or tools != "coding",
+        stdin_taken=task == _STDIN,
+    )
     return await run_request(
         RunRequest(
-            agent=agent,
+            agent=add_toolsets(agent, servers.toolsets()),
             workspace=workspace if maker is None else make_sandbox(maker, workspace),
             store=store,
             settings=settings,
@@ -178,6 +198,7 @@ async def resume_conversation(
     approve: bool,
     reject: str | None,
     without: Collection[str],
+    mcp: Sequence[str],
     answers: Sequence[str],
     images: Sequence[str],
     limits: Mapping[str, object],
@@ -209,11 +230,9 @@ async def resume_conversation(
         )
     where = None if boxed and workspace is None else await find_folder(state, settings, workspace, command="resume")
     if maker is not None and where is None:
-        assert state.workspace is not None
-        place = state.workspace.spec.get("mount") or state.workspace.spec.get("path")
-        if not isinstance(place, str):
+        where = find_mount(state)
+        if where is None:
             raise UsageError("Its sandbox had no folder of this machine. Name one with --workspace.")
-        where = place
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
     given_answers = await run_sync(_read_answers, answers, state)
@@ -236,7 +255,18 @@ async def resume_conversation(
             result = RunResult(status=state.status, text=state.answer, first_seq=state.run.seq, last_seq=state.head)
             JsonLines().result(conversation_id, result, 0)
         return 0
-    agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries, without=without)
+    servers = await find_servers(
+        settings,
+        where or find_mount(state),
+        mcp,
+        console,
+        boxed=boxed or maker is not None,
+        named_only="mcp" in without or not had_servers(state),
+        stdin_taken=message == _STDIN,
+    )
+    agent = rebuild_agent(
+        state, settings, model=model, base_url=base_url, retries=retries, without=without, servers=servers
+    )
     changed_limits = state.limits.model_copy(update=limits) if limits else None
     await check_model(agent.llm, changed_limits or state.limits)
     changes = changes_of_environment(state, agent, model=model, base_url=base_url)

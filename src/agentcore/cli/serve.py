@@ -21,15 +21,17 @@ from anyio.to_thread import run_sync
 
 import agentcore
 from agentcore._groups import leaf_exceptions
+from agentcore.cli.console import make_console
 from agentcore.cli.failures import UsageError
-from agentcore.cli.models import build_agent
+from agentcore.cli.mcp_files import NO_SERVERS, MCPFiles, Servers, read_named, take_servers
+from agentcore.cli.models import add_toolsets, build_agent
 from agentcore.cli.process import catch_interrupts
 from agentcore.cli.settings import read_settings
 from agentcore.errors import MissingExtra
 from agentcore.logs import configure_logging
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Mapping
+    from collections.abc import AsyncGenerator, Mapping, Sequence
 
     from agentcore.agent import Agent
     from agentcore_serve import ServeSettings
@@ -45,6 +47,7 @@ async def serve(
     flags: Mapping[str, Any],
     *,
     model: str | None,
+    mcp: Sequence[str] = (),
     log: Literal["text", "json", "none"],
     level: str,
 ) -> int:
@@ -53,6 +56,7 @@ async def serve(
     Args:
         flags: Settings by name, over those of the environment.
         model: The model of the one agent that there is without a file of agents.
+        mcp: Files with MCP servers that agents may use.
         log: The form of the log on standard error.
         level: The least level that is logged.
 
@@ -79,7 +83,11 @@ async def serve(
         configure_logging(json=log == "json", level=level)
     try:
         settings = ServeSettings.from_environment(**flags)
-        app = create_app(settings, agents=_default_agent(model) if settings.agents is None else None)
+        servers = await run_sync(_take_servers, mcp, settings)
+        if mcp:
+            # A record has the name of a server of these files, and nothing that could be started.
+            settings = settings.model_copy(update={"allowed_parts": (*settings.allowed_parts, "mcp")})
+        app = create_app(settings, agents=_default_agent(model, servers) if settings.agents is None else None)
     except ValueError as error:
         raise UsageError(str(error)) from None
     await run_sync(_check_certificate, settings)
@@ -114,7 +122,15 @@ async def serve(
     return 0
 
 
-def _default_agent(model: str | None) -> dict[str, Agent]:
+def _take_servers(paths: Sequence[str], settings: ServeSettings) -> Servers:
+    """Make the MCP servers of files known, and print what is wrong with them."""
+    if not paths:
+        return NO_SERVERS
+    # A workspace is somewhere in the root, and what writes there may write such a file too.
+    return take_servers(MCPFiles(read_named(paths, str(settings.root))), make_console(stderr=True))
+
+
+def _default_agent(model: str | None, servers: Servers) -> dict[str, Agent]:
     """Return the agent of `agentcore run` under the name "default", where a model is named.
 
     Raises:
@@ -122,7 +138,9 @@ def _default_agent(model: str | None) -> dict[str, Agent]:
     """
     settings = read_settings(model=model)
     # Not with the memory of the person who starts the server: its owners are others.
-    return {} if settings.model is None else {"default": build_agent(settings, without=("memory",))}
+    if settings.model is None:
+        return {}
+    return {"default": add_toolsets(build_agent(settings, without=("memory",)), servers.toolsets())}
 
 
 @asynccontextmanager

@@ -44,6 +44,12 @@ def serve_command(
             metavar="PROVIDER/MODEL",
         ),
     ] = None,
+    mcp: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="File with MCP servers that agents may use, as a .mcp.json; can be repeated.", metavar="FILE"
+        ),
+    ] = None,
     api_key_file: Annotated[
         str | None,
         typer.Option(
@@ -115,6 +121,7 @@ def serve_command(
         lambda: serve.serve(
             flags,
             model=model,
+            mcp=mcp or (),
             log=log,
             level="DEBUG" if debug else "INFO",
         ),

@@ -17,11 +17,11 @@ import pwd
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, cast, get_args
 
-from platformdirs import user_state_path
+from platformdirs import user_config_path, user_state_path
 from pydantic import SecretStr
 
 from agentcore.cli.failures import UsageError
@@ -45,6 +45,8 @@ class Settings:
     base_url: str | None = None
     api_key: SecretStr | None = None
     confirm: Confirm | None = None
+    config: str = field(default_factory=lambda: str(user_config_path("agentcore", appauthor=False)))
+    """The folder for the user's configuration, which may not be there."""
     editor: str | None = None
     person: str | None = None
     """The login name, recorded with approvals and rejections."""
@@ -113,6 +115,11 @@ def check_writable(settings: Settings) -> Settings:
         f"Cannot keep conversations in {settings.conversations!r}: {place!r} {problem}. "
         "Choose another folder with --home or AGENTCORE_HOME."
     )
+
+
+def unset_variables(names: Iterable[str]) -> list[str]:
+    """Return those of these variables that are not set."""
+    return [name for name in names if not os.environ.get(name)]
 
 
 def _is_store(folder: str) -> bool:

@@ -187,7 +187,9 @@ def _render_fact(fact: Fact) -> Text:
             what = "condenser " if fact.code == "condenser_failed" else ""
             rendered = Text(one_line(f"{what}{fact.name}: {fact.detail}"), WARN)
         case ToolsetNotice():
-            rendered = Text(one_line(fact.detail), "" if fact.code in {"open", "message"} else WARN)
+            # A message is the toolset's own: whose words they are has to be seen.
+            line = f"{fact.name}: {fact.detail}" if fact.code == "message" else fact.detail
+            rendered = Text(one_line(line), "" if fact.code in {"open", "message"} else WARN)
         case RunJoined():
             rendered = Text("somebody else waits for the run too", DIM)
         case Forked():
@@ -233,6 +235,8 @@ def _toolset_name(recorded: JsonValue) -> str:
     match recorded:
         case {"params": {"toolset": inner}}:  # a wrapper
             return _toolset_name(inner)
+        case {"name": "mcp", "params": {"name": str() as name}}:
+            return f"{name} (an MCP server)"
         case {"name": str() as name}:
             return f"{name} (a toolset)"
         case _:

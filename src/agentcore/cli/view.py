@@ -42,6 +42,7 @@ from agentcore.events import (
     QuestionAsked,
     RetryEvent,
     StatusChanged,
+    ToolsetNotice,
     UsageEvent,
     UserRejectObservation,
 )
@@ -151,7 +152,7 @@ class View:
                 self._reply_printer.end()
                 self.ticker.show("thinking" if change.status is ConversationStatus.RUNNING else None)
                 self._aside(event)
-            case ConversationStateUpdateEvent(update=ContextNotice()):
+            case ConversationStateUpdateEvent(update=ContextNotice() | ToolsetNotice()):
                 pass
             case _:
                 self._aside(event)

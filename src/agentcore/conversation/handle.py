@@ -246,6 +246,8 @@ class Conversation(AsyncContextManagerMixin):
     async def reject(self, reason: str, ids: Sequence[str] | str | None = None, *, by: str | None = None) -> None:
         """Reject actions that wait (by default all of them); a question is declined. The model reads the reason with the next `run`.
 
+        A call that had begun and asked is resumed with the reason, and the work continues.
+
         Raises:
             NothingPending: No such action waits.
         """
@@ -274,6 +276,8 @@ class Conversation(AsyncContextManagerMixin):
 
     async def decline(self, id: str, reason: str | None = None, *, by: str | None = None) -> None:  # noqa: A002
         """Leave a question unanswered. The model reads the reason with the next `run`; a running call goes on without.
+
+        A call that had begun is resumed with the reason, and the work continues.
 
         Raises:
             NothingPending: No such question waits.

@@ -112,7 +112,7 @@ class QuestionAsked(EventBase):
     resumes: bool = False
     """True if the call had started, and is resumed with the answer or with the reason why there is none."""
     note: JsonValue = None
-    """What the tool needs to resume the call. It is not meant for people."""
+    """The tool's own record, to resume the call with. It is not meant for people."""
     typed_masks: tuple[Verbatim, ...] = ()
     """Masks that stood in the note as they are: they never become a value."""
     critical: Literal[True] = True

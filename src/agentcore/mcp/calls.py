@@ -37,7 +37,7 @@ _CALLED: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = 
 
 @final
 class Calls:
-    """What a connection does for tools. Called from any task."""
+    """The requests of one connection. Called from any task."""
 
     def __init__(self, listener: Listener, client: Client, ending: Ending, mask: Mask) -> None:
         """Take what the connection consists of; `mask` replaces secrets in what the server says."""

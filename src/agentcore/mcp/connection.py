@@ -27,6 +27,8 @@ from agentcore.mcp.definitions import MOST_TOOLS, ToolMaker, frame_instructions,
 from agentcore.mcp.ending import Ending
 from agentcore.mcp.http import open_http
 from agentcore.mcp.listener import Listener
+from agentcore.mcp.prompt_reading import read_prompt
+from agentcore.mcp.prompts import offered
 from agentcore.mcp.resources import READ_RESOURCE, resource_tool
 from agentcore.mcp.server import MCPServer
 from agentcore.mcp.stdio import open_stdio
@@ -74,7 +76,8 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
                     tasks.start_soon(opened.follow, name=f"changes of MCP server {server.name}")
                     was_open = True
                     try:
-                        yield opened
+                        with offered(context.workspace, opened):
+                            yield opened
                     except BaseException as error:
                         body = error
                         raise
@@ -146,6 +149,11 @@ class OpenServer:
     async def wait_closed(self) -> str:
         """Wait until it is gone, and return why."""
         return await self._calls.ending.wait()
+
+    async def read_prompt(self, name: str, words: str) -> str | None:
+        """Return the text of one of its prompts; see `OffersPrompts`."""
+        calls = self._calls
+        return await read_prompt(calls.client, calls.server.name, name, words, calls.mask)
 
     async def refresh(self) -> None:
         """List its tools anew.

@@ -1,4 +1,4 @@
-"""What a server says of its tools, made into tools: bounded, and what can't be one left out with a notice."""
+"""Tools made of a server's list: bounded, and what cannot be a tool left out with a notice."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Caller(Protocol):
 
 
 class Definition(NamedTuple):
-    """What the server says of one tool, as far as calls need it."""
+    """One tool of the server, as far as calls need it."""
 
     name: str
     """The server's own name for it."""

@@ -1,4 +1,4 @@
-"""What a server says and asks by itself: changes of its lists, its log, questions, and where it may work."""
+"""The callbacks for a server that speaks by itself: changes of its lists, its log, questions, and where it may work."""
 
 from __future__ import annotations
 

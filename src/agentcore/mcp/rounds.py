@@ -23,7 +23,7 @@ class Round(Value):
 
     server: str
     state: str | None = None
-    """What the server wants back as it is."""
+    """The state that the server wants back as it is."""
     questions: dict[str, dict[str, Any]] = {}
     """The questions to a person that have no answer yet, by the server's keys for them."""
     answers: dict[str, dict[str, Any]] = {}

@@ -122,3 +122,10 @@ def _both(first: Mask, second: Callable[[str], str]) -> Mask:
         return second(first(text))
 
     return mask
+
+
+def required_variables(server: MCPServer) -> tuple[str, ...]:
+    """Return the variables that a server's settings name without a default, in order."""
+    texts = (server.command, *server.args, *server.env.values(), server.cwd, server.url, *server.headers.values())
+    found = [each for text in texts if text for each in _VARIABLE.finditer(text)]
+    return tuple(dict.fromkeys(each[1] for each in found if each[2] is None))

@@ -111,7 +111,7 @@ def raw_tool(
     async def run(action: RawAction, ctx: ToolContext) -> Observation:
         return observe(await execute(dict(action.arguments), ctx), name)
 
-    async def go_on(action: RawAction, resumption: Resumption, ctx: ToolContext) -> Observation:
+    async def continue_call(action: RawAction, resumption: Resumption, ctx: ToolContext) -> Observation:
         assert resume is not None
         return observe(await resume(dict(action.arguments), resumption, ctx), name)
 
@@ -123,6 +123,6 @@ def raw_tool(
         annotations=annotations or ToolAnnotations(),
         resources=resources,
         risk=risk,
-        resume=None if resume is None else go_on,
+        resume=None if resume is None else continue_call,
         parameters=schema,
     )

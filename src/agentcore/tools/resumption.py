@@ -24,7 +24,7 @@ NOTE_LIMIT: Final = 1_000_000
 
 @final
 class InputRequired(Exception):
-    """Raised by a tool that cannot go on without an answer from a person: `raise InputRequired(Question("Which port?"), note)`.
+    """Raised by a tool that cannot go on without an answer from a person: `raise InputRequired(Question(text="Which port?"), note)`.
 
     It ends the call without an answer for the model. The conversation asks the question and waits, through restarts too.
     Then it calls the tool's `resume` with the note and the answer. That may raise it again, to ask the next question.
@@ -53,7 +53,7 @@ class InputRequired(Exception):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resumption:
-    """What a call is resumed with."""
+    """The end of a question, for the call that asked it."""
 
     note: JsonValue
     """The note that was raised with the question."""

@@ -15,7 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from agentcore.agent import Agent
 from agentcore.condense import Summary
 from agentcore.context import AgentContext, ProjectFiles
+from agentcore.errors import ToolNotFound
 from agentcore.llm import LLM
+from agentcore.mcp.registry import resolve_mcp_server
 from agentcore.tools import AnyTool, ask_user
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
 
@@ -45,6 +47,8 @@ class AgentProfile(BaseModel):
     """For people who choose one."""
     tools: str | tuple[str, ...] = "coding"
     """"coding", "readonly", "planning" or "none", or a list of names of tools."""
+    mcp: tuple[str, ...] = ()
+    """Names of MCP servers that this program registered, as `agentcore serve --mcp FILE` does."""
     ask_user: bool = True
     """True if it may ask questions."""
     instructions: str | None = None
@@ -68,7 +72,11 @@ class AgentProfile(BaseModel):
         llm = LLM(model=self.model, base_url=self.base_url, api_key=self._find_key(), **self.settings)
         return Agent(
             llm=llm,
-            tools=(*self._choose_tools(llm.model), *((ask_user,) if self.ask_user else ())),
+            tools=(
+                *self._choose_tools(llm.model),
+                *((ask_user,) if self.ask_user else ()),
+                *(resolve_mcp_server(name) for name in self.mcp),
+            ),
             instructions=self.instructions,
             system_prompt=self.system_prompt,
             context=AgentContext(sources=(ProjectFiles(),)) if self.project_files else None,
@@ -129,7 +137,7 @@ def _load(path: Path, name: str, table: Any) -> tuple[AgentProfile, Agent]:
         return profile, profile.build()
     except ValidationError as error:
         _refuse(path, name, error)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ToolNotFound) as error:
         message = str(error)
         end = "" if message.endswith("?") else "."
         raise ProfileError(f"{path}: [agents.{name}]: {message.rstrip('.')}{end}") from None

@@ -143,19 +143,24 @@ def groups() -> list[list[Event]]:
         [MessageEvent(source="user", message=Message.user("blob:sha256:is how this message begins")).model_copy(update={"later": 1})],
         [action("ev_asking", "call_4", arguments={"text": "Which port?"}, tool_digest="0" * 64), QuestionAsked(id="ev_question", source="agent", cause="ev_asking", text="Which port?", answer_schema={"type": "integer"}, options=())],
         [QuestionAnswered(source="user", cause="ev_asking", question="ev_question", answer=8080, outcome="answered", by="ada"), ObservationEvent(source="user", cause="ev_asking", tool_name="ask_user", call_id="call_4", content=(TextBlock(text="8080"),), data={"answer": 8080})],
+        [action("ev_resumed", "call_5", arguments={"command": "deploy"}), ActionStarted(cause="ev_resumed")],
+        [QuestionAsked(id="ev_required", cause="ev_resumed", text="Wohin, żółw?", options=("staging", "production"), resumes=True, note={"state": ["<secret:TOKEN>", 1, None]}, typed_masks=("<secret:TOKEN>",))],
+        [QuestionAnswered(source="user", cause="ev_resumed", question="ev_required", answer="staging", outcome="answered"), ActionStarted(cause="ev_resumed")],
+        [ObservationEvent(cause="ev_resumed", tool_name="terminal", call_id="call_5", content=(TextBlock(text="Deployed."),), data={})],
         [fact(CheckpointsSet(when="settled")), WorkspaceCheckpointed(cause="ev_third", checkpoint="9" * 40, store="every-kind", files=3, left_out=("żółw.mp4 (larger than 100 MB)",))],
         [WorkspaceRestored(cause="ev_first", checkpoint="ev_second", written=2, removed=1, error="No space left on device.")],
     ]  # fmt: skip
 
 
+_NAMED = {
+    *("ev_first", "ev_second", "ev_third", "ev_task", "ev_asking", "ev_question", "ev_resumed", "ev_required"),
+}
+
+
 def stamped(event: Event, number: int) -> Event:
     """Give an event an id and a time that are the same in every run."""
     time = datetime(2026, 11, 21, 12, tzinfo=UTC) + timedelta(milliseconds=1500 * number)
-    event_id = (
-        event.id
-        if event.id in {"ev_first", "ev_second", "ev_third", "ev_task", "ev_asking", "ev_question"}
-        else f"ev_{number}"
-    )
+    event_id = event.id if event.id in _NAMED else f"ev_{number}"
     return event.model_copy(update={"id": event_id, "timestamp": time})
 
 
