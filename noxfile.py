@@ -139,7 +139,9 @@ def mcp_servers(session: nox.Session) -> Path:
     for file in files[1:]:
         shutil.copy(file, folder)
     # Scripts of packages are not run: none of these needs one.
-    session.run(str(node), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), external=True)
+    session.run(
+        str(node), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), external=True
+    )
     done.touch()
     return folder
 

@@ -92,9 +92,7 @@ class Person:
         host: Any = it.host
         host.question = self._question
 
-    async def _question(
-        self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]
-    ) -> JsonValue:
+    async def _question(self, text: str, schema: Mapping[str, JsonValue] | None, options: Sequence[str]) -> JsonValue:
         del options
         self.asked.append((text, schema))
         return self._answer

@@ -25,6 +25,7 @@ from agentcore.logs import get_logger
 from agentcore.mcp.calls import Calls, describe_failure
 from agentcore.mcp.definitions import MOST_TOOLS, ToolMaker, frame_instructions, is_wanted
 from agentcore.mcp.ending import Ending
+from agentcore.mcp.flood import bounded
 from agentcore.mcp.http import open_http
 from agentcore.mcp.listener import Listener
 from agentcore.mcp.prompt_reading import read_prompt
@@ -39,6 +40,8 @@ from agentcore.workspace import LocalWorkspace, Workspace
 _log = get_logger(__name__)
 
 _MOST_PAGES: Final = 200
+_LARGEST_LIST: Final = 32 * 1024 * 1024
+"""Characters of JSON of all tools together."""
 _MOST_TOLD: Final = 100
 _LISTEN_SECONDS: Final = 10.0
 """How long after a subscription ended the server is asked for another."""
@@ -62,7 +65,7 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
         async with _workspace(server, context) as workspace:
             listener = Listener(server, context.workspace, mask)
             async with Client(
-                _transport(server, launch, workspace, ending),
+                bounded(_transport(server, launch, workspace, ending), ending),
                 client_info=types.Implementation(name="agentcore", version=agentcore.__version__),
                 list_roots_callback=listener.list_roots if server.transport == "stdio" else None,
                 logging_callback=listener.log,
@@ -181,9 +184,14 @@ class OpenServer:
         listed: list[types.Tool] = []
         cursors: set[str | None] = set()
         cursor: str | None = None
+        size = 0
         while cursor not in cursors and len(cursors) < _MOST_PAGES and len(listed) <= MOST_TOOLS:
             cursors.add(cursor)
             page = await client.list_tools(cursor=cursor)
+            size += await run_sync(_size_of, page)
+            if size > _LARGEST_LIST:
+                self._tell(f"its list of tools is larger than {_LARGEST_LIST // 1024**2} MiB: the rest is left out.")
+                break
             listed += page.tools
             cursor = page.next_cursor
             if cursor is None:
@@ -237,3 +245,7 @@ class OpenServer:
         if text not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add(text)
             self._notice(f"MCP server {self._calls.server.name!r}: {text}")
+
+
+def _size_of(page: types.ListToolsResult) -> int:
+    return len(page.model_dump_json(exclude_none=True))

@@ -18,6 +18,8 @@ from agentcore.tools import ToolContext
 _log = get_logger(__name__)
 
 _LONGEST: Final = 3_000
+_MOST_ASKING: Final = 16
+"""Questions of one call that wait for a person at once; more are declined."""
 DONE: Final = "done"
 _DECLINE: Final = "decline"
 
@@ -75,6 +77,8 @@ class LiveCalls:
         if not self._calls:
             return types.ElicitResult(action="decline")
         call = self._calls[-1]
+        if len(call.asking) >= _MOST_ASKING:
+            return types.ElicitResult(action="decline")
         answer: types.ElicitResult | None = None
         scope = anyio.CancelScope()
         call.asking.add(scope)

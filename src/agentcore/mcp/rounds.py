@@ -5,7 +5,7 @@ The call is made again with the answers and the server's opaque state, hours lat
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import mcp_types as types
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +16,9 @@ from agentcore.mcp.questions import question_of, result_of
 from agentcore.tools import InputRequired, Question, Resumption
 
 _PARAMS: TypeAdapter[types.ElicitRequestParams] = TypeAdapter(types.ElicitRequestParams)
+
+_LARGEST: Final = 100_000
+"""Characters of JSON that a round of questions may have, with the server's state."""
 
 
 class Round(Value):
@@ -37,6 +40,12 @@ class Round(Value):
         """
         questions: dict[str, dict[str, Any]] = {}
         answers: dict[str, dict[str, Any]] = {}
+        # All of it is recorded with each of its questions.
+        size = len(result.model_dump_json())
+        if size > _LARGEST:
+            raise ToolError(
+                f"The MCP server {server!r} asks too much: {size:,} characters, and {_LARGEST:,} are the most."
+            )
         for key, request in (result.input_requests or {}).items():
             if isinstance(request, types.ElicitRequest):
                 questions[key] = _plain(request.params)
