@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -26,7 +26,7 @@ from agentcore.tools import ToolHost
 SERVER = str(Path(__file__).with_name("_mcp_server.py"))
 ARGUMENTS = ("-I", "-S", SERVER)
 
-Call = Callable[[str, dict[str, Any]], Awaitable[object]]
+Call = Callable[[str, dict[str, Any]], Coroutine[Any, Any, object]]
 
 
 def measure(settings: Settings) -> Report:

@@ -96,6 +96,7 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "long_history",
         "many",
         "mcp",
+        "mcp_calls",
         "model_call",
         "open_log",
         "sandbox",

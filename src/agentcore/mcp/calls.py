@@ -106,7 +106,8 @@ class Calls:
             await ctx.progress(f"{describe_progress(progress, total, message)}\n")
 
         problem = ""
-        with self._listener.live.running(ctx, seconds) as call:
+        call = self._listener.live.begin(ctx, seconds)
+        try:
             with call.scope:
                 try:
                     return await self.client.session.send_request(request, answer, progress_callback=report)
@@ -121,6 +122,8 @@ class Calls:
                     problem = f"answered with something that is not a result: {self._clip(str(error))}"
             if call.scope.cancelled_caught:
                 problem = f"did not answer within {seconds:g} s, and was told to stop"
+        finally:
+            self._listener.live.end(call)
         await checkpoint_if_cancelled()  # a connection that is cancelled closes
         text = f"The MCP server {name!r} {problem}."
         if is_repeatable:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, Final, final
 
 import anyio
@@ -57,17 +55,17 @@ class LiveCalls:
         self._mask = mask
         self._calls: list[LiveCall] = []
 
-    @contextmanager
-    def running(self, ctx: ToolContext, seconds: float) -> Generator[LiveCall]:
-        """Hold a call in the list."""
+    def begin(self, ctx: ToolContext, seconds: float) -> LiveCall:
+        """Put a call into the list."""
         call = LiveCall(ctx, seconds)
         self._calls.append(call)
-        try:
-            yield call
-        finally:
-            self._calls.remove(call)
-            for scope in call.asking:
-                scope.cancel()
+        return call
+
+    def end(self, call: LiveCall) -> None:
+        """Take it out again, and ask nobody any more on its behalf."""
+        self._calls.remove(call)
+        for scope in call.asking:
+            scope.cancel()
 
     async def elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams

@@ -119,7 +119,10 @@ class _Pipes:
             _log.debug("line of an MCP server left out: it is not a message", server=self._name, line=shown)
             return
         with suppress(*_GONE):  # it is being left
-            await to_client.send(SessionMessage(message))
+            try:
+                to_client.send_nowait(SessionMessage(message))
+            except anyio.WouldBlock:
+                await to_client.send(SessionMessage(message))
 
     async def _explain(self) -> None:
         with anyio.move_on_after(_EXPLAIN_SECONDS):
