@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -21,9 +22,12 @@ from agentcore.testing import Request, ScriptedLLM, ScriptLine, call, say
 from mcp_opened import program
 
 folder, which, what = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-FORM = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-QUESTION = {"method": "elicitation/create", "params": {"mode": "form", "message": "Which city?", "requestedSchema": FORM}}
-ASKS = {"resultType": "input_required", "inputRequests": {"a": QUESTION}, "requestState": "opaque"}
+FORM: dict[str, Any] = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+QUESTION: dict[str, Any] = {
+    "method": "elicitation/create",
+    "params": {"mode": "form", "message": "Which city?", "requestedSchema": FORM},
+}
+ASKS: dict[str, Any] = {"resultType": "input_required", "inputRequests": {"a": QUESTION}, "requestState": "opaque"}
 
 
 def reply(request: Request) -> ScriptLine:

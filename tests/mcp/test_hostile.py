@@ -15,8 +15,8 @@ from agentcore.tools import InputRequired
 from mcp_opened import Opened, opened, program
 
 SECRET = "hush-0123456789-abcdefghij"
-FORM = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
-SAMPLING = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 10}
+FORM: dict[str, Any] = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+SAMPLING: dict[str, Any] = {"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 10}
 
 
 def grown(before: int) -> int:
@@ -133,7 +133,7 @@ async def ask_at_rest(it: Opened, **fields: Any) -> None:
 
 
 async def test_a_round_of_questions_that_is_too_large_to_be_recorded_is_an_error(tmp_path: Path) -> None:
-    request = {"method": "elicitation/create", "params": {"mode": "form", **FORM}}
+    request: dict[str, Any] = {"method": "elicitation/create", "params": {"mode": "form", **FORM}}
     async with opened(program("hostile", "--modern"), tmp_path) as it:
         with pytest.raises(ToolError, match="asks too much"):
             await ask_at_rest(it, inputRequests={"a": request}, requestState="x" * 10_000_000)

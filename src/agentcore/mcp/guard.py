@@ -1,4 +1,4 @@
-"""A bound on what a server may ask at once: each of its requests is held until it is answered.
+"""What a server sends, looked at before mcp's client sees it: what it asks at once is bounded, and what would spoil a list is taken out.
 
 Above: mcp's client, which starts a task for each request. Below: the streams of a transport, of either kind.
 """
@@ -8,34 +8,39 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, Self, final
 
 import anyio
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types.version import KNOWN_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 
 from agentcore.logs import get_logger
 from agentcore.mcp.ending import Ending
+from agentcore.mcp.listing import drop_unsound_tools
 
 _log = get_logger(__name__)
 
 _MOST_OPEN: Final = 1_000
+_MOST_LEFT_OUT: Final = 100
 
 
-@asynccontextmanager
-async def bounded(transport: AbstractAsyncContextManager[Any], ending: Ending) -> AsyncGenerator[tuple[Any, Any]]:
-    """Open a transport; it ends when its server asks without waiting for answers."""
-    async with transport as (read, write):
-        requests = _OpenRequests(ending)
-        yield _Incoming(read, requests), _Outgoing(write, requests)
-
-
-class _OpenRequests:
-    """The ids of the server's requests that have no answer yet."""
+@final
+class Guard:
+    """The guard of one connection."""
 
     def __init__(self, ending: Ending) -> None:
-        self._ids: set[str] = set()
+        self.left_out: list[str] = []
+        """A sentence for each tool that was taken out of the lists since this was last emptied."""
+        self._ids: set[str] = set()  # of the server's requests that have no answer yet
         self._ending = ending
+        self._version = LATEST_MODERN_VERSION
+
+    @asynccontextmanager
+    async def watch(self, transport: AbstractAsyncContextManager[Any]) -> AsyncGenerator[tuple[Any, Any]]:
+        """Open a transport; it ends when its server asks without waiting for answers."""
+        async with transport as (read, write):
+            yield _Incoming(read, self), _Outgoing(write, self)
 
     def admits(self, item: Any) -> bool:
         """Return whether the client is to see a message.
@@ -47,6 +52,8 @@ class _OpenRequests:
         if isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
             # The client does not answer it any more.
             self._ids.discard(str((message.params or {}).get("requestId")))
+        if isinstance(message, JSONRPCResponse):
+            self._look_at(message.result)
         if not isinstance(message, JSONRPCRequest):
             return True
         if str(message.id) in self._ids:
@@ -58,6 +65,14 @@ class _OpenRequests:
         self._ids.add(str(message.id))
         return True
 
+    def _look_at(self, result: dict[str, Any]) -> None:
+        version = result.get("protocolVersion")
+        if isinstance(version, str) and version in KNOWN_PROTOCOL_VERSIONS:
+            self._version = version
+        if isinstance(result.get("tools"), list) and "content" not in result:
+            left_out = drop_unsound_tools(result, self._version)
+            self.left_out += left_out[: _MOST_LEFT_OUT - len(self.left_out)]
+
     def note(self, item: SessionMessage) -> None:
         """Note what is sent."""
         if isinstance(item.message, JSONRPCResponse | JSONRPCError):
@@ -65,9 +80,9 @@ class _OpenRequests:
 
 
 class _Stream:
-    def __init__(self, stream: Any, requests: _OpenRequests) -> None:
+    def __init__(self, stream: Any, guard: Guard) -> None:
         self._stream = stream
-        self._requests = requests
+        self._guard = guard
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -87,7 +102,7 @@ class _Incoming(_Stream):
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        while not self._requests.admits(item := await self._stream.receive()):
+        while not self._guard.admits(item := await self._stream.receive()):
             pass
         return item
 
@@ -104,4 +119,4 @@ class _Incoming(_Stream):
 class _Outgoing(_Stream):
     async def send(self, item: SessionMessage) -> None:
         await self._stream.send(item)
-        self._requests.note(item)
+        self._guard.note(item)
