@@ -18,7 +18,7 @@ from pathlib import Path
 
 import anyio
 
-from agentcore import Agent, Conversation
+from agentcore import Agent, Conversation, ObservationEvent
 from agentcore.mcp import MCPServer, MCPToolset
 from agentcore.testing import ScriptedLLM, call, say
 
@@ -43,7 +43,7 @@ async def main() -> None:
     async with Conversation(agent, workspace=".") as conversation:
         result = await conversation.run("Put bread on the shopping list, and tell me my chores.")
         for event in conversation.state.events:
-            if event.kind == "observation":
+            if isinstance(event, ObservationEvent):
                 print(f"{event.tool_name}: {event.text}")
         print(result.text)
 

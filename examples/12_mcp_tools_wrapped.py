@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from agentcore import Agent, Conversation, filtered, prefixed, renamed
+from agentcore import Agent, Conversation, ObservationEvent, filtered, prefixed, renamed
 from agentcore.mcp import MCPServer, MCPToolset
 from agentcore.testing import ScriptedLLM, call, say
 
@@ -48,7 +48,7 @@ async def main() -> None:
         await conversation.run("No more chores at home. And at the office?")
         # Each conversation has servers of its own: the note at home is not the one at the office.
         for event in conversation.state.events:
-            if event.kind == "observation":
+            if isinstance(event, ObservationEvent):
                 print(f"{event.tool_name}: {event.text}")
     print("offered:", ", ".join(tool.name for tool in MODEL.requests[0].tools if "note" in tool.name))
 

@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentcore.testing import call
+from agentcore.agent import Agent, record_agent, restore_agent
+from agentcore.cli.mcp_files import Servers, recorded_names, renew_recorded
+from agentcore.mcp import MCPServer, MCPToolset, register_mcp_server
+from agentcore.testing import ScriptedLLM, call
+from agentcore.tools import prefixed, renamed
 from agentcore.workspace import register_workspace
 from agentcore_sandbox.bubblewrap.workspace import restore
 from boxes_bubblewrap import needs_bubblewrap
@@ -159,6 +163,57 @@ def test_resume_has_the_servers_of_the_conversation_as_they_are_now_and_those_th
         assert tools_of(provider) == []
         cli.run("resume", "two", "Go on.", *address, "--mcp", str(named))
         assert tools_of(provider) == ["mcp__named__echo"]
+
+
+def test_a_message_calls_a_prompt_of_a_server(cli: Cli) -> None:
+    write(cli.project.parent / USER, own=tiny())
+    with cli.serve("One.", "Two.") as provider:
+        address = ("--base-url", provider.base_url)
+        ended = cli.run("run", "/mcp__own__review", "-m", "mine", *address)
+        assert (ended.code, "Look for typing errors." in provider.requests[-1].content.decode()) == (0, True)
+        assert "\nread prompt mcp__own__review\n" in ended.out
+        ended = cli.run("resume", "/mcp__own__reviw it", *address)
+        assert "/mcp__own__reviw: no MCP server that is open has such a prompt." in " ".join(ended.out.split())
+
+
+def test_resume_asks_again_about_a_project_file_that_has_changed(cli: Cli) -> None:
+    write(cli.project / ".mcp.json", theirs=tiny("before"))
+    assert cli.run("mcp", "trust", "--yes").code == 0
+    with cli.serve(*["Done."] * 4) as provider:
+        address = ("--base-url", provider.base_url)
+        cli.run("run", "Do it.", "-m", "mine", *address, "--id", "one")
+        cli.run("resume", "one", "Go on.", *address)
+        assert tools_of(provider) == ["mcp__theirs__before"]
+        write(cli.project / ".mcp.json", theirs=tiny("after"))
+        ended = cli.run("resume", "one", "Go on.", *address)
+        assert (ended.code, tools_of(provider)) == (0, [])
+        assert "is left out: nobody has allowed it yet" in ended.out
+        code, _ = cli.on_terminal("resume", "one", "Go on.", *address, answers=[("Use them? [y/N] ", "y\n")])
+        assert (code, tools_of(provider)) == (0, ["mcp__theirs__after"])
+
+
+def test_the_servers_of_a_record_are_renewed_inside_of_wrappers_too() -> None:
+    before, now = MCPServer(name="known", command="before"), MCPServer(name="known", command="now")
+    gone = MCPServer(name="gone", command="x")
+    recorded, _ = record_agent(
+        Agent(
+            llm=ScriptedLLM([]),
+            tools=[prefixed(MCPToolset(before), "a_"), renamed(prefixed(MCPToolset(gone), "b_"), {"b_x": "y"})],
+        )
+    )
+    servers = Servers({"known": now})
+    assert recorded_names(recorded) == {"known", "gone"}
+    register_mcp_server(now)
+    register_mcp_server(gone)  # as it would be known where several conversations are
+    renewed = renew_recorded(recorded, servers, leave_out=False)
+    known, missing = restore_agent(renewed, llm=ScriptedLLM([])).toolsets
+    assert known == prefixed(MCPToolset(now), "a_")
+    assert missing.name == "gone"
+    # It keeps its place in the record, and comes back where a file lists it again.
+    record, _ = record_agent(Agent(llm=ScriptedLLM([]), tools=[missing]))
+    toolsets: Any = recorded["toolsets"]
+    assert record["toolsets"] == toolsets[1:]
+    assert "toolsets" not in renew_recorded(recorded, servers, leave_out=True)
 
 
 def test_rewind_and_condense_work_whatever_became_of_the_servers_and_start_none(cli: Cli) -> None:

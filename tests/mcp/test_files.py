@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentcore.mcp import MCPFile, MCPServer, read_mcp_file
-from agentcore.mcp.files import combine_files, find_project_files
+from agentcore.mcp.entries import KNOWN
+from agentcore.mcp.files import combine_files, find_project_files, parse_mcp_file
 
 
 def write(folder: Path, content: object, name: str = ".mcp.json") -> Path:
@@ -151,12 +154,18 @@ def test_an_entry_that_is_not_an_object(tmp_path: Path, value: object) -> None:
     assert problem.sentence.startswith("A server is an object, as in")
 
 
+def fault_of_name(folder: Path, name: str) -> str:
+    (problem,) = read(folder, {"mcpServers": {name: {"command": "a"}}}).problems
+    return problem.sentence
+
+
 def test_a_name_that_is_none_is_a_problem(tmp_path: Path) -> None:
     file = read(tmp_path, {"mcpServers": {"": {"command": "a"}, "n" * 65: {"command": "a"}}})
     assert [problem.sentence for problem in file.problems] == [
         "name: String should have at least 1 character",
         "name: String should have at most 64 characters",
     ]
+    assert fault_of_name(tmp_path, "a\ud800") == "The name has characters that are not text. Write it anew."
 
 
 def test_a_name_that_stands_twice_means_the_first(tmp_path: Path) -> None:
@@ -297,3 +306,28 @@ def test_values_are_not_in_the_repr(tmp_path: Path) -> None:
 @pytest.mark.parametrize("piece", ["/*", '\\"', '"\\', ",", ", ", "//", "{", '"a":'])
 def test_a_megabyte_of_anything_is_read_in_a_moment(tmp_path: Path, piece: str) -> None:
     assert read(tmp_path, (piece * 1_000_000)[:999_999]).readable is False
+
+
+_texts = (
+    st.sampled_from(["", "run", "http://a", "${A}", "${workspaceFolder}/a", "${input:a}", "stdio", "\0", "\ud800"])
+    | st.text()
+)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
+    max_leaves=6,
+)
+_entries = st.dictionaries(st.sampled_from(KNOWN), _json, max_size=6) | _json
+
+
+@given(st.dictionaries(_texts, _entries, max_size=4), st.sampled_from(["host", "workspace"]))
+def test_whatever_a_file_holds_is_servers_and_problems(servers: dict[str, Any], runs: Any) -> None:
+    file = parse_mcp_file(".mcp.json", json.dumps({"mcpServers": servers}).encode(), runs=runs)
+    left_out = {problem.server for problem in file.problems} - {None}
+    read_servers = (*file.servers, *file.disabled)
+    assert left_out | {server.name for server in read_servers} == set(servers)
+    for server in read_servers:
+        assert server.runs == runs
+        assert not server.trusted_hints
+        assert MCPServer.model_validate_json(server.model_dump_json()) == server
+    assert all("\n" not in problem.sentence for problem in file.problems)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Any, Final, Literal, cast
@@ -14,7 +13,7 @@ from agentcore.agent import Agent, restore_agent
 from agentcore.cli.failures import UsageError, with_flags
 from agentcore.cli.mcp_files import NO_SERVERS, Servers, recorded_names, renew_recorded
 from agentcore.cli.settings import Settings
-from agentcore.cli.sources import build_context, leave_out_sources, register_sources
+from agentcore.cli.sources import add_servers, build_context, leave_out_sources, register_sources
 from agentcore.condense import Condenser, Masking, Summary, Window
 from agentcore.context import user_memory_path
 from agentcore.errors import AddressNotAllowed, MissingExtra
@@ -23,7 +22,7 @@ from agentcore.llm.catalog import model_info
 from agentcore.llm.llm import goes_native
 from agentcore.llm.providers import KEY_VARIABLES, PROVIDERS
 from agentcore.record import ConversationState
-from agentcore.tools import Toolset, ask_user, register_tool
+from agentcore.tools import ask_user, register_tool
 from agentcore.usage import Limits
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
 
@@ -98,7 +97,7 @@ def rebuild_agent(
         AgentcoreError: One of its tools is not installed.
     """
     if state.agent is None:
-        return add_toolsets(build_agent(settings, retries=retries, without=without), servers.toolsets())
+        return add_servers(build_agent(settings, retries=retries, without=without), servers.toolsets())
     # An installed distribution declares its tools; a source checkout does not.
     for name, factory in FACTORIES.items():
         register_tool(name, factory)
@@ -121,7 +120,7 @@ def rebuild_agent(
                 "Name one of them too: --model provider/model"
             )
         several_llms = _restored(cast("Mapping[str, Any]", recorded["llm"]))
-        return add_toolsets(leave_out_sources(restore_agent(recorded, llm=several_llms), without), added)
+        return add_servers(leave_out_sources(restore_agent(recorded, llm=several_llms), without), added)
     if "llm" not in recorded:
         if settings.model is None:
             raise UsageError(
@@ -139,12 +138,7 @@ def rebuild_agent(
         # Without a flag or a variable, only the log names the address.
         llm = cast("LLM", _restored({**llm.record(), "base_url": at}))
         llm = _checked(llm, settings, retries=retries)
-    return add_toolsets(leave_out_sources(restore_agent(recorded, llm=llm), without), added)
-
-
-def add_toolsets(agent: Agent, toolsets: Sequence[Toolset]) -> Agent:
-    """Return the agent with these toolsets besides its own tools."""
-    return replace(agent, tools=(*agent.tools, *toolsets)) if toolsets else agent
+    return add_servers(leave_out_sources(restore_agent(recorded, llm=llm), without), added)
 
 
 def _restored(recorded: Mapping[str, Any]) -> Model:

@@ -25,7 +25,6 @@ from agentcore.cli.failures import UsageError
 from agentcore.cli.mcp_files import find_servers, had_servers
 from agentcore.cli.models import (
     Tools,
-    add_toolsets,
     build_agent,
     changes_of_environment,
     check_model,
@@ -36,6 +35,7 @@ from agentcore.cli.reply_printer import ReplyPrinter
 from agentcore.cli.runner import RunRequest, run_request
 from agentcore.cli.sandbox import Kind, make_sandbox, sandbox_maker
 from agentcore.cli.settings import Confirm, Settings
+from agentcore.cli.sources import add_servers
 from agentcore.cli.text import count, one_line
 from agentcore.conversation import RunResult
 from agentcore.errors import AnswerRefused, ConversationExists, MediaError
@@ -99,7 +99,7 @@ async def run_task(
     )
     return await run_request(
         RunRequest(
-            agent=add_toolsets(agent, servers.toolsets()),
+            agent=add_servers(agent, servers.toolsets()),
             workspace=workspace if maker is None else make_sandbox(maker, workspace),
             store=store,
             settings=settings,

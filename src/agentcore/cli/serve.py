@@ -24,9 +24,10 @@ from agentcore._groups import leaf_exceptions
 from agentcore.cli.console import make_console
 from agentcore.cli.failures import UsageError
 from agentcore.cli.mcp_files import NO_SERVERS, MCPFiles, Servers, read_named, take_servers
-from agentcore.cli.models import add_toolsets, build_agent
+from agentcore.cli.models import build_agent
 from agentcore.cli.process import catch_interrupts
 from agentcore.cli.settings import read_settings
+from agentcore.cli.sources import add_servers
 from agentcore.errors import MissingExtra
 from agentcore.logs import configure_logging
 
@@ -140,7 +141,7 @@ def _default_agent(model: str | None, servers: Servers) -> dict[str, Agent]:
     # Not with the memory of the person who starts the server: its owners are others.
     if settings.model is None:
         return {}
-    return {"default": add_toolsets(build_agent(settings, without=("memory",)), servers.toolsets())}
+    return {"default": add_servers(build_agent(settings, without=("memory",)), servers.toolsets())}
 
 
 @asynccontextmanager

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from agentcore.agent import Agent
 from agentcore.context import AgentContext, ContextSource, Memory, ProjectFiles, register_context_source
+from agentcore.mcp import MCPPrompts, MCPToolset
 from agentcore.skills import Skills
 
 _SOURCES: Final[Mapping[str, Callable[..., ContextSource]]] = {
@@ -16,6 +17,8 @@ _SOURCES: Final[Mapping[str, Callable[..., ContextSource]]] = {
     "skills": Skills,
 }
 """By the names under which they are recorded."""
+_OF_SERVERS: Final[ContextSource] = MCPPrompts()
+"""For an agent with MCP servers."""
 
 
 def build_context(without: Collection[str]) -> AgentContext | None:
@@ -32,6 +35,17 @@ def register_sources() -> None:
     """Make recorded sources known: an installed distribution declares them, and a source checkout does not."""
     for name, make in _SOURCES.items():
         register_context_source(name, make)
+    register_context_source("mcp_prompts", MCPPrompts)
+
+
+def add_servers(agent: Agent, servers: Sequence[MCPToolset]) -> Agent:
+    """Return the agent with these MCP servers, whose prompts a message may call."""
+    if not servers:
+        return agent
+    context = agent.context or AgentContext()
+    if _OF_SERVERS not in context.sources:
+        context = replace(context, sources=(*context.sources, _OF_SERVERS))
+    return replace(agent, tools=(*agent.tools, *servers), context=context)
 
 
 def leave_out_sources(agent: Agent, without: Collection[str]) -> Agent:

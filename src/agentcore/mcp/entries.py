@@ -33,7 +33,7 @@ _TRANSPORTS: Final[Mapping[str, Transport]] = {
 _COMMAND_KEYS: Final = frozenset({"command", "args", "env", "cwd"})
 _URL_KEYS: Final[Mapping[str, Transport | None]] = {"url": None, "serverUrl": None, "httpUrl": "http"}
 """Keys that hold the address, and the transport that one of them means."""
-_KNOWN: Final = (
+KNOWN: Final = (
     *sorted(_COMMAND_KEYS),
     *_URL_KEYS,
     *("type", "transport", "headers", "disabled", "enabled", "timeout", "auth"),
@@ -88,6 +88,8 @@ def parse_entry(name: str, entry: object, *, runs: Runs, folder: str) -> Entry:
     """
     if not isinstance(entry, Members):
         raise EntryFault("", 'A server is an object, as in {"command": "npx", "args": ["-y", "a-server"]}.')
+    if _BROKEN.search(name):
+        raise EntryFault("", "The name has characters that are not text. Write it anew.")
     if entry.repeated:
         raise EntryFault(entry.repeated[0], "This key stands here twice. Write it once.")
     return _Reader(name, entry, runs, folder).read()
@@ -252,8 +254,8 @@ class _Reader:
                 yield key, "It is ignored: it is for a `url`."
             elif key in _COMMAND_KEYS and transport != "stdio":
                 yield key, "It is ignored: it is for a `command`."
-            elif key not in _KNOWN and key not in _HARMLESS and key not in _HARMLESS_TOO:
-                close = get_close_matches(key, _KNOWN, n=1)
+            elif key not in KNOWN and key not in _HARMLESS and key not in _HARMLESS_TOO:
+                close = get_close_matches(key, KNOWN, n=1)
                 yield key, f"It is ignored: there is no such key.{f' Did you mean `{close[0]}`?' if close else ''}"
 
 

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agentcore.agent import Agent
 from agentcore.condense import Summary
-from agentcore.context import AgentContext, ProjectFiles
+from agentcore.context import AgentContext, ContextSource, ProjectFiles
 from agentcore.errors import ToolNotFound
 from agentcore.llm import LLM
+from agentcore.mcp import MCPPrompts
 from agentcore.mcp.registry import resolve_mcp_server
 from agentcore.tools import AnyTool, ask_user
 from agentcore_tools import FACTORIES, coding_tools, planning_tools, readonly_tools
@@ -70,6 +71,10 @@ class AgentProfile(BaseModel):
             ValueError: A setting does not fit, or there is no such tool.
         """
         llm = LLM(model=self.model, base_url=self.base_url, api_key=self._find_key(), **self.settings)
+        sources: list[ContextSource] = [
+            *([ProjectFiles()] if self.project_files else []),
+            *([MCPPrompts()] if self.mcp else []),
+        ]
         return Agent(
             llm=llm,
             tools=(
@@ -79,7 +84,7 @@ class AgentProfile(BaseModel):
             ),
             instructions=self.instructions,
             system_prompt=self.system_prompt,
-            context=AgentContext(sources=(ProjectFiles(),)) if self.project_files else None,
+            context=AgentContext(sources=sources) if sources else None,
             condenser=Summary() if self.condenser == "summary" else None,
             max_parallel_calls=self.max_parallel_calls,
         )

@@ -1,6 +1,6 @@
 """A server that speaks MCP with the standard library alone, so that it starts at once. It notes that it was started, and what it sees.
 
-Its arguments are the names of its tools, each of which takes a text and returns it behind the tool's name.
+Its arguments are the names of its tools, each of which takes a text and returns it behind the tool's name. It has one prompt.
 """
 
 from __future__ import annotations
@@ -27,12 +27,21 @@ for line in sys.stdin:
         case "initialize":
             server = {"name": "tiny", "version": "1"}
             version = message["params"]["protocolVersion"]
-            answer["result"] = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": server}
+            answer["result"] = {
+                "protocolVersion": version,
+                "capabilities": {"tools": {}, "prompts": {}},
+                "serverInfo": server,
+            }
         case "tools/list":
             answer["result"] = {"tools": tools}
         case "tools/call":
             text = f"{message['params']['name']}: {message['params'].get('arguments', {}).get('text')}"
             answer["result"] = {"content": [{"type": "text", "text": text}]}
+        case "prompts/list":
+            answer["result"] = {"prompts": [{"name": "review", "description": "Review it."}]}
+        case "prompts/get":
+            content = {"type": "text", "text": "Look for typing errors."}
+            answer["result"] = {"messages": [{"role": "user", "content": content}]}
         case "ping":
             answer["result"] = {}
         case _:
