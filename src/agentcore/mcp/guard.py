@@ -1,4 +1,4 @@
-"""What a server sends, looked at before mcp's client sees it: what it asks at once is bounded, and what would spoil a list is taken out.
+"""A guard between a server and mcp's client: what the server asks at once is bounded, and what would spoil a list is taken out.
 
 Above: mcp's client, which starts a task for each request. Below: the streams of a transport, of either kind.
 """
