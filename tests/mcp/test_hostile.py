@@ -122,6 +122,26 @@ async def test_no_secret_of_a_servers_errors_is_logged_however_its_lines_are_cut
     assert not [begin for begin in range(len(SECRET) - 7) if SECRET[begin : begin + 8] in written]
 
 
+@pytest.mark.parametrize("width", [500, 3_000])
+async def test_no_part_of_a_secret_is_shown_where_a_servers_words_are_cut(tmp_path: Path, width: int) -> None:
+    server = program("hostile", env={"SECRET": "${SECRET}"})
+    async with opened(server, tmp_path, {"SECRET": SECRET}) as it:
+        shown: list[str] = []
+
+        async def question(text: str, *_: Any) -> Any:
+            await anyio.lowlevel.checkpoint()
+            shown.append(text)
+            return {}
+
+        host: Any = it.host
+        host.question = question
+        await it.call("attack", how="blab", count=width)
+        await it.text("echo", text="after it")
+    shown += it.host.shown
+    assert len(shown) >= 3
+    assert not [text for text in shown if "hush" in text.replace("<secret:SECRET>", "")]
+
+
 async def test_a_server_that_leaves_at_once_is_named_with_its_words(tmp_path: Path) -> None:
     with pytest.raises(MCPServerError, match="'hostile' can't be opened: it exited with code 7: no licence"):
         async with opened(program("hostile", "--leave"), tmp_path):

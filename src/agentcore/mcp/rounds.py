@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 import mcp_types as types
 from pydantic import TypeAdapter, ValidationError
 
+from agentcore._text import Mask
 from agentcore._value import Value
 from agentcore.errors import ToolError
 from agentcore.mcp.questions import question_of, result_of
@@ -77,7 +78,7 @@ class Round(Value):
         left = {other: asked for other, asked in before.questions.items() if other != key}
         return before.model_copy(update={"questions": left, "answers": {**before.answers, key: _plain(answer)}})
 
-    def ask_next(self) -> None:
+    def ask_next(self, mask: Mask) -> None:
         """Ask the next question, if one is left.
 
         Raises:
@@ -87,7 +88,7 @@ class Round(Value):
         for asked in self.questions.values():
             try:
                 params = _PARAMS.validate_python(asked, by_name=False)
-                text, schema, options = question_of(params, self.server)
+                text, schema, options = question_of(params, self.server, mask)
                 raise InputRequired(
                     Question(text=text, answer_schema=schema, options=options), self.model_dump(mode="json")
                 )
