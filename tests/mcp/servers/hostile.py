@@ -86,7 +86,7 @@ class Hostile(Server):
                     "params": {"progressToken": request, "progress": width, "message": words},
                 }
             )
-            form = {"message": words, "requestedSchema": {"type": "object", "properties": {}}}
+            form: dict[str, Any] = {"message": words, "requestedSchema": {"type": "object", "properties": {}}}
             send({"id": f"q{width}", "method": "elicitation/create", "params": form})
         answer(request, text("told"))
 
