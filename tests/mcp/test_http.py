@@ -196,6 +196,8 @@ async def test_a_call_that_never_ends_is_cancelled(tmp_path: Path) -> None:
             await anyio.lowlevel.checkpoint()
 
 
+# On trio, mcp's reader of a stream that is left while data comes is a generator that nobody closes, which is a warning there.
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_server_that_asks_without_end_is_left(tmp_path: Path) -> None:
     async def ask(_: HTTPRequest, respond: Responder, message: Any) -> None:
         del message
