@@ -16,7 +16,7 @@ sys.path.sort(key=lambda path: os.path.realpath(path or ".") == os.path.dirname(
 import anyio
 from _report import Clock, Report, Settings, report
 from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
+from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from agentcore import LocalWorkspace, ToolContext, ToolsetContext
 from agentcore.mcp import MCPServer, MCPToolset
@@ -77,7 +77,9 @@ async def together(call: Call, count: int) -> None:
 @asynccontextmanager
 async def open_bare() -> AsyncGenerator[Call]:
     """Open mcp's client, over its own transport."""
-    async with Client(StdioServerParameters(command=sys.executable, args=list(ARGUMENTS)), cache=None) as client:
+    assert sys.__stderr__ is not None  # a file, as it wants one
+    server = StdioServerParameters(command=sys.executable, args=list(ARGUMENTS))
+    async with Client(stdio_client(server, errlog=sys.__stderr__), cache=None) as client:
         yield client.call_tool
 
 

@@ -105,7 +105,7 @@ def test_what_the_dependencies_need_is_pinned_too() -> None:
     assert sorted(reached - pins().keys()) == []
 
 
-HELPERS = [*(ROOT / "tests").glob("*.py"), *(ROOT / "scripts").glob("*.py")]
+HELPERS = [path for folder in ("tests", "tests/mcp/servers", "scripts") for path in (ROOT / folder).glob("*.py")]
 OURS = {*PACKAGES, "tests", *(path.stem for path in HELPERS)}
 """The packages, and what tests share with each other."""
 

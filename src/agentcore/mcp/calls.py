@@ -29,6 +29,8 @@ _MOST_ROUNDS: Final = 10
 """How often a call is made again at once, where the server says so without asking anything."""
 _LONGEST_ERROR: Final = 4_000
 _LONGEST_PROGRESS: Final = 500
+_LARGEST_PROGRESS: Final = 20_000
+"""Characters of a message on progress that are looked at."""
 
 _CALLED: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
@@ -68,7 +70,7 @@ class Calls:
     ) -> MCPObservation:
         for _ in range(_MOST_ROUNDS):
             if last is not None:
-                last.ask_next()
+                last.ask_next(self.mask)
             params = types.CallToolRequestParams(
                 name=definition.name,
                 arguments=dict(arguments),
@@ -103,6 +105,8 @@ class Calls:
             raise ToolError(self._gone())
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
+            # Half of a secret could not be masked any more.
+            message = None if message is None else self.mask(message[:_LARGEST_PROGRESS])
             await ctx.progress(f"{describe_progress(progress, total, message)}\n")
 
         problem = ""

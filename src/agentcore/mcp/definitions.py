@@ -69,27 +69,21 @@ class ToolMaker:
         self._caller = caller
         self._known: dict[str, tuple[str, AnyTool]] = {}
 
-    def make(self, listed: Sequence[types.Tool]) -> Made:
-        """Make tools of a list. It is work for a thread: a thousand schemas take a while."""
-        known: dict[str, tuple[str, AnyTool]] = {}
-        notices: list[str] = []
-        for tool in listed[:MOST_TOOLS]:
-            if not is_wanted(self._server, tool.name):
-                continue
-            name = tool_name(self._server.name, tool.name)
-            if name in known:
-                notices.append(f"It lists two tools called {_shown(tool.name)}: the second one is left out.")
-                continue
-            try:
-                known[name] = self._make_once(tool, name)
-            except (SchemaError, ValueError, RecursionError) as error:
-                notices.append(f"Its tool {_shown(tool.name)} is left out: {_why(error)}")
-        if len(listed) > MOST_TOOLS:
-            notices.append(f"It lists {len(listed):,} tools, and {MOST_TOOLS:,} are the most: the rest is left out.")
-        if len(notices) > _MOST_NOTICES:
-            notices[_MOST_NOTICES:] = [f"{len(notices) - _MOST_NOTICES:,} more of its tools are left out."]
+    def begin(self, count: int) -> Making:
+        """Begin to make the tools of a list of so many."""
+        return Making(self, count)
+
+    def keep(self, known: dict[str, tuple[str, AnyTool]]) -> None:
+        """Keep the tools that were made, for the next time."""
         self._known = known
-        return Made(tuple(tool for _, tool in known.values()), tuple(notices))
+
+    def make(self, tool: types.Tool, name: str) -> tuple[str, AnyTool] | None:
+        """Make a tool, or find it where it has not changed; None where it is not wanted."""
+        return self._make_once(tool, name) if is_wanted(self._server, tool.name) else None
+
+    def name(self, tool: types.Tool) -> str:
+        """Return the name of a tool as models see it."""
+        return tool_name(self._server.name, tool.name)
 
     def _make_once(self, tool: types.Tool, name: str) -> tuple[str, AnyTool]:
         for part in (tool.input_schema, tool.output_schema, tool.meta):
@@ -132,6 +126,41 @@ class ToolMaker:
                 f"its schema is larger than {_LARGEST_SCHEMA:,} characters once its references are spelled out."
             )
         return replace(made, display_call=_display(tool))
+
+
+class Making:
+    """The making of the tools of one list."""
+
+    def __init__(self, maker: ToolMaker, count: int) -> None:
+        self._maker = maker
+        self._count = count
+        self._known: dict[str, tuple[str, AnyTool]] = {}
+        self._notices: list[str] = []
+
+    def add(self, listed: Sequence[types.Tool]) -> None:
+        """Make the next tools. It is work for a thread: a thousand schemas take a while."""
+        for tool in listed:
+            name = self._maker.name(tool)
+            if name in self._known:
+                self._notices.append(f"It lists two tools called {_shown(tool.name)}: the second one is left out.")
+                continue
+            try:
+                made = self._maker.make(tool, name)
+            except (SchemaError, ValueError, RecursionError) as error:
+                self._notices.append(f"Its tool {_shown(tool.name)} is left out: {_why(error)}")
+            else:
+                if made is not None:
+                    self._known[name] = made
+
+    def finish(self) -> Made:
+        """Return all of them."""
+        notices = self._notices
+        if self._count > MOST_TOOLS:
+            notices.append(f"It lists {self._count:,} tools, and {MOST_TOOLS:,} are the most: the rest is left out.")
+        if len(notices) > _MOST_NOTICES:
+            notices[_MOST_NOTICES:] = [f"{len(notices) - _MOST_NOTICES:,} more of its tools are left out."]
+        self._maker.keep(self._known)
+        return Made(tuple(tool for _, tool in self._known.values()), tuple(notices))
 
 
 def is_wanted(server: MCPServer, name: str) -> bool:

@@ -16,6 +16,10 @@ from agentcore.tools import ToolContext
 _log = get_logger(__name__)
 
 _LONGEST: Final = 3_000
+_LARGEST: Final = 100_000
+"""Characters of a question that are looked at."""
+_MOST_ASKING: Final = 16
+"""Questions of one call that wait for a person at once; more are declined."""
 DONE: Final = "done"
 _DECLINE: Final = "decline"
 
@@ -73,13 +77,15 @@ class LiveCalls:
         if not self._calls:
             return types.ElicitResult(action="decline")
         call = self._calls[-1]
+        if len(call.asking) >= _MOST_ASKING:
+            return types.ElicitResult(action="decline")
         answer: types.ElicitResult | None = None
         scope = anyio.CancelScope()
         call.asking.add(scope)
         call.pause()
         try:
             with scope:
-                answer = await _ask(call.ctx, params, self._server)
+                answer = await _ask(call.ctx, params, self._server, self._mask)
         except ValueError as error:
             _log.info("question of an MCP server is none", server=self._server, why=self._mask(str(error)))
             return types.ErrorData(code=types.INVALID_PARAMS, message=f"The question can't be asked: {error}")
@@ -92,15 +98,18 @@ class LiveCalls:
         return answer or types.ElicitResult(action="cancel")
 
 
-async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str) -> types.ElicitResult:
-    text, schema, options = question_of(params, server)
+async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str, mask: Mask) -> types.ElicitResult:
+    text, schema, options = question_of(params, server, mask)
     answer = await ctx.question(text, schema, options)
     return result_of(params, answer)
 
 
-def question_of(params: types.ElicitRequestParams, server: str) -> tuple[str, dict[str, Any] | None, tuple[str, ...]]:
+def question_of(
+    params: types.ElicitRequestParams, server: str, mask: Mask
+) -> tuple[str, dict[str, Any] | None, tuple[str, ...]]:
     """Return the text, the schema of the answer and the options of a server's question."""
-    message = params.message[:_LONGEST]
+    # Half of a secret could not be masked any more.
+    message = mask(params.message[:_LARGEST])[:_LONGEST]
     if isinstance(params, types.ElicitRequestURLParams):
         asks = f"The MCP server {server!r} asks you to open {params.url[:_LONGEST]!r} in a browser: {message}"
         return f"{asks}\nAnswer {DONE!r} when you have, or {_DECLINE!r}.", None, (DONE, _DECLINE)
