@@ -11,6 +11,7 @@ from mcp.client import ClientRequestContext
 
 from agentcore._text import Mask
 from agentcore.logs import get_logger
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import ToolContext
 
 _log = get_logger(__name__)
@@ -79,7 +80,7 @@ class LiveCalls:
         call.pause()
         try:
             with scope:
-                answer = await _ask(call.ctx, params, self._server)
+                answer = await _ask(call.ctx, params, self._server, self._mask)
         except ValueError as error:
             _log.info("question of an MCP server is none", server=self._server, why=self._mask(str(error)))
             return types.ErrorData(code=types.INVALID_PARAMS, message=f"The question can't be asked: {error}")
@@ -92,8 +93,8 @@ class LiveCalls:
         return answer or types.ElicitResult(action="cancel")
 
 
-async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str) -> types.ElicitResult:
-    text, schema, options = question_of(params, server)
+async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str, mask: Mask) -> types.ElicitResult:
+    text, schema, options = LeafMap(mask)(question_of(params, server))
     answer = await ctx.question(text, schema, options)
     return result_of(params, answer)
 
