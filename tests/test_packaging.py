@@ -73,6 +73,13 @@ def test_the_version_is_the_same_wherever_it_is_said() -> None:
     assert agentcore.__version__ == importlib.metadata.version(PROJECT["name"])
 
 
+def test_each_kind_of_sandbox_can_be_made_again_where_the_package_is_installed() -> None:
+    declared = PROJECT["entry-points"]["agentcore.workspaces"]
+    assert set(declared) == {"bubblewrap", "docker"}
+    for kind, value in declared.items():
+        assert callable(importlib.metadata.EntryPoint(kind, value, "agentcore.workspaces").load())
+
+
 def test_every_constraint_is_a_plain_pin() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     odd = [line for line in lines if line and not re.fullmatch(r"#.*|[A-Za-z0-9][\w.-]*==[0-9][\w.!+]*", line)]

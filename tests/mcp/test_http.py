@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from agentcore.errors import MCPCallLost, MCPServerError, ToolError
 from agentcore.mcp import MCPServer
@@ -132,6 +133,28 @@ async def test_a_server_that_refuses_is_named_with_the_status(tmp_path: Path, st
             async with opened(at(web.url), tmp_path, {"MCP_KEY": KEY}):
                 pass
     assert KEY not in str(raised.value)
+
+
+async def test_a_key_that_the_server_repeats_in_its_status_line_is_masked(tmp_path: Path) -> None:
+    async def refuse(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(f"HTTP/1.1 500 Bearer {KEY}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, refuse)
+        port = listener.extra(SocketAttribute.local_port)
+        with pytest.raises(MCPServerError, match=r"HTTP 500 Bearer <secret:MCP_KEY>") as raised:
+            async with opened(at(f"http://127.0.0.1:{port}"), tmp_path, {"MCP_KEY": KEY}):
+                pass
+        assert KEY not in str(raised.value)
+        tasks.cancel_scope.cancel()
+
+
+async def test_mcp_writes_nothing_to_standard_error_where_nobody_asked_for_logs() -> None:
+    program = "import logging, agentcore.mcp.connection; logging.getLogger('mcp.client.sse').warning('a key')"
+    ended = await anyio.run_process([sys.executable, "-c", program])
+    assert ended.stderr == b""
 
 
 async def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -237,7 +237,8 @@ class ToolsetSession:
         if not self.is_open and not self._tools and not self._told_missing:
             self._told_missing = True
             self._notify(
-                "missing", f"The {self.what} is missing: {self.why}. The conversation goes on without its tools."
+                "missing",
+                f"The {self.what} is missing: {self.why.removesuffix('.')}. The conversation goes on without its tools.",
             )
 
     def read(self) -> Sequence[AnyTool]:

@@ -81,7 +81,7 @@ class Calls:
             result = await self.request(request, _CALLED, ctx, is_repeatable=definition.is_repeatable)
             if isinstance(result, types.CallToolResult):
                 return await read_result(result, definition.output_schema, ctx, self.mask)
-            last = Round.begin(self.server.name, result, self._listener.roots())
+            last = Round.begin(self.server.name, result, self._listener.roots(), self.mask)
         raise ToolError(
             f"The MCP server {self.server.name!r} did not answer in {_MOST_ROUNDS} rounds: it wants to be called again."
         )
@@ -159,7 +159,7 @@ def _urls(data: object) -> list[str]:
         return []
 
 
-def describe_progress(done: float, total: float | None, message: str | None) -> str:
+def describe_progress(done: float, total: float | None, message: str) -> str:
     """Return how far a call is, in words."""
     far = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return f"{message[:_LONGEST_PROGRESS]} ({far})" if message else far

@@ -6,6 +6,7 @@ goes over a connection. This module and those below it are the ones that import 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, Final, final
@@ -38,6 +39,8 @@ from agentcore.tools import AnyTool, ToolsetContext
 from agentcore.workspace import LocalWorkspace, Workspace
 
 _log = get_logger(__name__)
+# Of itself it writes warnings and tracebacks to standard error, with what a server sent: a header with a key, for example.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 _MOST_PAGES: Final = 200
 _LARGEST_LIST: Final = 32 * 1024 * 1024
@@ -100,7 +103,7 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
             raise
         hint = f" ({ending.hint})" if ending.hint and ending.hint not in reason else ""
         what = "is gone" if was_open else "can't be opened"
-        raise MCPServerError(f"The MCP server {server.name!r} {what}: {reason}{hint}.") from None
+        raise MCPServerError(f"The MCP server {server.name!r} {what}: {reason.removesuffix('.')}{hint}.") from None
 
 
 def _workspace(server: MCPServer, context: ToolsetContext) -> AbstractAsyncContextManager[Workspace]:
@@ -136,11 +139,11 @@ class OpenServer:
         self._guard = guard
         self._listener = listener
         self._notice = notice
-        self._maker = ToolMaker(calls.server, calls)
+        self._maker = ToolMaker(calls.server, calls, calls.mask)
         self._resources: AnyTool | None = None
         self._tools: tuple[AnyTool, ...] = ()
         self._told: set[str] = set()
-        self.instructions = frame_instructions(calls.server.name, calls.client.instructions)
+        self.instructions = frame_instructions(calls.server.name, calls.mask(calls.client.instructions or ""))
 
     @property
     def protocol_version(self) -> str:

@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import mcp_types as types
 
-from agentcore._text import remove_invisible, replace_lone_surrogates
+from agentcore._text import Mask, remove_invisible, replace_lone_surrogates
 from agentcore._value import is_too_deep
 from agentcore.display import DisplayBlock, MarkdownBlock, code_span
 from agentcore.errors import SchemaError
 from agentcore.mcp.names import tool_name
 from agentcore.mcp.server import MCPServer
 from agentcore.schema import check_schema
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import AnyTool, Observation, RawAction, Resumption, ToolAnnotations, ToolContext, raw_tool
 from agentcore.tools.definition import Arguments
 
@@ -64,8 +65,9 @@ class Made(NamedTuple):
 class ToolMaker:
     """Makes the tools of one connection. A tool that has not changed is the same object as before."""
 
-    def __init__(self, server: MCPServer, caller: Caller) -> None:
+    def __init__(self, server: MCPServer, caller: Caller, mask: Mask) -> None:
         self._server = server
+        self._mask = LeafMap(mask)
         self._caller = caller
         self._known: dict[str, tuple[str, AnyTool]] = {}
 
@@ -101,6 +103,7 @@ class ToolMaker:
             or "\ufffd" in tool.name
         ):
             raise ValueError("this can't be the name of a tool.")
+        tool = self._masked(tool)
         parameters = replace_lone_surrogates(_bounded(tool.input_schema))
         check_schema(parameters)
         hints = _hints(tool, trusted=self._server.trusted_hints)
@@ -126,6 +129,13 @@ class ToolMaker:
                 f"its schema is larger than {_LARGEST_SCHEMA:,} characters once its references are spelled out."
             )
         return replace(made, display_call=_display(tool))
+
+    def _masked(self, tool: types.Tool) -> types.Tool:
+        """Return it without the secrets that the server was given. What a result is checked against stays as it is: nobody is shown it."""
+        if self._mask(tool.name) != tool.name:
+            raise ValueError("its name holds a secret.")
+        given = tool.model_copy(update={"output_schema": None}).model_dump(by_alias=True, exclude_none=True)
+        return types.Tool.model_validate(self._mask(given)).model_copy(update={"output_schema": tool.output_schema})
 
 
 class Making:

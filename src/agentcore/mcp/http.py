@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from agentcore._text import Mask
 from agentcore.mcp.ending import Ending
 from agentcore.mcp.stdio import MOST_BYTES
 from agentcore.mcp.variables import Launch
@@ -56,7 +57,7 @@ def _client(launch: Launch, ending: Ending, auth: httpx2.Auth | None) -> _Client
     # Not compressed: a few bytes could become any number.
     headers = {"accept-encoding": "identity", **launch.headers}
     client = _Client(headers=headers, timeout=timeout, auth=auth, follow_redirects=False)
-    client.ending = ending
+    client.ending, client.mask = ending, launch.mask
     return client
 
 
@@ -64,6 +65,7 @@ class _Client(httpx2.AsyncClient):
     """A client that notes why the connection is over."""
 
     ending: Ending
+    mask: Mask
     is_sse = False
 
     async def send(self, request: httpx2.Request, **settings: Any) -> httpx2.Response:
@@ -78,7 +80,8 @@ class _Client(httpx2.AsyncClient):
             # mcp's transport would end with the error, and take along the task that holds the server.
             return httpx2.Response(503, request=request)
         if response.status_code >= 400:
-            self.ending.hint = f"it answered with HTTP {response.status_code} {response.reason_phrase}".rstrip()
+            status = f"{response.status_code} {self.mask(response.reason_phrase)}"  # a server may repeat a header in it
+            self.ending.hint = f"it answered with HTTP {status}".rstrip()
         if response.status_code == 401:
             self.ending.set(f"{self.ending.hint}: check its headers", is_refusal=True)
         elif response.status_code == 404 and _SESSION in request.headers:

@@ -11,6 +11,7 @@ from mcp.client import ClientRequestContext
 
 from agentcore._text import Mask
 from agentcore.logs import get_logger
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import ToolContext
 
 _log = get_logger(__name__)
@@ -99,7 +100,7 @@ class LiveCalls:
 
 
 async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str, mask: Mask) -> types.ElicitResult:
-    text, schema, options = question_of(params, server, mask)
+    text, schema, options = LeafMap(mask)(question_of(params, server, mask))
     answer = await ctx.question(text, schema, options)
     return result_of(params, answer)
 
@@ -111,7 +112,7 @@ def question_of(
     # Half of a secret could not be masked any more.
     message = mask(params.message[:_LARGEST])[:_LONGEST]
     if isinstance(params, types.ElicitRequestURLParams):
-        asks = f"The MCP server {server!r} asks you to open {params.url[:_LONGEST]!r} in a browser: {message}"
+        asks = f"The MCP server {server!r} asks you to open {mask(params.url[:_LARGEST])[:_LONGEST]!r} in a browser: {message}"
         return f"{asks}\nAnswer {DONE!r} when you have, or {_DECLINE!r}.", None, (DONE, _DECLINE)
     return f"The MCP server {server!r} asks: {message}", {"type": "object", **params.requested_schema}, ()
 

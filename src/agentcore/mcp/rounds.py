@@ -14,6 +14,7 @@ from agentcore._text import Mask
 from agentcore._value import Value
 from agentcore.errors import ToolError
 from agentcore.mcp.questions import question_of, result_of
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import InputRequired, Question, Resumption
 
 _PARAMS: TypeAdapter[types.ElicitRequestParams] = TypeAdapter(types.ElicitRequestParams)
@@ -33,8 +34,8 @@ class Round(Value):
     answers: dict[str, dict[str, Any]] = {}
 
     @classmethod
-    def begin(cls, server: str, result: types.InputRequiredResult, roots: types.ListRootsResult) -> Self:
-        """Take what a server asks. Where it may work is answered at once.
+    def begin(cls, server: str, result: types.InputRequiredResult, roots: types.ListRootsResult, mask: Mask) -> Self:
+        """Take what a server asks, without secrets. Where it may work is answered at once.
 
         Raises:
             ToolError: It asks for what it does not get.
@@ -49,7 +50,7 @@ class Round(Value):
             )
         for key, request in (result.input_requests or {}).items():
             if isinstance(request, types.ElicitRequest):
-                questions[key] = _plain(request.params)
+                questions[key] = LeafMap(mask)(_plain(request.params))
             elif isinstance(request, types.ListRootsRequest):
                 answers[key] = _plain(roots)
             else:
