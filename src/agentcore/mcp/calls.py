@@ -106,8 +106,8 @@ class Calls:
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             # Half of a secret could not be masked any more.
-            message = None if message is None else self.mask(message[:_LARGEST_PROGRESS])
-            await ctx.progress(f"{describe_progress(progress, total, message)}\n")
+            shown = self.mask((message or "")[:_LARGEST_PROGRESS])
+            await ctx.progress(f"{describe_progress(progress, total, shown)}\n")
 
         problem = ""
         call = self._listener.live.begin(ctx, seconds)
