@@ -24,8 +24,10 @@ from agentcore.mcp.tokens import Login, TokenFile, TokensUnreadable, server_key
 from agentcore.secrets import SecretRegistry
 from agentcore.testing import ScriptedLLM, call, say
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
+from live_toolset import notices_of
 from mcp_authorization import Authorization, serve_authorization
 from mcp_opened import opened
+
 
 @pytest.fixture
 def web() -> Iterator[Authorization]:
@@ -78,7 +80,9 @@ async def refused(web: Authorization, file: TokenFile, page: Any = None, **setti
     with anyio.fail_after(30), pytest.raises(MCPServerError) as raised:
         try:
             async with anyio.create_task_group() as tasks:
-                await log_in(guarded(web), SecretRegistry(), asynchronously(tasks, page or tolerant), file=file, **settings)
+                await log_in(
+                    guarded(web), SecretRegistry(), asynchronously(tasks, page or tolerant), file=file, **settings
+                )
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
     assert await file.read(server_key(web.mcp)) is None
@@ -101,7 +105,9 @@ async def expire(web: Authorization, file: TokenFile) -> Login:
     return over
 
 
-async def test_a_login_is_kept_for_this_user_alone_and_used(web: Authorization, file: TokenFile, tmp_path: Path) -> None:
+async def test_a_login_is_kept_for_this_user_alone_and_used(
+    web: Authorization, file: TokenFile, tmp_path: Path
+) -> None:
     assert await logged_in(web, file) is None
     assert Path(file.path).stat().st_mode & 0o777 == 0o600
     (registered,) = web.registrations
@@ -126,7 +132,7 @@ async def test_tokens_are_masked_in_all_that_a_conversation_has(
     llm = ScriptedLLM([call("mcp__web__whisper"), say("They are secret.")])
     async with Conversation(Agent(llm=llm, tools=[MCPToolset(guarded(web))]), workspace=tmp_path) as conversation:
         await conversation.run("Tell.")
-        recorded = "".join(event.model_dump_json() for event in conversation.events)
+        recorded = "".join(event.model_dump_json() for event in conversation.state.events)
     assert "<secret:MCP_ACCESS_TOKEN>, <secret:MCP_REFRESH_TOKEN>" in recorded
     assert login.access_token not in recorded
     assert str(login.refresh_token) not in recorded
@@ -137,7 +143,7 @@ async def test_a_login_is_used_without_auth_and_not_in_the_place_of_a_header(
 ) -> None:
     await logged_in(web, file)
     async with opened(guarded(web), tmp_path) as it:
-        assert it.names == ["mcp__web__whisper"]
+        assert "mcp__web__whisper" in it.names
     with pytest.raises(MCPServerError, match="HTTP 401 Unauthorized: check its headers"):
         async with opened(guarded(web, headers={"Authorization": "Bearer mine"}), tmp_path):
             pass
@@ -152,8 +158,9 @@ async def test_without_a_login_the_server_is_left_out_and_the_command_named(
     async with Conversation(agent, workspace=tmp_path) as conversation:
         result = await conversation.run("Do it.")
         assert result.text == "Done."
-        notices = [event.text for event in conversation.events if event.kind == "notice"]
-    assert any("it needs login: run `agentcore mcp login web`." in text for text in notices), notices
+        ((code, detail),) = notices_of(conversation)
+    assert code == "missing"
+    assert "The MCP server 'web' can't be opened: it needs login: run `agentcore mcp login web`." in detail, detail
     # One that says so is not even asked, and no browser is opened for the other.
     assert {path for path, _ in web.asked} == (set() if auth else {"/mcp"})
     assert await file.read(server_key(web.mcp)) is None
@@ -298,7 +305,7 @@ async def test_the_browser_is_waited_for_within_bounds(
 
 async def test_a_port_that_is_taken_is_named(web: Authorization, file: TokenFile) -> None:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
-        port = listener.extra(anyio.abc.SocketAttribute.local_port)  # noqa: S610 - of anyio
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
         problem = await refused(web, file, port=port)
     assert f"port {port} cannot be listened on" in problem
     assert "Choose another with --port" in problem
@@ -329,9 +336,7 @@ async def test_no_token_goes_to_an_address_without_https_elsewhere(web: Authoriz
     web.metadata = {"token_endpoint": "http://tokens.example/give"}
     assert "would go unencrypted to tokens.example" in await refused(web, file)
     with pytest.raises(MCPServerError, match="its tokens would go unencrypted"):
-        await log_in(
-            MCPServer(name="far", url="http://far.example/mcp"), SecretRegistry(), browser, file=file
-        )
+        await log_in(MCPServer(name="far", url="http://far.example/mcp"), SecretRegistry(), browser, file=file)
 
 
 async def test_metadata_of_another_server_is_refused(web: Authorization, file: TokenFile) -> None:

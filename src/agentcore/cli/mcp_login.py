@@ -89,7 +89,9 @@ async def log_out(name: str, folder: str, settings: Settings, *, named: Sequence
 
 def _print_aside(console: Console, aside: str | None) -> None:
     if aside is not None:
-        print_text(console, f"The file with the other logins could not be understood. It is {one_line(aside)} now.", WARN)
+        print_text(
+            console, f"The file with the other logins could not be understood. It is {one_line(aside)} now.", WARN
+        )
 
 
 def _find(name: str, folder: str, settings: Settings, named: Sequence[str]) -> MCPServer:

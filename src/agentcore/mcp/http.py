@@ -101,6 +101,7 @@ class _Client(httpx2.AsyncClient):
             self.ending.hint = f"it answered with HTTP {response.status_code} {response.reason_phrase}".rstrip()
         if response.status_code == 401:
             self.ending.set(self.unauthorized or f"{self.ending.hint}: check its headers", is_refusal=True)
+            self.ending.hint = None
         elif response.status_code == 404 and _SESSION in request.headers:
             self.ending.set("it has ended the session", is_refusal=True)
         stream = response.stream

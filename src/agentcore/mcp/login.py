@@ -121,7 +121,9 @@ async def _run(
             client_id=client_id, redirect_uris=redirect_urls, token_endpoint_auth_method="none"
         )
     storage = ProviderStorage(client=client)
-    metadata = OAuthClientMetadata(redirect_uris=redirect_urls, client_name="agentcore", token_endpoint_auth_method="none")
+    metadata = OAuthClientMetadata(
+        redirect_uris=redirect_urls, client_name="agentcore", token_endpoint_auth_method="none"
+    )
     provider = OAuthClientProvider(url, metadata, storage, show, wait)
     status = 0
     flow = provider.async_auth_flow(probe)
