@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+import httpx
 import uvicorn
 from mcp.server.mcpserver import MCPServer as Program
 from starlette.applications import Starlette
@@ -180,6 +181,9 @@ def serve_authorization() -> Generator[Authorization]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
+        # It imports until it serves, and a process that is forked meanwhile finds half of it.
+        httpx.get(authorization.url)
+        authorization.asked.clear()
         yield authorization
     finally:
         server.should_exit = True

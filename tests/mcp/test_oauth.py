@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ async def browser(address: str) -> None:
         (await client.get(address)).raise_for_status()
 
 
-def asynchronously(tasks: anyio.abc.TaskGroup, page: Callable[[str], Awaitable[Any]] = browser) -> Any:
+def asynchronously(tasks: anyio.abc.TaskGroup, page: Callable[[str], Coroutine[Any, Any, None]] = browser) -> Any:
     """Return what opens a page as a browser does: beside the one that waits for it."""
 
     async def open_page(address: str) -> None:
@@ -205,15 +205,15 @@ async def test_the_token_that_another_program_renewed_is_used(
     async with opened(guarded(web), tmp_path) as it:
         login = await kept(web, file)
         old = ("/mcp", f"Bearer {login.access_token}")
+        web.revoke()
+        given = web.issue()
+        tokens = {name: given[name] for name in ("access_token", "refresh_token")}
         async with anyio.create_task_group() as tasks:
             async with file.locked() as held:  # the other program, in the middle of it
-                web.revoke()
                 before = web.asked.count(old)
                 tasks.start_soon(it.text, "whisper")
                 while web.asked.count(old) == before:
                     await anyio.lowlevel.checkpoint()
-                given = web.issue()
-                tokens = {name: given[name] for name in ("access_token", "refresh_token")}
                 await held.write(server_key(web.mcp), login.model_copy(update=tokens))
     assert len(web.grants) == 1
     assert (await kept(web, file)).access_token == given["access_token"]
@@ -393,7 +393,7 @@ async def test_a_damaged_file_is_named_and_set_aside_by_the_next_login(
     assert Path(file.path).read_text() == damaged
     aside = await logged_in(web, file)
     assert aside == f"{file.path}.broken"
-    assert Path(aside).read_text() == damaged
+    assert Path(f"{file.path}.broken").read_text() == damaged
     assert await kept(web, file)
 
 

@@ -45,7 +45,7 @@ async def log_in(
     """Log in to a server in a person's browser, and keep the tokens.
 
     Args:
-        server: The server, which has a url.
+        server: The server, which is one with a url.
         secrets: Where the variables of its settings have their values, before the environment.
         open_page: Is called with the address of the page to log in at.
         file: Where the tokens are kept.
@@ -60,8 +60,6 @@ async def log_in(
     """
     launch = await expand(server, secrets)
     try:
-        if server.transport == "stdio":
-            raise LoginFault("it is a program, and nobody logs in to one")
         needs_https(launch.url)
         headers = {name: text for name, text in launch.headers.items() if name.lower() != "authorization"}
         # Not a request that begins a session: whatever it is, who is asking is checked first.
@@ -94,6 +92,8 @@ def _explain(error: BaseException, file: TokenFile, port: int) -> str:
             raise error
 
 
+_NO_SECRET: Final = "none"  # noqa: S105 the name of a method
+"""How a program that everybody may read proves who it is: by PKCE alone."""
 _PING: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
 _HEADERS: Final = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 
@@ -118,11 +118,11 @@ async def _run(
     client = None
     if client_id is not None:
         client = OAuthClientInformationFull(
-            client_id=client_id, redirect_uris=redirect_urls, token_endpoint_auth_method="none"
+            client_id=client_id, redirect_uris=redirect_urls, token_endpoint_auth_method=_NO_SECRET
         )
     storage = ProviderStorage(client=client)
     metadata = OAuthClientMetadata(
-        redirect_uris=redirect_urls, client_name="agentcore", token_endpoint_auth_method="none"
+        redirect_uris=redirect_urls, client_name="agentcore", token_endpoint_auth_method=_NO_SECRET
     )
     provider = OAuthClientProvider(url, metadata, storage, show, wait)
     status = 0

@@ -127,6 +127,7 @@ class LoginSession:
             if found is None:
                 raise LoginFault(needs_login(self._name))
             self._hide(found)
+            renewed = None
             with anyio.CancelScope(shield=True):
                 renewed = None if found.refresh_token is None else await self._refresh(found, version)
                 await file.write(self._key, renewed)

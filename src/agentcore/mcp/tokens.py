@@ -130,7 +130,7 @@ class TokenFile:
         lock = _Lock(f"{self.path}.lock")
         try:
             with anyio.fail_after(_LOCK_SECONDS):
-                while not await _THREADS.run(lock.try_take):
+                while not await _THREADS.run(lock.try_take):  # noqa: ASYNC110 other processes set no event
                     await anyio.sleep(_POLL_SECONDS)
             yield LockedTokens(self, lock)
         finally:
