@@ -111,7 +111,8 @@ class Calls:
                 try:
                     return await self.client.session.send_request(request, answer, progress_callback=report)
                 except MCPError as error:
-                    if self.ending.is_refusal:
+                    # What was turned away was another call, where the connection was closed under this one.
+                    if self.ending.is_refusal and error.code != CONNECTION_CLOSED:
                         raise ToolError(self._gone()) from None
                     if self.ending.reason is None and error.code != CONNECTION_CLOSED:
                         raise ToolError(self._describe(error)) from None
