@@ -60,8 +60,9 @@ class Authorization:
         """The address of the MCP server."""
         return f"{self.url}/mcp"
 
-    async def describe_resource(self, _: Request) -> Response:
-        return JSONResponse({"resource": self.mcp, "authorization_servers": [self.url], **self.resource})
+    async def describe_resource(self, request: Request) -> Response:
+        resource = f"{self.url}/{request.path_params['name']}"
+        return JSONResponse({"resource": resource, "authorization_servers": [self.url], **self.resource})
 
     async def describe(self, _: Request) -> Response:
         described = {
@@ -128,19 +129,20 @@ class Authorization:
         self.tokens.clear()
         self.refresh_tokens.clear()
 
-    def guard(self, inner: ASGIApp, others: ASGIApp) -> ASGIApp:
+    def guard(self, inner: ASGIApp, older: ASGIApp, others: ASGIApp) -> ASGIApp:
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 await inner(scope, receive, send)
                 return
             credentials = Request(scope).headers.get("authorization")
             self.asked.append((scope["path"], credentials))
-            if scope["path"] != "/mcp":
+            is_older = scope["path"].startswith(("/sse", "/messages"))
+            if scope["path"] != "/mcp" and not is_older:
                 await others(scope, receive, send)
             elif self.is_public or (credentials or "").removeprefix("Bearer ") in self.tokens:
-                await inner(scope, receive, send)
+                await (older if is_older else inner)(scope, receive, send)
             else:
-                where = f"{self.url}/.well-known/oauth-protected-resource/mcp"
+                where = f"{self.url}/.well-known/oauth-protected-resource/{'sse' if is_older else 'mcp'}"
                 refusal = Response(status_code=401, headers={"WWW-Authenticate": f'Bearer resource_metadata="{where}"'})
                 await refusal(scope, receive, send)
 
@@ -164,9 +166,10 @@ def serve_authorization() -> Generator[Authorization]:
     authorization = Authorization()
     app = authorization.guard(
         _program(authorization).streamable_http_app(),
+        _program(authorization).sse_app(),
         Starlette(
             routes=[
-                Route("/.well-known/oauth-protected-resource/mcp", authorization.describe_resource),
+                Route("/.well-known/oauth-protected-resource/{name}", authorization.describe_resource),
                 Route("/.well-known/oauth-authorization-server", authorization.describe),
                 Route("/register", authorization.register, methods=["POST"]),
                 Route("/login", authorization.log_in),

@@ -219,6 +219,19 @@ async def test_the_token_that_another_program_renewed_is_used(
     assert (await kept(web, file)).access_token == given["access_token"]
 
 
+async def test_a_server_of_the_older_transport_is_logged_in_to_and_its_token_renewed(
+    web: Authorization, file: TokenFile, tmp_path: Path
+) -> None:
+    server = MCPServer(name="web", url=f"{web.url}/sse", transport="sse", auth="oauth")
+    with anyio.fail_after(30):
+        async with anyio.create_task_group() as tasks:
+            await log_in(server, SecretRegistry(), asynchronously(tasks), file=file)
+    async with opened(server, tmp_path) as it:
+        web.tokens.clear()
+        assert "the tokens are" in await it.text("whisper")
+    assert [grant["grant_type"] for grant in web.grants] == ["authorization_code", "refresh_token"]
+
+
 async def test_a_revoked_login_is_removed_and_the_server_needs_another(
     web: Authorization, file: TokenFile, tmp_path: Path
 ) -> None:
