@@ -410,6 +410,18 @@ async def test_a_damaged_file_is_named_and_set_aside_by_the_next_login(
     assert await kept(web, file)
 
 
+async def test_what_a_newer_version_wrote_is_kept(web: Authorization, file: TokenFile) -> None:
+    await logged_in(web, file)
+    content = json.loads(Path(file.path).read_text())
+    content["newer"] = True
+    content["servers"]["https://other.example/mcp"] = {**content["servers"][server_key(web.mcp)], "proof": "hush"}
+    Path(file.path).write_text(json.dumps(content))
+    assert await logged_in(web, file) is None
+    again = json.loads(Path(file.path).read_text())
+    assert (again["newer"], again["servers"]["https://other.example/mcp"]["proof"]) == (True, "hush")
+    assert "hush" not in repr(await file.read("https://other.example/mcp"))
+
+
 _WRITER = """
 import sys, anyio
 from agentcore.mcp.tokens import Login, TokenFile

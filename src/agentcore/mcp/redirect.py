@@ -23,7 +23,7 @@ _REQUEST_SECONDS: Final = 10.0
 
 @dataclass(frozen=True)
 class RedirectAnswer:
-    """What the browser brought."""
+    """The answer that the browser brought."""
 
     code: str = ""
     state: str | None = None

@@ -17,10 +17,10 @@ from typing import Annotated, Final, TypeAlias, final
 from urllib.parse import urlsplit
 
 import anyio
-from pydantic import ConfigDict, Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue, ValidationError
 
 from agentcore._threads import Threads
-from agentcore._value import Value
+from agentcore._value import Recorded
 from agentcore.mcp.server import MCPServer
 from agentcore.mcp.writing import write_private
 
@@ -33,32 +33,32 @@ _THREADS: Final = Threads("mcp_tokens", 4)
 _Change: TypeAlias = "Callable[[str, Login | None], str | None]"
 
 
-class Login(Value):
-    """What a login to a server left: its tokens, and what it takes to renew them. Its repr shows none of it."""
+class Login(Recorded):
+    """The result of a login to a server: its tokens, and all that renewing them takes. Its repr shows none of it."""
 
-    access_token: Annotated[str, Field(min_length=1, repr=False)]
-    refresh_token: Annotated[str | None, Field(repr=False)] = None
+    access_token: Annotated[str, Field(min_length=1)]
+    refresh_token: str | None = None
     expires_at: float | None = None
     """When the access token ends, in seconds since 1970; None if the server did not say."""
     scope: str | None = None
-    client: Annotated[dict[str, JsonValue], Field(repr=False)]
-    """What this program is registered as."""
-    authorization: Annotated[dict[str, JsonValue] | None, Field(repr=False)] = None
+    client: dict[str, JsonValue]
+    """The registration of this program with the authorization server."""
+    authorization: dict[str, JsonValue] | None = None
     """The metadata of the authorization server."""
-    resource: Annotated[dict[str, JsonValue] | None, Field(repr=False)] = None
+    resource: dict[str, JsonValue] | None = None
     """The metadata of the server as a protected resource."""
+
+    def __repr__(self) -> str:
+        return f"Login(expires_at={self.expires_at!r})"
 
     @property
     def has_expired(self) -> bool:
-        """Whether the access token has ended."""
+        """True once the access token has ended."""
         return self.expires_at is not None and time.time() >= self.expires_at
 
 
-class _Content(Value):
-    # Of a newer version, what it has besides is kept.
-    model_config = ConfigDict(extra="allow", hide_input_in_errors=True)
-
-    servers: Annotated[dict[str, Login], Field(repr=False)] = {}
+class _Content(Recorded):
+    servers: dict[str, Login] = {}
 
 
 class TokensUnreadable(Exception):
