@@ -64,10 +64,11 @@ def asynchronously(tasks: anyio.abc.TaskGroup, page: Callable[[str], Coroutine[A
 
 
 async def logged_in(web: Authorization, file: TokenFile, **settings: Any) -> str | None:
+    aside = None
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
-            return await log_in(guarded(web), SecretRegistry(), asynchronously(tasks), file=file, **settings)
-    raise AssertionError
+            aside = await log_in(guarded(web), SecretRegistry(), asynchronously(tasks), file=file, **settings)
+    return aside
 
 
 async def refused(web: Authorization, file: TokenFile, page: Any = None, **settings: Any) -> str:

@@ -89,7 +89,7 @@ async def listen_for_redirect(port: int = 0) -> AsyncGenerator[RedirectListener]
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port) as listener:
         redirect = RedirectListener(listener.extra(SocketAttribute.local_port))  # noqa: S610 - of anyio
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listener.serve, redirect.serve)
+            tasks.start_soon(listener.serve, redirect.serve)  # noqa: ASYNC113 it listens since it was made
             yield redirect
             tasks.cancel_scope.cancel()
 
