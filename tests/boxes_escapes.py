@@ -28,8 +28,9 @@ def _shell(name: str, line: str) -> Attempt:
     return Attempt(name, f"({line}) 2>/dev/null && echo {SHOWS}; true")
 
 
-_PYTHON: Final = """python3 - <<'END'
+_PYTHON: Final = """HELPER=$PPID python3 - <<'END'
 import ctypes, fcntl, os, socket, struct, sys
+helper = int(os.environ["HELPER"])
 call = ctypes.CDLL(None, use_errno=True).syscall
 call.restype = ctypes.c_long
 buffer = ctypes.create_string_buffer(4096)
@@ -175,7 +176,52 @@ RIGHTS: Final = (
     _shell("a core file", "ulimit -c unlimited"),
 )
 
-ATTEMPTS: Final = (*FILES, *KERNEL_FILES, *NAMESPACES, *CALLS, *RIGHTS)
+# The start of a frame with bytes for the first channel.
+_FRAME: Final = r"b'\5\0\0\0\1\0\0\0\1x'"
+HELPER: Final = (
+    _shell("read the helper's variables", "tr '\\0' '\\n' </proc/$PPID/environ | grep -q ."),
+    _shell("find the helper's files", "ls -l /proc/$PPID/fd/ | grep -q -e '->'"),
+    _python("read the helper's memory", "open(f'/proc/{helper}/mem', 'rb')"),
+    _python("change the helper's memory", "open(f'/proc/{helper}/mem', 'r+b')"),
+    _call("ptrace", "16, helper, 0, 0", as_name="trace the helper"),
+    _call("pidfd_getfd", "call(434, helper, 0), 1, 0", as_name="take the helper's stream"),
+    _python("answer on the helper's output", f"open(f'/proc/{{helper}}/fd/1', 'wb', 0).write({_FRAME})"),
+    _python("read what is sent to the helper", "open(f'/proc/{helper}/fd/0', 'rb')"),
+)
+
+_METADATA: Final = "169.254.169.254"
+GATEWAYS: Final = {"bubblewrap": "172.17.0.1", "docker": "10.213.0.1"}
+"""What a container of the machine's own engine would have as its gateway, and what one of the tests' engine has."""
+ADDRESSES: Final = {
+    "the metadata address": _METADATA,
+    "the metadata address of another provider": "100.100.100.200",
+    "the gateway of containers": "{gateway}",
+    "a private network": "10.0.0.1",
+    "a network at home": "192.168.1.1",
+}
+STREAM_PORT: Final = 8080
+DATAGRAM_PORT: Final = 5353
+ABSTRACT: Final = "agentcore-decoy"
+
+NETWORK: Final = (
+    *(
+        _python(f"connect to {name}", f"socket.create_connection(('{address}', {STREAM_PORT}), 1)")
+        for name, address in ADDRESSES.items()
+    ),
+    *(
+        _python(f"send a datagram to {name}", f"socket.socket(2, 2).sendto(b'x', ('{address}', {DATAGRAM_PORT}))")
+        for name, address in ADDRESSES.items()
+    ),
+    _python("connect to a port of the machine", f"socket.create_connection(('127.0.0.1', {STREAM_PORT}), 1)"),
+    _python("connect to a socket of the machine without a file", f"socket.socket(1).connect('\\0{ABSTRACT}') is None"),
+    _python("look up a name", "socket.getaddrinfo('example.org', 80)"),
+    _python("ask the gateway for a name", "socket.socket(2, 2).sendto(b'x', ('{gateway}', 53))"),
+    _shell("an interface besides loopback", "tail -n +3 /proc/net/dev | grep -v ' lo:'"),
+    _shell("make an interface", "ip link add x type dummy"),
+)
+"""Those for which decoys are at the addresses, in a network namespace of the test."""
+
+ATTEMPTS: Final = (*FILES, *KERNEL_FILES, *NAMESPACES, *CALLS, *RIGHTS, *HELPER)
 
 
 def filled(attempt: Attempt, outside: Path, project: Path, pid: int) -> str:

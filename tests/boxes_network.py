@@ -16,7 +16,17 @@ from agentcore_sandbox.network.policy import Allow
 from agentcore_sandbox.network.proxy import DEFAULT_LIMITS, Proxy, ProxyLimits
 from agentcore_sandbox.network.refusals import NetworkRefusal, Reason
 
-__all__ = ["Names", "ProxyWorld", "Responder", "client_hello", "echo", "listening", "open_proxy", "read_all"]
+__all__ = [
+    "Names",
+    "ProxyWorld",
+    "Responder",
+    "client_hello",
+    "echo",
+    "listening",
+    "open_proxy",
+    "read_all",
+    "status_of",
+]
 
 Handle = Callable[[SocketStream], Awaitable[None]]
 
@@ -184,3 +194,9 @@ def client_hello(name: str | None) -> bytes:
     except ssl.SSLWantReadError:
         return outgoing.read()
     raise AssertionError
+
+
+def status_of(answer: bytes) -> int:
+    """Return the status of what a proxy answered."""
+    assert answer.startswith(b"HTTP/1.1 "), answer
+    return int(answer[9:12])

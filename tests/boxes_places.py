@@ -31,7 +31,10 @@ CONFINED: Final = (
     pytest.param("docker", marks=needs_docker),
 )
 """Those that have a network of their own."""
-KINDS: Final = ("plain", *CONFINED)
+CONFINED_QUICK: Final = (CONFINED[0], pytest.param("docker", marks=[needs_docker, pytest.mark.slow]))
+"""The same, in a container in slow tests only."""
+KINDS: Final = ("plain", *(pytest.param(*each.values, marks=[*each.marks, pytest.mark.slow]) for each in CONFINED))
+"""All; outside of slow tests only what needs no box of the system, and is the same for each."""
 
 
 def skip_trio(kind: str, backend_name: str) -> None:

@@ -14,6 +14,8 @@ from pathlib import Path
 from struct import Struct
 from typing import Any, NamedTuple
 
+import pytest
+
 from agentcore_sandbox.bootstrap import BOOT_COMMAND, GREETING, payload
 
 HELLO, PING, PONG, OPEN, DATA, DATA_ERR, EOF, CREDIT, CALL, ANSWER, RESULT, CANCEL, EXIT = range(1, 14)
@@ -284,3 +286,7 @@ def wait_for_pids(path: Path, count: int) -> list[int]:
 
 PYTHONS = sorted({os.path.realpath(sys.executable), *(path for path in ("/usr/bin/python3",) if os.path.exists(path))})
 """The Pythons that stand for those of images: the tests' own and the system's."""
+EACH_PYTHON = [
+    pytest.param(each, marks=[] if each == os.path.realpath(sys.executable) else pytest.mark.slow) for each in PYTHONS
+]
+"""For fixtures: other Pythons than this one in slow tests only."""

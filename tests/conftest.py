@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ import agentcore
 
 # The same examples in every run: a failure belongs to a change, not to the day. `nox -s faults` looks further
 # (--hypothesis-profile=faults), with new examples each time.
-settings.register_profile("every-commit", derandomize=True, database=None, deadline=None, max_examples=50)
+settings.register_profile("every-commit", derandomize=True, database=None, deadline=None, max_examples=20)
+settings.register_profile("ci", derandomize=True, database=None, deadline=None, max_examples=50)
 settings.register_profile(
     "faults",
     deadline=None,
@@ -35,6 +37,11 @@ settings.load_profile("every-commit")
 # often: the last time is at the end of the session.
 gc.set_threshold(2_000, 10, 50)
 
+# Where Python writes no bytecode, as in many containers, each worker and each of the hundreds of programs that the tests start
+# would compile everything anew, which takes longer than the tests. What is written is in __pycache__, which git ignores.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would each process that they start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,7 +49,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
-    """Run an async test on both event loops (on trio in five folders, and everywhere with `--every-loop`)."""
+    """Run an async test on both event loops (on trio in some folders, and everywhere with `--every-loop`)."""
     backend: str = request.param
     return backend
 
@@ -88,46 +95,49 @@ def surroundings() -> dict[str, str]:
     return {"PYTHONPATH": os.path.dirname(os.path.abspath(package)), "PYTHONDONTWRITEBYTECODE": "1", **kept}
 
 
-TRIO_AT_EVERY_COMMIT = ("conversation", "record", "secrets", "tools_floor", "workspace")
+TRIO_AT_EVERY_COMMIT = ("record", "tools_floor")
 """The folders where a difference between the event loops would do harm. The others run on trio with `--every-loop`."""
+TRIO_IN_SLOW_TESTS = ("conversation", "record", "secrets", "tools_floor", "workspace")
+"""The same for slow tests."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options: every test on both event loops, and new transcripts of the command line."""
     parser.addoption(
-        "--every-loop", action="store_true", help="run every async test on trio too, not those of five folders alone"
+        "--every-loop", action="store_true", help="run every async test on trio too, not those of some folders alone"
     )
     parser.addoption("--update", action="store_true", help="rewrite tests/cli/transcripts with what is printed now")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Share the whole suite out, to two workers more than there are cores, because many tests wait for processes.
+    """Share the whole suite out, to one worker more than there are cores, because many tests wait for processes.
 
     A part of it is done sooner than workers are started.
     """
     here = Path(__file__).parent
     if {Path(argument).resolve() for argument in config.args}.isdisjoint({here, here.parent}):
         return 0
-    return min((os.cpu_count() or 1) + 2, 6)
+    return min((os.cpu_count() or 1) + 1, 6)
 
 
 def _costly(nodeid: str) -> str | None:
     """Name the costly thing that this test prepares, and others do too."""
     file = nodeid.partition("::")[0]
-    return next((costly for costly in ("litellm", "packaging") if costly in file), None)
+    return next((costly for costly in ("litellm", "packaging", "test_words") if costly in file), None)
 
 
 def _needs_every_loop(item: pytest.Item) -> bool:
     """Whether this is a test's run on trio outside of the folders where each commit has it."""
     call: Any = getattr(item, "callspec", None)
     on_trio = call is not None and call.params.get("anyio_backend") == "trio"
-    return on_trio and item.path.relative_to(Path(__file__).parent).parts[0] not in TRIO_AT_EVERY_COMMIT
+    folders = TRIO_IN_SLOW_TESTS if item.get_closest_marker("slow") else TRIO_AT_EVERY_COMMIT
+    return on_trio and item.path.relative_to(Path(__file__).parent).parts[0] not in folders
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what stays together longest, and leave the rest in the order that chance gave it.
 
-    Runs on trio outside of `TRIO_AT_EVERY_COMMIT` are left to `--every-loop`, and to who names such a test.
+    Runs on trio outside of those folders are left to `--every-loop`, and to who names such a test.
 
     But for the terminal's tests: they wait more than they work. With all workers at them at once, no core has anything to do.
     """
@@ -158,6 +168,11 @@ class ByCost(LoadScopeScheduling):
             del self.assigned_work[node][done]
 
 
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from going through all tests again and again."""
+    gc.freeze()
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByCost:
     """Say which tests stay together, and that those of many parameters are not to be first."""
     config.option.loadscopereorder = False
@@ -176,11 +191,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(f"not in the environment: {', '.join(missing)}")
 
 
+MAY_BE_SKIPPED = (
+    "uvicorn does not run on trio",
+    "aiodocker is on asyncio only",
+    "it has the loop report the lost connection",
+    "needs the address ::1",
+    "AGENTCORE_LONG_RUNS is not set",
+)
+"""What stands in the reasons of skips that nothing to be installed would change."""
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Fail a test that would be skipped because something is not installed, where AGENTCORE_NO_SKIPS is set, as in `nox -s serve`."""
     report = yield
-    if not hasattr(report, "wasxfail") and "uvicorn does not run on trio" not in str(report.longrepr):
+    if not hasattr(report, "wasxfail") and not any(reason in str(report.longrepr) for reason in MAY_BE_SKIPPED):
         _forbid_skip(report)
     return report
 

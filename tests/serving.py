@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import anyio
 import hypercorn
@@ -22,8 +22,8 @@ __all__ = ["CANCELS_HANDLERS", "SERVERS", "ServerName", "Serving", "open_listene
 
 ServerName = Literal["hypercorn", "uvicorn"]
 
-SERVERS: tuple[ServerName, ...] = ("hypercorn", "uvicorn")
-"""For `pytest.mark.parametrize("server", SERVERS)`."""
+SERVERS: Final = ("hypercorn", pytest.param("uvicorn", marks=pytest.mark.slow))
+"""For `pytest.mark.parametrize("server", SERVERS)`: what `agentcore serve` runs, and in slow tests another one."""
 
 CANCELS_HANDLERS = pytest.mark.skipif(
     sys.version_info >= (3, 12),
@@ -73,7 +73,7 @@ async def serve(
     run = _run_uvicorn if server == "uvicorn" else _run_hypercorn
     with closing(listener):
         async with anyio.create_task_group() as tasks:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 tasks.start_soon(run, app, listener, serving, graceful)
                 await serving.ready.wait()
             try:

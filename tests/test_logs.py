@@ -13,6 +13,7 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from agentcore.logs import bind_conversation, get_logger
+from rounds import some_quick
 
 
 class Records(logging.Handler):
@@ -87,7 +88,7 @@ async def test_the_conversation_is_told_to_each_task_of_its_own(heard: Records) 
         await checkpoint()
         log.info("step")
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(work, "one")
             tasks.start_soon(work, "two")
@@ -201,7 +202,9 @@ def test_a_person_reads_lines_without_local_variables_and_configuring_again_repl
 
 @pytest.mark.parametrize(
     "wrapper",
-    ["structlog.make_filtering_bound_logger(20)", "structlog.BoundLogger", "structlog.stdlib.BoundLogger"],
+    some_quick(
+        ["structlog.make_filtering_bound_logger(20)", "structlog.BoundLogger", "structlog.stdlib.BoundLogger"], 3
+    ),
 )
 def test_a_structlog_that_the_program_configured_gets_the_events(wrapper: str) -> None:
     ended = run(

@@ -73,6 +73,13 @@ def test_the_version_is_the_same_wherever_it_is_said() -> None:
     assert agentcore.__version__ == importlib.metadata.version(PROJECT["name"])
 
 
+def test_each_kind_of_sandbox_can_be_made_again_where_the_package_is_installed() -> None:
+    declared = PROJECT["entry-points"]["agentcore.workspaces"]
+    assert set(declared) == {"bubblewrap", "docker"}
+    for kind, value in declared.items():
+        assert callable(importlib.metadata.EntryPoint(kind, value, "agentcore.workspaces").load())
+
+
 def test_every_constraint_is_a_plain_pin() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     odd = [line for line in lines if line and not re.fullmatch(r"#.*|[A-Za-z0-9][\w.-]*==[0-9][\w.!+]*", line)]
@@ -105,7 +112,7 @@ def test_what_the_dependencies_need_is_pinned_too() -> None:
     assert sorted(reached - pins().keys()) == []
 
 
-HELPERS = [*(ROOT / "tests").glob("*.py"), *(ROOT / "scripts").glob("*.py")]
+HELPERS = [path for folder in ("tests", "tests/mcp/servers", "scripts") for path in (ROOT / folder).glob("*.py")]
 OURS = {*PACKAGES, "tests", *(path.stem for path in HELPERS)}
 """The packages, and what tests share with each other."""
 
@@ -114,21 +121,28 @@ def third_party_imports(files: Iterable[Path]) -> dict[str, set[str]]:
     """Give the top-level modules that files import and that are not the project's own, each with the files."""
     found: dict[str, set[str]] = {}
     for path in files:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Import():
-                    names = [alias.name for alias in node.names]
-                case ast.ImportFrom(module=str() as name):
-                    names = [name]
-                case ast.Call(
-                    func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
-                    args=[ast.Constant(value=str() as name), *_],
-                ):
-                    names = [name]
-                case _:
-                    continue
-            for name in {name.partition(".")[0] for name in names} - sys.stdlib_module_names - OURS:
-                found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+        for name in imports_in(path) - sys.stdlib_module_names - OURS:
+            found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
+    return found
+
+
+@cache
+def imports_in(path: Path) -> set[str]:
+    """Give the top-level modules that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import():
+                found.update(alias.name.partition(".")[0] for alias in node.names)
+            case ast.ImportFrom(module=str() as name):
+                found.add(name.partition(".")[0])
+            case ast.Call(
+                func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str() as name), *_],
+            ):
+                found.add(name.partition(".")[0])
+            case _:
+                pass
     return found
 
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from rounds import some_quick
+
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("agentcore", "agentcore_tools", "agentcore_sandbox", "agentcore_serve")
 
@@ -102,7 +104,8 @@ def test_every_name_of_the_root_comes_from_one_index() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["", "import agentcore.tools", "from agentcore import Agent", "from agentcore.tools import tool"]
+    "first",
+    some_quick(["from agentcore.tools import tool", "", "import agentcore.tools", "from agentcore import Agent"], 4),
 )
 def test_a_name_of_the_root_is_never_hidden_by_the_folder_of_the_same_name(first: str) -> None:
     """Importing a folder binds it in its parent, which would make `from agentcore import tool` a matter of order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -96,10 +97,13 @@ def docstrings_in(tree: ast.AST) -> Iterator[str]:
                         pass
 
 
-def trees() -> Iterator[tuple[str, ast.AST]]:
+@cache
+def trees() -> list[tuple[str, ast.AST]]:
     """Return each module of `src` by its path."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        (path.relative_to(SOURCE).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+        for path in sorted(SOURCE.rglob("*.py"))
+    ]
 
 
 def test_no_replaced_name_comes_back() -> None:

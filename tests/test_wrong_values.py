@@ -105,6 +105,7 @@ CONSTRUCTORS: list[tuple[str, Callable[[], object], type[Exception], str]] = [
     ("agent prompt", lambda: agent(system_prompt=3), TypeError, "`system_prompt` must be text, or None, not 3."),
     ("agent condenser", lambda: agent(condenser=5), TypeError, "`condenser` must be a condenser, or None, not 5."),
     ("agent calls", lambda: agent(max_parallel_calls="8"), TypeError, "must be a whole number, not '8'."),
+    ("agent defers", lambda: agent(defer_tools="yes"), TypeError, "must be True or False, or None, not 'yes'."),
     ("agent no calls", lambda: agent(max_parallel_calls=0), ValueError, "at least one call"),
     ("agent output", lambda: agent(output={"a": 1}), TypeError, "`output` must be a type, as a pydantic model, list[int]"),
     ("agent output name", lambda: agent(output="int"), TypeError, "not 'int'."),

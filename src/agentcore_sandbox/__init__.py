@@ -3,4 +3,3 @@
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace as BubblewrapWorkspace
 from agentcore_sandbox.docker import DockerWorkspace as DockerWorkspace
 from agentcore_sandbox.network.policy import Allow as Allow
-from agentcore_sandbox.network.ports import Exposed as Exposed

@@ -24,6 +24,7 @@ from agentcore.errors import PathError, WorkspaceError, WorkspaceLost, Workspace
 from agentcore.logs import get_logger
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.git import git_changes, git_diff
+from agentcore.workspace.ports import Exposed, expose
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
 from agentcore_sandbox.answers import MAX_LISTING, read_entries, read_entry
@@ -33,7 +34,6 @@ from agentcore_sandbox.connection import HelperConnection
 from agentcore_sandbox.frames import absolute_path_in
 from agentcore_sandbox.keeper import BoxKeeper
 from agentcore_sandbox.network.policy import Allow, NetworkPolicy
-from agentcore_sandbox.network.ports import Exposed, expose
 from agentcore_sandbox.network.proxy import Proxy
 from agentcore_sandbox.networking import BoxProxy, MakeProxy, RefusalNotes
 from agentcore_sandbox.process import BoxProcess
@@ -48,6 +48,8 @@ _log: Final = get_logger(__name__)
 _MEMORY_EVENTS: Final = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _OOM_KILLS: Final = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 _LOOK_SECONDS: Final = 5.0
+OUT_OF_MEMORY: Final = "The memory of the box was used up. Use less at once; only who made the box can give it more."
+"""The sentence about a command that was killed for that."""
 # As many as the helper knows.
 _MAX_OWNERS: Final = 1000
 _LINGER_SECONDS: Final = 5.0
@@ -216,7 +218,7 @@ class BoxWorkspace:
                     kills = _OOM_KILLS.search(await self.read(path))
                     if kills is not None and int(kills[1]) > self._oom_kills:
                         self._oom_kills = int(kills[1])
-                        return "The memory of the box was used up. Use less at once; only who made the box can give it more."
+                        return OUT_OF_MEMORY
         return None
 
     def resolve(self, path: str) -> str:
@@ -347,12 +349,22 @@ class BoxWorkspace:
             WorkspaceError: The image's label is not one of views, or there is no port to listen on.
             ValueError: A name is not the name of a view.
         """
-        if not self._open or self._tasks is None:
-            raise WorkspaceNotOpen(repr(self))
+        offers = {**self.image_views(), **(offered or {})}
         check_views(offered or {})
+        assert self._tasks is not None
         if self._views is None:
             self._views = Views(self._tasks, self)
-        return await self._views.open({**parse_views(self._box.inside.views), **(offered or {})})
+        return await self._views.open(offers)
+
+    def image_views(self) -> Mapping[str, WebView]:
+        """Return the views that the image names in its label, by name.
+
+        Raises:
+            WorkspaceError: The label is not one of views.
+        """
+        if not self._open:
+            raise WorkspaceNotOpen(repr(self))
+        return parse_views(self._box.inside.views)
 
     @asynccontextmanager
     async def listen(self, port: int, handler: TunnelHandler) -> AsyncGenerator[int]:

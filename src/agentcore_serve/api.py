@@ -15,6 +15,8 @@ from agentcore_serve.routes.streams import STREAMS
 from agentcore_serve.routes.table import Route
 from agentcore_serve.workspaces.port_routes import PORTS
 from agentcore_serve.workspaces.routes import WORKSPACES
+from agentcore_serve.workspaces.tunnel_routes import TUNNELS
+from agentcore_serve.workspaces.view_routes import VIEWS
 
 
 def all_routes() -> list[Route]:
@@ -27,6 +29,8 @@ def all_routes() -> list[Route]:
         *ASKS,
         *WORKSPACES,
         *PORTS,
+        *TUNNELS,
+        *VIEWS,
         *CATALOG,
         *KEYS,
         *DOCUMENT,

@@ -94,15 +94,17 @@ class Creation:
             except BaseException:
                 if is_new:
                     with anyio.CancelScope(shield=True):
-                        await self._undo(row)
+                        await self._undo(row, spec)
                 raise
 
-    async def _undo(self, row: ConversationRow) -> None:
+    async def _undo(self, row: ConversationRow, spec: ConversationSpec) -> None:
         """Forget a conversation that could not be begun: its row would count as its owner's until the next start."""
         try:
             if not await self._open.has_log(row.id):
                 self._open.opening.forget(row.id)
                 await self._records.delete(row.id)
+                if spec.workspace is None and row.workspace is not None:
+                    await self._open.opening.places.discard(row.workspace)
         except (AgentcoreError, sqlite3.Error) as error:  # the one that is being raised says more
             _log.warning("creation not undone", conversation=row.id, error=str(error))
 
@@ -118,7 +120,9 @@ class Creation:
     ) -> ConversationRow:
         opening = self._open.opening
         await opening.check(spec)
-        place = await self._open.opening.places.choose(identity.owner, spec.workspace)
+        places = opening.places
+        place = await places.choose(identity.owner, spec.workspace)
+        added = False
         try:
             row = ConversationRow(
                 id=conversation_id,
@@ -139,10 +143,13 @@ class Creation:
                     "Another owner works on this machine as the same user, so each could read the other's files. "
                     "Whoever runs this server can allow that with --shared-user.",
                 )
+            added = True
             return row
         finally:
             with anyio.CancelScope(shield=True):
-                await self._open.opening.places.release(place.id)
+                await places.release(place.id)
+                if not added and spec.workspace is None:
+                    await places.discard(place.id)
 
     async def _replace_spec(
         self, row: ConversationRow, spec: ConversationSpec, text: str, digest: str

@@ -36,6 +36,7 @@ from agentcore_serve.auth.identity import Identity
 from agentcore_serve.crashes import CutOff
 from agentcore_serve.creation import Creation
 from agentcore_serve.database import Database
+from agentcore_serve.deletion import Deletion
 from agentcore_serve.followed import Followed, Followers
 from agentcore_serve.index import NOBODY, ConversationIndex, Page
 from agentcore_serve.indexing import Indexing, read_listed
@@ -182,6 +183,11 @@ class Hub(AsyncContextManagerMixin):
     @property
     def _creation(self) -> Creation:
         return Creation(self.open_ones, self.records, shared_user=self.settings.shared_user, wall=self.wall)
+
+    @property
+    def deletion(self) -> Deletion:
+        """Deletes conversations, whoever's they are."""
+        return Deletion(self.open_ones, self.records, self.index, self.indexing)
 
     @property
     def open_ones(self) -> OpenConversations:
@@ -364,41 +370,7 @@ class Hub(AsyncContextManagerMixin):
             ConversationNotFound: There is none, or it is another owner's.
             ConversationLocked: Another process holds it.
         """
-        await self.delete_row(await self._owned_row(identity, id))
-
-    async def delete_row(self, row: ConversationRow) -> None:
-        """Delete a conversation by its row."""
-        async with self.open_ones.locks.hold(row.id):
-            served = self.open_ones.ended_or_open(row.id)
-            found = True
-            if served is not None and served.streams is not None:
-                served.streams.end_code = "deleted"
-            try:
-                await self.open_ones.opening.host.delete(row.id, self.store)
-            except ConversationNotFound:
-                found = False  # a deletion that was cut off: what is left of it goes now
-            if served is not None:
-                await served.ended.wait()
-            await self._forget(row.id)
-        if row.workspace is not None and all(row.workspace != each.workspace for each in await self.records.all()):
-            await self.open_ones.opening.places.forget(row.workspace)
-        if not found:
-            raise ConversationNotFound(row.id, "this server")
-
-    async def forget_if_gone(self, conversation_id: str) -> None:
-        """Forget a conversation that has no log."""
-        async with self.open_ones.locks.hold(conversation_id):
-            if not self.open_ones.is_open(conversation_id) and not await self.open_ones.has_log(conversation_id):
-                await self._forget(conversation_id)
-
-    async def _forget(self, conversation_id: str) -> None:
-        self.open_ones.opening.forget(conversation_id)
-        self.indexing.forget(conversation_id)
-        await self.records.delete(conversation_id)
-        try:
-            await self.index.remove(conversation_id)
-        except sqlite3.Error as error:  # a cache: what is deleted is deleted, and the next start sees to the list
-            _log.error("index not written", conversation=conversation_id, error=str(error))
+        await self.deletion.delete(await self._owned_row(identity, id))
 
     async def close_streams(self, code: str = "draining") -> None:
         """Send `bye` to all who watch, and take nothing new."""

@@ -40,6 +40,10 @@ class Places(Protocol):
         """
         ...
 
+    async def discard(self, workspace_id: str) -> None:
+        """Remove a new one that was chosen for a conversation that could not be begun. What has files in it stays."""
+        ...
+
     async def forget(self, workspace_id: str) -> None:
         """Note that the last conversation in it was deleted. Its files stay."""
         ...

@@ -78,6 +78,9 @@ class ServeSettings(BaseModel):
     tls_key: Path | None = None
     allowed_hosts: tuple[str, ...] = ()
     """Names that requests may be addressed to, besides the one that is bound and those of loopback."""
+    views_host: Annotated[str, Field(pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)*$")] | None = None
+    """A name below which each view of a box has a host of its own, so that all names below it have to lead to the server. For browsers of
+    this machine there are those below localhost."""
     after_crash: Literal["continue", "pause"] = "continue"
     """The fate of conversations that worked when the server was killed."""
     retain_days: Annotated[float, Field(gt=0)] | None = None

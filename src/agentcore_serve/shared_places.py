@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import final
 
+import anyio
+
 from agentcore.wire.requests import WorkspaceSpecification
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.places import Place
@@ -25,7 +27,13 @@ class SharedPlaces:
             return await self.get(owner, wanted)
         folder = None if wanted is None else wanted.folder
         record = await self._hub.create(_of(owner), folder=folder)
-        return await self.get(owner, record.id)
+        try:
+            return await self.get(owner, record.id)
+        except BaseException:
+            if wanted is None:
+                with anyio.CancelScope(shield=True):
+                    await self.discard(record.id)
+            raise
 
     async def get(self, owner: str, workspace_id: str) -> Place:
         """Return a workspace by its id, and hold it open."""
@@ -40,6 +48,10 @@ class SharedPlaces:
         await uses.pop().__aexit__(None, None, None)
         if not uses:
             del self._held[workspace_id]
+
+    async def discard(self, workspace_id: str) -> None:
+        """Remove one with a folder of its own, if there is nothing in it."""
+        await self._hub.discard(workspace_id)
 
     async def forget(self, workspace_id: str) -> None:
         """Remove its box, where it has one; its files stay."""

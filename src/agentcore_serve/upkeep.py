@@ -12,6 +12,7 @@ from agentcore.errors import AgentcoreError
 from agentcore.logs import get_logger
 from agentcore.record import Store
 from agentcore_serve.crashes import CutOff
+from agentcore_serve.deletion import Deletion
 from agentcore_serve.index import ConversationIndex
 from agentcore_serve.indexing import catch_up
 from agentcore_serve.open_conversations import OpenConversations
@@ -49,12 +50,9 @@ class Keeps(Protocol):
         """The conversations that are open."""
         ...
 
-    async def forget_if_gone(self, conversation_id: str) -> None:
-        """Forget a conversation that has no log."""
-        ...
-
-    async def delete_row(self, row: ConversationRow) -> None:
-        """Delete a conversation."""
+    @property
+    def deletion(self) -> Deletion:
+        """Deletes conversations."""
         ...
 
 
@@ -71,7 +69,7 @@ async def after_start(hub: Keeps, rows: Sequence[ConversationRow]) -> None:
         logs = {info.conversation_id for info in await hub.store.list()}
         for row in rows:
             if row.id not in logs:  # its creation, or its deletion, was cut off
-                await hub.forget_if_gone(row.id)
+                await hub.deletion.forget_if_gone(row.id)
         await catch_up(hub.index, hub.store, hub.records, hub.open_ones.is_open)
     except (sqlite3.Error, AgentcoreError) as error:
         _log.error("index not caught up", error=str(error))
@@ -118,7 +116,7 @@ async def delete_old(hub: Keeps) -> int:
         if row is None or hub.open_ones.is_open(conversation_id):
             continue
         try:
-            await hub.delete_row(row)
+            await hub.deletion.delete(row)
         except (AgentcoreError, Refused) as error:
             _log.warning("not deleted", conversation=conversation_id, error=str(error))
         else:

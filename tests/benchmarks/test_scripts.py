@@ -34,13 +34,13 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
     return output
 
 
-# What these do, they do in many processes.
-IN_MANY_PROCESSES = {"import_cost", "many", "model_call", "sandbox", "serve"}
+QUICK = {"step"}
+"""What runs at every change; all do the same with what they measure."""
 
 
 @pytest.mark.parametrize(
     "script",
-    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem in IN_MANY_PROCESSES)) for path in SCRIPTS],
+    [pytest.param(path, marks=[pytest.mark.slow] * (path.stem not in QUICK)) for path in SCRIPTS],
     ids=lambda path: path.stem,
 )
 def test_a_script_prints_one_json_object_with_figures_and_bars(script: Path, run: Run) -> None:
@@ -68,6 +68,7 @@ def test_a_bar_is_met_by_the_figure_that_is_shown(figure: float, met: bool) -> N
     assert bar["met"] is met is (bar["is"] <= 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("what", "figures"), [("time", {"wall", "cpu", "threads"}), ("rss", {"idle", "live"})])
 def test_many_conversations_are_measured_by_themselves(tmp_path: Path, what: str, figures: set[str], run: Run) -> None:
     said: dict[str, float] = json.loads(run(ROOT / "benchmarks" / "many.py", "--here", what, "memory", "2", tmp_path))
@@ -75,6 +76,7 @@ def test_many_conversations_are_measured_by_themselves(tmp_path: Path, what: str
     assert said.keys() == figures
 
 
+@pytest.mark.slow
 def test_one_command_runs_those_that_are_named_and_keeps_their_lines(tmp_path: Path, run: Run) -> None:
     out = tmp_path / "figures.jsonl"
 
@@ -95,6 +97,8 @@ def test_there_is_a_script_for_each_question_of_the_documentation() -> None:
         "import_cost",
         "long_history",
         "many",
+        "mcp",
+        "mcp_calls",
         "model_call",
         "open_log",
         "sandbox",

@@ -35,6 +35,7 @@ def test_help_loads_nothing_heavy(cli: Cli) -> None:
         "agentcore",
         "agentcore.cli",
         "agentcore.cli.app",
+        "agentcore.cli.conversations_app",
         "agentcore.cli.keys_app",
         "agentcore.cli.log_app",
         "agentcore.cli.mcp_app",

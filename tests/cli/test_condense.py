@@ -15,6 +15,7 @@ from agentcore import LLM, Agent, Conversation, FileStore, Limits, ask_user
 from agentcore.errors import BadRequest
 from agentcore.testing import ScriptLine, call, hang, say
 from agentcore_tools import coding_tools
+from rounds import some_quick
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,12 +40,15 @@ def kinds(cli: Cli) -> list[str]:
 
 @pytest.mark.parametrize(
     ("flags", "recorded"),
-    [
-        ((), "summary"),
-        (("--condenser", "masking"), "masking"),
-        (("--condenser", "window"), "window"),
-        (("--condenser", "none"), None),
-    ],
+    some_quick(
+        [
+            ((), "summary"),
+            (("--condenser", "masking"), "masking"),
+            (("--condenser", "window"), "window"),
+            (("--condenser", "none"), None),
+        ],
+        4,
+    ),
 )
 def test_the_condenser_is_recorded_and_kept_when_the_conversation_is_resumed(
     cli: Cli, flags: tuple[str, ...], recorded: str | None
@@ -142,6 +146,7 @@ def test_a_limit_that_is_reached_ends_it_with_its_exit_code(cli: Cli) -> None:
     assert "condensation" not in kinds(cli)
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_the_history_as_it_is(cli: Cli) -> None:
     with cli.serve(*look(cli.project), hang) as provider:
         assert cli.run("run", "Do it.", "-m", "mine", "--base-url", provider.base_url).code == 0

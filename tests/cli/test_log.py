@@ -35,6 +35,7 @@ def test_show_prints_only_the_requested_events(cli: Cli) -> None:
     assert labels == ["user", "agent", "call", "agent", "call", "agent"]
 
 
+@pytest.mark.slow
 def test_show_follows_what_another_process_writes(cli: Cli) -> None:
     gate = call("terminal", command="until [ -e go ]; do sleep 0.05; done; echo passed")
     with (
@@ -122,6 +123,7 @@ def test_repair_keeps_the_intact_part_and_a_backup(cli: Cli, tmp_path: Path) -> 
     assert cli.run("log", "show").code == 0
 
 
+@pytest.mark.slow
 def test_conversations_as_json(cli: Cli) -> None:
     cli.play(call("terminal", command="true"), flags=["--confirm", "always", "--id", "second"])
     listed = {line["id"]: line for line in cli.run("conversations", "--json").lines}
@@ -139,6 +141,7 @@ def test_reading_makes_no_home(cli: Cli) -> None:
     assert not cli.home.exists()
 
 
+@pytest.mark.slow
 def test_a_reader_that_is_gone_is_no_error(cli: Cli) -> None:
     ended = cli.spawn(program=["bash", "-c", f"{sys.executable} -m agentcore log show --all | head -1"])
     assert (ended.out, ended.err) == (f"the-log in {cli.project}\n", "")

@@ -73,6 +73,7 @@ def test_a_person_declines_one_question_with_a_reason_and_answers_the_other(cli:
     }
 
 
+@pytest.mark.slow
 def test_ctrl_c_ctrl_d_and_an_empty_line_leave_a_question_waiting(cli: Cli) -> None:
     with cli.serve(ASK, say("Using sqlite.")) as provider:
         with cli.start("run", "x", "-m", "mine", "--base-url", provider.base_url) as screen:

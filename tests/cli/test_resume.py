@@ -8,6 +8,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import anyio
+import pytest
 from tests.cli.conftest import wait_for
 
 from agentcore import Agent, Conversation
@@ -43,6 +44,7 @@ def test_a_killed_run_continues_where_it_was_and_does_nothing_twice(cli: Cli) ->
     assert cli.run("log", "verify").code == 0
 
 
+@pytest.mark.slow
 def test_a_conversation_is_running_until_its_process_is_killed_and_then_cut_off(cli: Cli) -> None:
     with (
         cli.serve(hang) as provider,
@@ -159,6 +161,7 @@ def test_the_environment_moves_the_model_and_the_change_is_printed_once(cli: Cli
         assert "AGENTCORE_" not in same.out
 
 
+@pytest.mark.slow
 def test_a_dead_address_of_the_log_is_named_as_such_within_seconds(cli: Cli) -> None:
     cli.play("Done.", flags=["--id", "a"])
     ended = cli.run("resume", "a", "continue")

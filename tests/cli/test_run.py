@@ -217,12 +217,14 @@ def test_a_home_that_cannot_be_written_is_one_sentence(cli: Cli) -> None:
         assert list(cli.project.iterdir()) == []  # the demo had not started either
 
 
+@pytest.mark.slow
 def test_debug_prints_a_traceback(cli: Cli) -> None:
     ended = cli.spawn("run", "x", "-w", "nowhere", "--debug", *NOWHERE)
     assert "Traceback (most recent call last)" in ended.err
     assert "PathError" in ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full on this system")
 def test_an_output_that_is_full_is_one_sentence_and_the_conversation_is_saved(cli: Cli) -> None:
     with cli.serve("Done.") as provider:

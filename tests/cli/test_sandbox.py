@@ -33,7 +33,10 @@ register_workspace("bubblewrap", restore)  # an entry point does that where this
         ),
         (["--sandbox", "docker", "--network", "host"], "--network is none, full or allow:HOST,HOST"),
         (["--sandbox", "docker", "--network", "allow:"], "--network: Allow() names no host"),
-        (["--sandbox", "docker", "--sandbox-image", "../x"], "is not the name of an image"),
+        (
+            ["--sandbox", "docker", "--sandbox-image", "../x"],
+            "--sandbox-image: '../x' is not the name of an image: write it as in --sandbox-image python:3.12-slim.",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_sentence_and_nothing_is_made(
@@ -82,6 +85,35 @@ def test_a_network_and_another_folder_are_asked_for_again_when_it_is_resumed(cli
     assert "Again." in resumed.out
 
 
+@needs_bubblewrap
+def test_condense_opens_the_sandbox_of_the_log_and_no_folder_without_one(cli: Cli) -> None:
+    with cli.serve(
+        *[call("terminal", command=f"seq 5000; echo {n}") for n in range(4)], "Done.", "A summary."
+    ) as provider:
+        cli.run("run", "go", "--model", "mine", "--base-url", provider.base_url, "--sandbox", "bubblewrap")
+        refused = cli.run("condense", "--workspace", str(cli.project))
+        assert (refused.code, "works in a sandbox" in refused.err) == (2, True), refused.err
+        ended = cli.run("condense")
+    assert ended.code == 0, ended.err
+    assert f"{cli.project} (bubblewrap)" in ended.out.splitlines()[0]
+    kinds = [event["kind"] for event in cli.events()]
+    assert (kinds.count("condensation"), kinds.count("workspace_opened")) == (1, 1)
+
+
+@needs_docker
+@pytest.mark.skipif(os.geteuid() != 0, reason="the folder has to belong to root")
+def test_a_folder_of_root_s_is_refused_in_the_words_of_the_command_line(cli: Cli) -> None:
+    env = {"DOCKER_HOST": os.environ["DOCKER_HOST"]}
+    ended = cli.play("never", flags=["--sandbox", "docker", "--sandbox-image", os.environ["TEST_IMAGE"]], env=env)
+    assert ended.code == 1
+    assert f"The folder '{cli.project}' belongs to root" in ended.err
+    assert f"(`chown -R 1000:1000 {cli.project}`), or use --sandbox bubblewrap." in ended.err
+    assert "mount=" not in ended.err
+    guarded = cli.play("never", flags=["-w", "/etc", "--sandbox", "docker"], env=env)
+    assert "The folder '/etc' is refused" in guarded.err
+    assert "Name the project's folder alone with --workspace." in guarded.err
+
+
 @needs_docker
 def test_a_run_in_docker_end_to_end(cli: Cli) -> None:
     lines = [call("terminal", command="id -u; echo inside > made"), "Done."]
@@ -114,6 +146,7 @@ async def test_pulling_an_image_is_shown_now_and_then(capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "pulling the image image:1 ...\n"
 
 
+@pytest.mark.slow
 def test_rewind_brings_the_files_back_and_names_the_way_to_those_before(cli: Cli) -> None:
     (cli.project / "a").write_text("1")
     with cli.serve(call("terminal", command="printf 2 > a"), "Done.") as provider:

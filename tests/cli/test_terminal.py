@@ -81,6 +81,7 @@ def test_ctrl_c_interrupts_and_saves_everything(cli: Cli) -> None:
     assert cli.run("log", "verify").code == 0
 
 
+@pytest.mark.slow
 def test_ctrl_c_during_a_reply_keeps_its_text_and_drops_the_connection(cli: Cli) -> None:
     reply = Gate().hold(say("I will never\nget to the end of this."), after=6)
     with cli.serve(reply) as provider:
@@ -94,6 +95,7 @@ def test_ctrl_c_during_a_reply_keeps_its_text_and_drops_the_connection(cli: Cli)
     assert interrupt["partial_text"].startswith("I will never")
 
 
+@pytest.mark.slow
 def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli: Cli) -> None:
     program = (
         "import time, agentcore.cli.runner as runner\n"
@@ -113,6 +115,7 @@ def test_a_second_ctrl_c_does_not_wait_for_an_event_loop_that_is_stuck(cli: Cli)
     assert cli.run("log", "verify").code in {0, 3}  # it may have been killed while it wrote
 
 
+@pytest.mark.slow
 def test_the_process_ends_though_the_thread_of_a_tool_does_not(cli: Cli) -> None:
     program = (
         "import time, agentcore.cli.run as run\n"
@@ -138,6 +141,7 @@ UNDER_NOHUP = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=UNDER_NOHUP)]
 )
@@ -151,6 +155,7 @@ def test_a_signal_that_ends_programs_interrupts_and_is_in_the_exit_code(cli: Cli
     assert kinds(cli)[-1] == "interrupt"
 
 
+@pytest.mark.slow
 def test_a_hangup_that_is_ignored_from_the_start_stays_ignored(cli: Cli) -> None:
     wait = call("terminal", command="echo begun; until [ -e go ]; do sleep 0.05; done")
     program = ["bash", "-c", 'trap "" HUP; exec "$@"', "-", sys.executable, "-m", "agentcore"]
@@ -237,6 +242,7 @@ def test_a_call_is_left_waiting_and_anything_else_is_asked_again(cli: Cli) -> No
     assert not (cli.project / "touched").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_a_call_waiting(cli: Cli) -> None:
     with running(cli, TOUCH, flags=("--confirm", "always")) as screen:
         screen.shows(ASK)
@@ -266,6 +272,7 @@ def test_what_was_typed_before_the_question_is_not_its_answer(cli: Cli) -> None:
     assert not (cli.project / "touched").exists()
 
 
+@pytest.mark.slow
 def test_a_task_from_standard_input_still_asks_on_the_terminal(cli: Cli) -> None:
     (cli.project / "task.txt").write_text("Do it.\ny\n")
     with cli.serve(TOUCH, TOUCH, "Done.") as provider:
@@ -281,6 +288,7 @@ def test_a_task_from_standard_input_still_asks_on_the_terminal(cli: Cli) -> None
     assert (cli.project / "touched").exists()
 
 
+@pytest.mark.slow
 def test_nobody_is_asked_where_standard_input_was_closed_to_questions(cli: Cli) -> None:
     with cli.serve(TOUCH) as provider:
         options = f"-m mine --base-url {provider.base_url} --confirm always"
@@ -289,6 +297,7 @@ def test_nobody_is_asked_where_standard_input_was_closed_to_questions(cli: Cli) 
             assert screen.ends() == 3
 
 
+@pytest.mark.slow
 def test_json_lines_and_questions_go_together(cli: Cli) -> None:
     with cli.serve(TOUCH, "Done.") as provider:
         command = (

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import anyio
 import pytest
 from rich.console import Console
-from tests.cli.stories import STORIES, Story
+from tests.cli.stories import STORIES
+from tests.cli.story import Story
 
 from agentcore.cli.view import View
 from agentcore.conversation import StreamDelta

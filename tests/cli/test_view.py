@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.cli.stories import Story
+from tests.cli.story import Story
 
 from agentcore.cli.view import View
 from agentcore.conversation import StreamDelta

@@ -74,6 +74,20 @@ async def test_a_point_inside_a_batch_is_refused_and_the_nearest_one_named() -> 
             await conversation.rewind(to=10_000)
 
 
+async def test_why_a_point_is_refused_is_true() -> None:
+    async with talk([calls(call("ping"), call("ping")), say("done")], ping) as conversation:
+        together = conversation.state.group_of(1)
+        assert together > 1
+        with pytest.raises(
+            RewindRefused, match=f"to 1: it was written together with what follows it, up to {together}"
+        ):
+            await conversation.rewind(to=1)
+        await conversation.run("go")
+        called = [event.seq for event in conversation.state.events if event.kind == "action"]
+        with pytest.raises(RewindRefused, match="there are calls before it that were answered after it"):
+            await conversation.rewind(to=conversation.state.group_of(called[-1]))
+
+
 async def test_a_rewind_refunds_nothing_and_loosens_nothing() -> None:
     async with talk([say("one")]) as conversation:
         await conversation.run("first")

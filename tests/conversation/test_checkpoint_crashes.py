@@ -16,10 +16,12 @@ from agentcore.events import WorkspaceRestored
 from agentcore.record import read_log
 from agentcore.testing import ScriptedLLM, say
 from boxes_like import Boxlike
+from rounds import some_quick
 from talks import events_of, scripted
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.slow
+@pytest.mark.parametrize("when", some_quick(["after", "before"], 2))
 async def test_a_program_killed_between_the_move_and_the_files_has_them_back_when_it_is_opened(
     tmp_path: Path, when: str
 ) -> None:
@@ -54,6 +56,7 @@ class Slow(LocalWorkspace):  # pyright: ignore[reportGeneralTypeIssues]
         return await super().run(command, **options)
 
 
+@pytest.mark.slow
 async def test_a_run_that_comes_meanwhile_starts_when_the_files_are_back(tmp_path: Path) -> None:
     seen: list[int] = []
 
@@ -87,6 +90,7 @@ async def test_a_run_that_comes_meanwhile_starts_when_the_files_are_back(tmp_pat
         assert [event.error for event in events_of(conversation, WorkspaceRestored)] == [None]
 
 
+@pytest.mark.slow
 async def test_closing_meanwhile_leaves_it_to_the_next_opening(tmp_path: Path) -> None:
     store, workspace = MemoryStore(), Slow(tmp_path)
     (tmp_path / "a").write_text("1")
@@ -115,6 +119,7 @@ async def test_closing_meanwhile_leaves_it_to_the_next_opening(tmp_path: Path) -
         assert (tmp_path / "a").read_text() == "1"
 
 
+@pytest.mark.slow
 async def test_where_the_place_is_lost_it_stays_to_be_done(tmp_path: Path) -> None:
     store, box = MemoryStore(), Boxlike(str(tmp_path))
     (tmp_path / "a").write_text("1")

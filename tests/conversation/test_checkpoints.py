@@ -67,6 +67,7 @@ async def test_what_was_there_before_a_rewind_can_be_gone_back_to(tmp_path: Path
         assert files_in(tmp_path) == {"a": "2", "mine": "by hand"}
 
 
+@pytest.mark.slow
 async def test_at_settled_points_files_are_saved_where_calls_changed_them(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("0")
     store = MemoryStore()

@@ -76,6 +76,7 @@ async def go_on(conversation: Conversation, requests: list[Request]) -> None:
     check(conversation.state)
 
 
+@pytest.mark.slow
 async def test_where_the_power_is_lost_the_history_is_the_old_one_or_the_cut_one(tmp_path: Path) -> None:
     outcomes: set[tuple[int, int]] = set()
 
@@ -104,6 +105,7 @@ async def test_where_the_power_is_lost_the_history_is_the_old_one_or_the_cut_one
     assert outcomes == {(0, 0), (1, 0), (1, 1)}, "before the call of the model, before the cut, and after it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_after_a_kill_in_a_condensation_nothing_acknowledged_is_lost_and_it_goes_on(
     surroundings: dict[str, str], tmp_path: Path

@@ -56,7 +56,7 @@ USES: dict[str, Use] = {
 
 def used_in_a_loop_of_its_own(use: Use, conversation: Conversation, backend: str) -> None:
     async def bounded() -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await use(conversation)
 
     anyio.run(bounded, backend=backend)
@@ -105,7 +105,7 @@ async def test_a_host_opens_nothing_from_another_loop(tmp_path: Path, anyio_back
     async with Host() as host:
 
         async def open_one() -> None:
-            with anyio.fail_after(5):
+            with anyio.fail_after(30):
                 await host.open(scripted([]), tmp_path)
 
         def in_a_loop_of_its_own() -> None:
@@ -128,7 +128,7 @@ loop.run_until_complete(conversation.__aenter__())
 loop.close()
 
 async def use():
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         for command in (conversation.run("x"), conversation.send("x"), conversation.interrupt(), conversation.delete()):
             try:
                 await command
@@ -143,6 +143,7 @@ os._exit(0)  # what the loop has left behind is of no interest
 """
 
 
+@pytest.mark.slow
 def test_a_loop_that_is_closed_by_force_leaves_a_closed_conversation(tmp_path: Path) -> None:
     async def run() -> bytes:
         with anyio.fail_after(60):

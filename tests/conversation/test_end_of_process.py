@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from programs import start_python
+from rounds import some_quick
 
 PROGRAM = Path(__file__).with_name("ended_program.py")
 
@@ -26,7 +27,7 @@ async def run_in_turn(env: dict[str, str], cwd: Path, *each: tuple[str, str]) ->
         return lines, await program.wait()
 
 
-@pytest.mark.parametrize(("last", "code"), [("ask", 6), ("interrupt_in_thread", -signal.SIGINT)])
+@pytest.mark.parametrize(("last", "code"), some_quick([("ask", 6), ("interrupt_in_thread", -signal.SIGINT)], 2))
 def test_the_process_ends_with_its_code(last: str, code: int, surroundings: dict[str, str], tmp_path: Path) -> None:
     others = BOTH if last == "ask" else []
     lines, ended = anyio.run(run_in_turn, surroundings, tmp_path, *others, (last, "asyncio"))

@@ -94,6 +94,7 @@ class Slow:
                 return None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("script", "confirm"), [(LONG, None), (SHORT, Slow())], ids=["unasked", "assessed"])
 async def test_a_conversation_that_is_cancelled_anywhere_is_whole_and_starts_nothing_unassessed_and_goes_on(
     tmp_path: Path, script: Sequence[ScriptLine], confirm: Slow | None
@@ -158,6 +159,7 @@ async def test_approvals_that_are_cancelled_anywhere_are_made_or_not_made(tmp_pa
             await check_log(store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @pytest.mark.parametrize("kept", ["least", "most"])
 async def test_a_conversation_that_loses_power_anywhere_has_what_its_watchers_saw(

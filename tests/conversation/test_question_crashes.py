@@ -70,6 +70,7 @@ def counted_anew() -> Iterator[None]:
     ran.clear()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declined", [False, True])
 async def test_where_the_power_is_lost_a_question_at_rest_waits_or_is_ended(tmp_path: Path, declined: bool) -> None:
     agent = scripted(
@@ -150,6 +151,7 @@ async def test_where_the_power_is_lost_a_live_question_is_answered_or_withdrawn_
     assert outcomes >= {(1, "withdrawn"), (2, "answered")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_question_that_one_process_asks_is_answered_by_another_and_carried_out_by_a_third(
     surroundings: dict[str, str], tmp_path: Path

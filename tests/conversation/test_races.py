@@ -18,6 +18,7 @@ from agentcore.events import ActionApproved, ConversationStateUpdateEvent, HeadM
 from agentcore.record import ConversationState, read_log
 from agentcore.testing import Gate, ScriptedLLM, ScriptLine, call, calls, say
 from live_toolset import Service
+from rounds import some_quick
 from talks import (
     BOUND,
     FINISHED,
@@ -89,7 +90,7 @@ async def test_of_two_approvals_at_once_one_is_recorded() -> None:
         assert len(events_of(conversation, ActionApproved)) == 1
 
 
-@pytest.mark.parametrize("attempt", range(10))  # on trio the order in which tasks begin is random
+@pytest.mark.parametrize("attempt", some_quick(range(10), 5))  # on trio the order in which tasks begin is random
 async def test_of_an_approval_and_a_rewind_at_once_one_counts_and_the_other_is_refused(attempt: int) -> None:
     llm = ScriptedLLM([pings(1), say("done")])
     async with talk(llm, ping, confirm=AlwaysConfirm()) as conversation:
@@ -116,7 +117,7 @@ async def _after(conversation: Conversation, status: ConversationStatus, act: Ca
             return
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some_quick(range(8), 4))
 async def test_who_approves_on_seeing_that_it_waits_gets_it_going(seed: int) -> None:
     store = uneven_store(random.Random(seed))
     async with talk([pings(), say("done")], ping, store=store, confirm=AlwaysConfirm()) as conversation:
@@ -125,7 +126,7 @@ async def test_who_approves_on_seeing_that_it_waits_gets_it_going(seed: int) -> 
         assert (await conversation.run()).text == "done"
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", some_quick(range(8), 4))
 async def test_who_runs_again_on_seeing_that_it_finished_gets_a_run(seed: int) -> None:
     results: list[RunResult] = []
     async with talk([say("one"), say("two")], store=uneven_store(random.Random(seed))) as conversation:
@@ -163,7 +164,7 @@ def successor(name: str) -> Agent:
 
 
 @pytest.mark.parametrize("at_rest", [True, False], ids=["waiting", "working"])
-@pytest.mark.parametrize("beside", BESIDE)
+@pytest.mark.parametrize("beside", some_quick(BESIDE, 3))
 async def test_of_an_agent_that_is_set_beside_anything_else_both_count_or_one_is_refused(
     beside: str, at_rest: bool
 ) -> None:

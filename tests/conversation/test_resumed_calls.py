@@ -26,7 +26,7 @@ from agentcore.conversation import Declined
 from agentcore.errors import AnswerRefused, NothingPending, RewindRefused
 from agentcore.events import ActionStarted
 from agentcore.testing import ScriptedLLM, call, calls, say
-from agentcore.tools import InputRequired, Question, Resumption, ToolAnnotations, raw_tool
+from agentcore.tools import InputRequired, Resumption, ToolAnnotations, raw_tool, tool
 from deploying import DEPLOY, SURE, WHERE, deploying
 from talks import (
     FINISHED,
@@ -39,6 +39,7 @@ from talks import (
     core_of,
     error_of,
     events_of,
+    hang,
     ran,
     running,
     scripted,
@@ -117,8 +118,8 @@ async def test_a_resumed_call_may_ask_again(by_callback: bool) -> None:
         asked.append(question.text)
         return "staging" if question.options else True
 
-    tool = deploying(questions=(WHERE, SURE))
-    async with talk([DEPLOY, say("done")], tool, on_question=on_question if by_callback else None) as conversation:
+    asks = deploying(questions=(WHERE, SURE))
+    async with talk([DEPLOY, say("done")], asks, on_question=on_question if by_callback else None) as conversation:
         result = await conversation.run("go")
         while result.questions:
             await conversation.answer(result.pending[0].id, on_question(result.questions[0]))
@@ -257,8 +258,8 @@ async def test_a_resumed_call_that_is_stopped_is_interrupted(how: str) -> None:
         await anyio.sleep_forever()
         return "never"
 
-    tool = raw_tool("deploy", "Deploy.", {"type": "object"}, ask, resume=resume)
-    async with talk([call("deploy"), say("so be it")], tool) as conversation:
+    asks = raw_tool("deploy", "Deploy.", {"type": "object"}, ask, resume=resume)
+    async with talk([call("deploy"), say("so be it")], asks) as conversation:
         (action,) = (await conversation.run("go")).pending
         await conversation.answer(action.id, "staging")
         async with running(conversation, None):
@@ -270,11 +271,43 @@ async def test_a_resumed_call_that_is_stopped_is_interrupted(how: str) -> None:
     assert error_of(conversation).outcome == "interrupted"
 
 
+async def test_a_call_that_was_answered_while_others_ran_and_is_interrupted_before_it_is_resumed_had_begun() -> None:
+    async with talk([calls(DEPLOY, call("hang")), say("so be it")], deploying(), hang) as conversation:
+        async with running(conversation):
+            asked = await until(conversation, QuestionAsked)
+            await conversation.answer(asked.id, "staging")
+            await conversation.interrupt()
+        assert (conversation.state.status, dict(conversation.state.open_actions)) == (PAUSED, {})
+    (error,) = [event for event in events_of(conversation, AgentErrorEvent) if event.cause == asked.cause]
+    assert error.outcome == "interrupted"
+    assert "before it started" not in error.error
+    assert [len(each) for each in ran] == [2]
+
+
+async def test_a_call_that_was_answered_while_others_ran_is_resumed_after_them() -> None:
+    opened = anyio.Event()
+
+    @tool(resources=())
+    async def wait() -> str:
+        """Wait."""
+        await opened.wait()
+        return "waited"
+
+    async with talk([calls(DEPLOY, call("wait")), say("done")], deploying(), wait) as conversation:
+        async with running(conversation) as begun:
+            asked = await until(conversation, QuestionAsked)
+            await conversation.answer(asked.id, "staging")
+            assert [len(each) for each in ran] == [2]
+            opened.set()
+        assert begun.result.text == "done"
+    assert [len(each) for each in ran] == [2, 3]
+
+
 async def test_the_agent_that_works_by_then_resumes_the_call() -> None:
-    tool = deploying()
-    async with talk([DEPLOY], tool) as conversation:
+    asks = deploying()
+    async with talk([DEPLOY], asks) as conversation:
         (action,) = (await conversation.run("go")).pending
-        await conversation.set_agent(scripted([say("by another model")], tool, change))
+        await conversation.set_agent(scripted([say("by another model")], asks, change))
         await conversation.answer(action.id, "staging")
         assert (await conversation.run()).text == "by another model"
     assert [each[2].answer for each in ran[1:]] == ["staging"]
@@ -300,40 +333,6 @@ async def test_a_call_whose_tool_has_changed_is_answered_with_that(
     assert why in error.error
 
 
-async def test_secrets_are_masked_in_the_log_and_not_for_the_resumed_call() -> None:
-    token = "tok-12345678"
-    store = MemoryStore()
-    tool = deploying(questions=(Question(text="Which token?"),), note=f"use {token}, not <secret:OTHER>")
-    secrets = {"TOKEN": token, "OTHER": "other-secret-1"}
-    agent = scripted([DEPLOY, say("done")], tool)
-    async with talk(agent, store=store, id="s", secrets=secrets) as conversation:
-        await conversation.run("go")
-    async with talk(agent, store=store, id="s", secrets=secrets) as conversation:
-        (question,) = conversation.state.questions
-        assert question.note == {"asked": 1, "own": "use <secret:TOKEN>, not <secret:OTHER>"}
-        await conversation.answer(question.id, f"{token} and <secret:OTHER>")
-        await conversation.run()
-    resumption = ran[1][2]
-    assert resumption.note["own"] == f"use {token}, not <secret:OTHER>", "what a server wrote never becomes a value"
-    assert resumption.answer == f"{token} and <secret:OTHER>"
-    log = "".join(event.model_dump_json() for event in conversation.state.events)
-    assert token not in log
-    assert "other-secret-1" not in log
-
-
-async def test_a_call_whose_note_needs_a_secret_that_is_gone_is_not_resumed() -> None:
-    store = MemoryStore()
-    agent = scripted([DEPLOY, say("done")], deploying(note="tok-12345678"))
-    async with talk(agent, store=store, id="s", secrets={"TOKEN": "tok-12345678"}) as conversation:
-        await conversation.run("go")
-    async with talk(agent, store=store, id="s") as conversation:
-        await conversation.answer(conversation.state.questions[0].id, "staging")
-        await conversation.run()
-    error = error_of(conversation)
-    assert (error.outcome, error.code) == ("interrupted", "secret_missing")
-    assert "TOKEN" in error.error
-
-
 async def test_a_question_from_a_task_group_of_the_tool_is_asked_too() -> None:
     async def ask(_: dict[str, JsonValue], ctx: ToolContext) -> str:
         async def require() -> None:
@@ -346,20 +345,11 @@ async def test_a_question_from_a_task_group_of_the_tool_is_asked_too() -> None:
     async def resume(_: dict[str, JsonValue], resumption: Resumption, ctx: ToolContext) -> str:
         return str(resumption.answer)
 
-    tool = raw_tool("deploy", "Deploy.", {"type": "object"}, ask, resume=resume)
-    async with talk([call("deploy"), say("done")], tool) as conversation:
+    asks = raw_tool("deploy", "Deploy.", {"type": "object"}, ask, resume=resume)
+    async with talk([call("deploy"), say("done")], asks) as conversation:
         (action,) = (await conversation.run("go")).pending
         await conversation.answer(action.id, "staging")
         assert (await conversation.run()).text == "done"
-
-
-@pytest.mark.parametrize(
-    ("note", "why"), [("x" * 1_000_001, "too large"), (object(), "has to be JSON"), (float("nan"), "has to be JSON")]
-)
-async def test_a_note_that_cannot_be_kept_is_an_error_for_the_model(note: Any, why: str) -> None:
-    async with talk([DEPLOY, say("sorry")], deploying(note=note)) as conversation:
-        assert (await conversation.run("go")).text == "sorry"
-    assert why in error_of(conversation).error
 
 
 async def test_the_same_command_again_has_the_same_receipt_and_resumes_the_call_once() -> None:
@@ -381,10 +371,10 @@ async def test_a_read_only_call_that_is_resumed_may_fail_like_any_other() -> Non
     async def resume(_: dict[str, JsonValue], resumption: Resumption, ctx: ToolContext) -> str:
         raise LookupError("no such place")
 
-    tool = raw_tool(
+    asks = raw_tool(
         "deploy", "Deploy.", {"type": "object"}, ask, annotations=ToolAnnotations(read_only=True), resume=resume
     )
-    async with talk([call("deploy"), say("done")], tool) as conversation:
+    async with talk([call("deploy"), say("done")], asks) as conversation:
         (action,) = (await conversation.run("go")).pending
         await conversation.answer(action.id, "staging")
         assert (await conversation.run()).text == "done"

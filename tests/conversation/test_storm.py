@@ -36,7 +36,7 @@ from agentcore.errors import AgentcoreError
 from agentcore.record import ConversationState, read_log
 from agentcore.security import record_checks
 from agentcore.testing import ScriptedLLM, ScriptLine, call, calls, say
-from rounds import rounds
+from rounds import rounds, some_quick
 from talks import WAITING, answers_of, change, core_of, events_of, look, scripted
 
 LOOPS = [
@@ -253,7 +253,7 @@ async def _blow(folder: Path, conversations: range, *, on_asyncio: bool) -> None
 PORTIONS = 4
 
 
-@pytest.mark.parametrize("portion", range(PORTIONS))
+@pytest.mark.parametrize("portion", some_quick(range(PORTIONS), PORTIONS))
 async def test_a_storm_of_commands_that_are_given_up_leaves_everything_whole(
     tmp_path: Path, portion: int, anyio_backend_name: str
 ) -> None:

@@ -34,12 +34,14 @@ def configured(state: ConversationState) -> int:
     return number
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("attempts", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_after_a_kill_the_agent_is_the_last_one_that_was_acknowledged_or_the_next(
-    surroundings: dict[str, str], tmp_path: Path
+    surroundings: dict[str, str], tmp_path: Path, attempts: int
 ) -> None:
     chance = random.Random(12)
-    for attempt in range(4):
+    for attempt in range(attempts):
         folder = tmp_path / str(attempt)
         await anyio.Path(folder).mkdir()
         acknowledged = 1
@@ -59,6 +61,7 @@ async def test_after_a_kill_the_agent_is_the_last_one_that_was_acknowledged_or_t
             assert not conversation.state.open_actions
 
 
+@pytest.mark.slow
 async def test_where_the_power_is_lost_the_agent_is_the_old_one_or_the_new_one(tmp_path: Path) -> None:
     old, new = scripted([say("one"), say("two")], change), scripted([say("three")], look)
     outcomes: set[tuple[int, bool]] = set()

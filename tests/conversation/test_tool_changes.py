@@ -41,6 +41,23 @@ async def test_a_changed_tool_is_not_run_by_a_call_that_was_made_before() -> Non
     assert prompts_of(conversation)[-1] == ["finish", "think", "a"]
 
 
+async def test_a_list_in_another_order_or_shorter_changes_no_tool() -> None:
+    service = Service("service", raw("a"), raw("b"), raw("c"))
+
+    def turned(request: Request) -> ScriptedReply:
+        service.tools = list(service.tools)[::-1]
+        return calls(call("a"), call("c"))
+
+    def shorter(request: Request) -> ScriptedReply:
+        service.tools = list(service.tools)[1:]
+        return calls(call("a"), call("b"), call("c"))
+
+    async with talk([calls(call("a"), call("c")), turned, shorter, say("done")], service) as conversation:
+        await conversation.run("go")
+    assert ran == ["a", "c", "a", "c", "a", "b"]
+    assert refusals_in(conversation) == [("not_run", "tool_gone")]
+
+
 async def test_a_tool_that_changes_while_its_call_waits_for_its_turn_is_not_run() -> None:
     service = Service("service", raw("second"))
 

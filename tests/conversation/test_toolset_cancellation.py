@@ -43,6 +43,7 @@ class Leaving(Service):
         await self.after()
 
 
+@pytest.mark.slow
 async def test_a_conversation_that_is_cancelled_anywhere_leaves_no_toolset_open(tmp_path: Path) -> None:
     async with LocalWorkspace(tmp_path) as workspace:
         for attempt in cancel_everywhere():
@@ -68,6 +69,7 @@ async def test_a_conversation_that_is_cancelled_anywhere_leaves_no_toolset_open(
             assert (one.opened, two.opened) == (one.closed, two.closed)
 
 
+@pytest.mark.slow
 async def test_a_run_whose_caller_is_cancelled_anywhere_leaves_toolsets_that_work(tmp_path: Path) -> None:
     async with LocalWorkspace(tmp_path) as workspace, Host() as host:
         for attempt in cancel_everywhere():
@@ -191,7 +193,7 @@ def test_a_loop_that_cancels_all_its_tasks_ends(when: str) -> None:
             await asyncio.sleep(0)
         for each in asyncio.all_tasks() - {asyncio.current_task()}:
             each.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             await asyncio.wait([task])
 
     asyncio.run(main())

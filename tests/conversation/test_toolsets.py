@@ -82,7 +82,7 @@ async def test_toolsets_are_opened_at_the_same_time_and_closed_newest_first() ->
 async def test_the_list_is_read_at_a_message_of_the_user_and_not_at_each_step() -> None:
     service = Service("service", *(raw(f"tool_{n:04}") for n in range(1000)))
     script = [*[call("local", n=n) for n in range(5)], say("one"), call("tool_0999"), call("tool_9999"), say("two")]
-    async with talk(script, service, local) as conversation:
+    async with talk(scripted(script, service, local, defer_tools=False)) as conversation:
         await conversation.run("go")
         assert service.reads == 2, "when it was opened, and when the prompt was composed"
         service.tools = [*service.tools, raw("tool_late")]

@@ -12,6 +12,7 @@ import pytest
 
 from agentcore.errors import RunError, ScriptExhausted
 from agentcore.testing import say
+from rounds import some_quick
 from talks import talk
 
 ROOT = Path(__file__).parents[2]
@@ -38,13 +39,20 @@ def frames_of_ours(lines: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     ("model", "how", "says"),
-    [
-        ("openai/gpt-5-mini", "asyncio", "Set OPENAI_API_KEY"),
-        ("openai/gpt-5-mini", "trio", "Set OPENAI_API_KEY"),
-        ("nowhere/some-model", "asyncio", "nowhere"),
-        ("bedrock/some-model", "no litellm", "'bedrock/some-model' needs a part that is not installed: pip install"),
-        ("opnai/gpt-5-mini", "no litellm", "there is no provider 'opnai'. Did you mean 'openai'?"),
-    ],
+    some_quick(
+        [
+            ("openai/gpt-5-mini", "asyncio", "Set OPENAI_API_KEY"),
+            ("openai/gpt-5-mini", "trio", "Set OPENAI_API_KEY"),
+            ("nowhere/some-model", "asyncio", "nowhere"),
+            (
+                "bedrock/some-model",
+                "no litellm",
+                "'bedrock/some-model' needs a part that is not installed: pip install",
+            ),
+            ("opnai/gpt-5-mini", "no litellm", "there is no provider 'opnai'. Did you mean 'openai'?"),
+        ],
+        4,
+    ),
 )
 def test_a_program_that_is_not_configured_shows_its_own_lines_and_one_sentence(
     tmp_path: Path, model: str, how: str, says: str

@@ -56,7 +56,7 @@ async def test_a_message_passes_every_file_of_its_way(tmp_path: Path) -> None:
         before = sys.getprofile()
         sys.setprofile(note)
         try:
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 seq = await conversation.send("Hello")
                 event = await anext(conversation.events(after=seq - 1))
         finally:

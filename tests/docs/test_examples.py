@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from programs import run_here
+from rounds import some_quick
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted([*(ROOT / "examples").glob("*.py"), *(ROOT / "examples").glob("*/run.py")])
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: str(path.relative_to(ROOT / "examples")))
+@pytest.mark.parametrize("example", some_quick(EXAMPLES, 3), ids=lambda path: str(path.relative_to(ROOT / "examples")))
 def test_the_example_runs(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The reader's own settings and keys must not decide whether a program runs.
     for name in set(os.environ) - {"PATH", "LANG", "PYTHONPATH"}:

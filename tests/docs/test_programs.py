@@ -211,9 +211,9 @@ FIRST = next(each for each in TO_RUN if each.page == "README.md")
 @pytest.mark.parametrize(
     "program",
     [
+        # Each has an interpreter of its own in slow tests.
         pytest.param(each, marks=NEEDS[each.needs] if each.needs else (), id=str(each))
-        for each in TO_RUN
-        if each is not FIRST and not each.files
+        for each in [each for each in TO_RUN if each is not FIRST and not each.files][::6]
     ],
 )
 def test_the_program_runs(program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,21 +226,13 @@ def test_the_program_runs(program: Program, tmp_path: Path, monkeypatch: pytest.
         assert run_here(monkeypatch, file) == 0
 
 
-def _is_long(program: Program) -> bool:
-    """Return whether it runs the contract of workspaces, in slow tests only.
-
-    That starts some hundred processes, which takes over 6 s of CPU. tests/workspace runs the same contract at every commit.
-    """
-    return any("WorkspaceContract" in content for _, content in program.files)
-
-
 @pytest.mark.parametrize(
     "program",
     [
         pytest.param(
             each,
             marks=[
-                *([] if each is FIRST or (each.files and not _is_long(each)) else [pytest.mark.slow]),
+                *([] if each is FIRST else [pytest.mark.slow]),
                 *([NEEDS[each.needs]] if each.needs else []),
             ],
             id=str(each),
@@ -304,6 +296,7 @@ def test_a_block_that_would_escape_is_an_error(page: str, complaint: str) -> Non
         list(programs_of("page.md", page))
 
 
+@pytest.mark.slow
 def test_files_of_a_page_are_tested_together(tmp_path: Path) -> None:
     page = (
         "<!-- file: pyproject.toml -->\n```toml\n[tool.pytest.ini_options]\npython_functions = 'check_*'\n```\n"

@@ -42,7 +42,7 @@ async def together(limiter: AdaptiveLimiter, *outcomes: ModelError | str) -> Non
         with suppress(ModelError):
             await model.complete(ASK)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for model, gate in zip(models, gates, strict=True):
                 tasks.start_soon(ask, model)
@@ -55,7 +55,7 @@ async def together(limiter: AdaptiveLimiter, *outcomes: ModelError | str) -> Non
 async def test_no_more_calls_run_at_once_than_the_limit_also_of_several_models() -> None:
     limiter, gate = AdaptiveLimiter(start=2, highest=2), Gate()
     models = [limited(limiter, gate.hold("Hi."), gate.hold("Hi.")) for _ in range(3)]
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for model in models:
                 tasks.start_soon(model.complete, ASK)
@@ -76,7 +76,7 @@ async def test_places_are_given_in_the_order_of_asking_and_who_is_cancelled_hold
             await limited(limiter, "Hi.").complete(ASK)
             done.append(name)
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             scopes = {name: anyio.CancelScope() for name in ("front", "middle", "third", "last")}
             async with limiter.place():

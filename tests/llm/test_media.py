@@ -103,6 +103,7 @@ def test_a_model_that_is_known_not_to_take_pdf_is_sent_none_and_it_is_said_what_
     check_media([message, Message.user(ELSEWHERE)], CLAUDE, UNKNOWN)
 
 
+@pytest.mark.slow
 def test_a_document_may_be_as_large_as_the_request() -> None:
     within, over = 32 * MIB * 3 // 4 - 3, 32 * MIB * 3 // 4 + 3
     check_media([Message.user(document(within))], CLAUDE, UNKNOWN)

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
+from pydantic import JsonValue
 
 from mcp_opened import opened, program
 
@@ -28,7 +29,10 @@ async def test_a_list_that_the_server_says_has_changed_is_read_again(tmp_path: P
 async def test_a_new_list_that_can_not_be_read_leaves_the_tools_as_they_were(tmp_path: Path) -> None:
     async with opened(program("raw"), tmp_path) as it:
         before = it.names
-        await it.call("list", tools=[{"name": 7}])
+        nested: JsonValue = []
+        for _ in range(230):
+            nested = [nested]
+        await it.call("list", tools=[{"name": "deep", "inputSchema": {"type": "object", "default": nested}}])
         with anyio.fail_after(30):
             while not it.notices:
                 await checkpoint()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any, Literal
 
 import anyio
 import pytest
+from anyio.abc import SocketAttribute, SocketStream
 
 from agentcore.errors import MCPCallLost, MCPServerError, ToolError
 from agentcore.mcp import MCPServer
@@ -133,6 +135,28 @@ async def test_a_server_that_refuses_is_named_with_the_status(tmp_path: Path, st
     assert KEY not in str(raised.value)
 
 
+async def test_a_key_that_the_server_repeats_in_its_status_line_is_masked(tmp_path: Path) -> None:
+    async def refuse(stream: SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+            await stream.send(f"HTTP/1.1 500 Bearer {KEY}\r\nContent-Length: 0\r\n\r\n".encode())
+
+    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as tasks:
+        tasks.start_soon(listener.serve, refuse)
+        port = listener.extra(SocketAttribute.local_port)
+        with pytest.raises(MCPServerError, match=r"HTTP 500 Bearer <secret:MCP_KEY>") as raised:
+            async with opened(at(f"http://127.0.0.1:{port}"), tmp_path, {"MCP_KEY": KEY}):
+                pass
+        assert KEY not in str(raised.value)
+        tasks.cancel_scope.cancel()
+
+
+async def test_mcp_writes_nothing_to_standard_error_where_nobody_asked_for_logs() -> None:
+    program = "import logging, agentcore.mcp.connection; logging.getLogger('mcp.client.sse').warning('a key')"
+    ended = await anyio.run_process([sys.executable, "-c", program])
+    assert ended.stderr == b""
+
+
 async def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
     async with serve_http(Scripted()) as web:
         pass
@@ -220,3 +244,26 @@ async def test_a_call_under_way_when_another_is_turned_away_may_have_been_done(t
                 await it.call("act", second=True)
             assert await it.toolset.wait_closed()
     assert len(lost) == 1
+
+
+# On trio, mcp's reader of a stream that is left while data comes is a generator that nobody closes, which is a warning there.
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_server_that_asks_without_end_is_left(tmp_path: Path) -> None:
+    async def ask(_: HTTPRequest, respond: Responder, message: Any) -> None:
+        del message
+        await respond.start(200, {"Content-Type": "text/event-stream"})
+        for number in range(1_000_000):
+            asked = {"jsonrpc": "2.0", "id": f"q{number}", "method": "roots/list"}
+            await respond.write(f"event: message\ndata: {json.dumps(asked)}\n\n".encode())
+
+    scripted = Scripted(ask)
+
+    async def serve(request: HTTPRequest, respond: Responder) -> None:
+        if request.content and "method" not in request.json():
+            await anyio.sleep_forever()  # it takes no answer
+        await scripted(request, respond)
+
+    async with serve_http(serve) as web, opened(MCPServer(name="web", url=f"{web.url}/mcp"), tmp_path) as it:
+        with pytest.raises(MCPCallLost, match="asked more than 1,000 things at once"):
+            await it.call("act")
+        assert await it.toolset.wait_closed() == "it asked more than 1,000 things at once"

@@ -50,6 +50,16 @@ async def test_a_form_is_asked_of_a_person_and_the_answer_is_the_servers(tmp_pat
         assert person.questions == [("The MCP server 'raw' asks: Which city?", FORM["requestedSchema"], ())]
 
 
+async def test_a_secret_of_the_server_is_masked_in_its_question(tmp_path: Path) -> None:
+    async with opened(program("raw", env={"API_KEY": "hush-written-there"}), tmp_path) as it:
+        person = Asked(it, {"city": "Rome"})
+        schema = {"properties": {"city": {"type": "string", "description": "Not hush-written-there."}}}
+        await ask(it, {"message": "Is it hush-written-there?", "requestedSchema": {"type": "object", **schema}})
+        ((text, asked, _),) = person.questions
+        assert text == "The MCP server 'raw' asks: Is it <secret:API_KEY>?"
+        assert "Not <secret:API_KEY>." in str(asked)
+
+
 async def test_a_url_is_named_and_the_person_says_when_it_is_done(tmp_path: Path) -> None:
     async with opened(program("raw"), tmp_path) as it:
         person = Asked(it, "done")

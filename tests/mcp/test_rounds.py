@@ -51,6 +51,15 @@ async def ask(it: Opened, result: dict[str, Any], *answers: JsonValue) -> tuple[
     raise AssertionError("it asks for more")
 
 
+async def test_a_secret_of_the_server_is_in_no_question_that_is_kept(tmp_path: Path) -> None:
+    async with opened(program("raw", "--modern", env={"API_KEY": "hush-written-there"}), tmp_path) as it:
+        form = {**FORM, "params": {**FORM["params"], "message": "Is it hush-written-there?"}}
+        with pytest.raises(InputRequired) as raised:
+            await it.text("result", result=asks(inputRequests={"a": form}))
+        assert raised.value.question.text == "The MCP server 'raw' asks: Is it <secret:API_KEY>?"
+        assert "hush" not in str(raised.value.note)
+
+
 async def test_questions_are_asked_one_after_another_and_the_call_is_made_again_with_the_answers(
     tmp_path: Path,
 ) -> None:

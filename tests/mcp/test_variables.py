@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
+from pydantic import JsonValue
 
 from agentcore.errors import MCPServerError
 from agentcore.mcp import MCPServer, MCPToolset
@@ -32,6 +35,36 @@ async def test_what_is_called_like_a_secret_is_masked_wherever_it_comes_from(
     async with opened(program("raw", env=env), tmp_path) as it:
         assert await it.text("environment", variable="API_KEY") == "<secret:API_KEY>"
         assert await it.text("environment", variable="OTHER") == "<secret:MCP_TEST_TOKEN>"
+
+
+async def test_a_secret_is_masked_in_what_a_server_says_of_itself_and_of_its_tools(tmp_path: Path) -> None:
+    key = "hush-written-there"
+    schema: JsonValue = {"type": "object", "properties": {"a": {"type": "string", "description": f"Not {key}."}}}
+    told: dict[str, JsonValue] = {"name": "tell", "title": key, "description": f"Tell {key}.", "inputSchema": schema}
+    env = {"API_KEY": key, "INSTRUCTIONS": f"Use {key}."}
+    async with opened(program("raw", env=env), tmp_path) as it:
+        assert "Use <secret:API_KEY>." in (it.toolset.instructions or "")
+        await it.text("list", tools=[told, {**told, "name": key}])
+        with anyio.fail_after(30):
+            while "mcp__raw__tell" not in it.names or not it.notices:
+                await anyio.wait_all_tasks_blocked()
+        tool = it.tool("tell")
+        assert tool.description == "Tell <secret:API_KEY>."
+        assert tool.annotations.title == "<secret:API_KEY>"
+        assert "Not <secret:API_KEY>." in str(tool.schema.parameters)
+        assert it.names == ["mcp__raw__tell", "mcp__raw__list", "mcp__raw__read_resource"]
+        assert it.notices == ["MCP server 'raw': Its tool '<secret:API_KEY>' is left out: its name holds a secret."]
+
+
+async def test_a_secret_is_masked_in_progress(tmp_path: Path) -> None:
+    async with opened(program("raw", env={"API_KEY": "hush-written-there"}), tmp_path) as it:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(it.call, "hang", message="With hush-written-there."))
+            with anyio.fail_after(30):
+                while not it.host.shown:
+                    await anyio.wait_all_tasks_blocked()
+            tasks.cancel_scope.cancel()
+        assert list(it.host.shown) == ["With <secret:API_KEY>. (1)\n"]
 
 
 async def test_a_variable_that_is_missing_is_named_with_the_server_and_the_key(tmp_path: Path) -> None:

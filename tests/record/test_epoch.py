@@ -13,6 +13,7 @@ from agentcore.errors import ConversationNotFound, StoreError
 from agentcore.record import EventLog, FileStore, MemoryStore, Store
 from agentcore.testing import FaultyDisk, RecordingDisk, Survival, crash_everywhere
 from logged import said
+from rounds import some_quick
 
 
 @pytest.fixture(params=["files", "memory"])
@@ -45,7 +46,7 @@ async def test_opening_costs_one_sync_more(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("kept", ["least", "most", Random(3)], ids=["least", "most", "some"])
+@pytest.mark.parametrize("kept", some_quick(["least", "most", Random(3)], 3), ids=["least", "most", "some"])
 async def test_a_loss_of_power_at_any_moment_repeats_no_number(tmp_path: Path, kept: Survival) -> None:
     async def work(store: FileStore, told: list[int]) -> None:
         log = await EventLog.create(store, "a")

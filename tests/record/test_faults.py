@@ -288,6 +288,7 @@ def open_folder() -> Iterator[str]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 async def test_a_folder_that_may_only_be_read_is_read_and_not_written(open_folder: str, tmp_path: Path) -> None:
     log = await EventLog.create(FileStore(open_folder), "a")
     await log.append([[said("one")]])

@@ -52,7 +52,7 @@ async def test_what_is_no_regular_file_is_refused_at_once(
         lambda: store.verify("strange"),
         lambda: store.repair("strange"),
     ):
-        with anyio.fail_after(10), pytest.raises(StoreError, match=f"{name}' is not a regular file but a pipe"):
+        with anyio.fail_after(30), pytest.raises(StoreError, match=f"{name}' is not a regular file but a pipe"):
             await use()
     (told,) = await store.list()
     assert (told.problem is None) == (name != "meta.json")

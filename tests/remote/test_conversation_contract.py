@@ -149,6 +149,7 @@ class LossyDeltas:
             assert "half of it" not in str(list(conversation.state.events))
 
 
+@pytest.mark.slow
 class TestWatchingOverABadNetwork(LossyDeltas, WatchingContract):
     @pytest.fixture
     async def place(self, app: ServeApp, store: FileStore) -> AsyncGenerator[ConversationPlace]:

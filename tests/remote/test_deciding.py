@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.lowlevel import checkpoint
 
 from agentcore import Conversation, QuestionAnswered, QuestionAsked, ToolContext, UserRejectObservation, ask_user
+from agentcore.commands import Answer, Command
 from agentcore.conversation import Answered, Declined
+from agentcore.conversation.guards import LoopAffinity
+from agentcore.conversation.link import Link
+from agentcore.conversation.watch import HeadSignal
 from agentcore.errors import AnswerRefused, ReentrantCall
+from agentcore.events import (
+    ActionEvent,
+    ActionStarted,
+    ConversationStateUpdateEvent,
+    ConversationStatus,
+    Event,
+    StatusChanged,
+)
+from agentcore.record import ASKING, ConversationState
 from agentcore.remote.deciding import Deciding
 from agentcore.security import Approve, RatedAction, Reject
 from agentcore.testing import call, calls, say
@@ -20,7 +33,7 @@ from agentcore_serve.asks import ClientAsks
 from agentcore_serve.decisions import ClientDecisions
 from asking import ASK, ASK_PORT
 from deploying import DEPLOY, SURE, WHERE, deploying
-from talks import PAUSED, WAITING, change, events_of, ran, running, talk, until
+from talks import BOUND, PAUSED, WAITING, change, events_of, ran, running, talk, until
 
 
 @tool(resources=())
@@ -259,3 +272,53 @@ async def test_a_call_that_asks_twice_is_asked_about_twice_though_the_first_call
         assert [event.answer for event in events_of(conversation, QuestionAnswered)] == ["staging", True]
     assert asked == ["Where to?", "Sure?"]
     assert not errors
+
+
+class FollowedLink:
+    """A log that is followed: several groups may arrive together."""
+
+    def __init__(self) -> None:
+        self.state = ConversationState("c")
+        self.head_signal = HeadSignal(LoopAffinity(None))
+        self.executed: list[Command] = []
+
+    def receive(self, *events: Event) -> None:
+        for event in events:
+            self.state.apply(event.model_copy(update={"seq": self.state.head + 1}))
+        self.head_signal.notify()
+
+    async def execute(self, command: Command) -> None:
+        self.executed.append(command)
+        await checkpoint()
+
+
+async def test_the_callback_for_a_question_ends_where_the_next_one_of_the_call_arrives_with_its_answer() -> None:
+    def asking(code: str) -> ConversationStateUpdateEvent:
+        status = WAITING if code == ASKING else ConversationStatus.RUNNING
+        return ConversationStateUpdateEvent(update=StatusChanged(status=status, code=code))
+
+    link, asked = FollowedLink(), anyio.Event()
+    action = ActionEvent(reply_id="r", tool_name="deploy", arguments={}, call_id="c")
+    first, second = (QuestionAsked(cause=action.id, text=text, resumes=True) for text in ("Where?", "Sure?"))
+    started = ActionStarted(cause=action.id)
+
+    async def on_question(question: QuestionAsked) -> str:
+        if question.id == first.id:
+            asked.set()
+            await anyio.sleep_forever()
+        return "yes"
+
+    half = Deciding(cast("Link", link), on_question=on_question, on_error=lambda _: checkpoint())
+    with anyio.fail_after(BOUND):
+        async with anyio.create_task_group() as tasks:
+            link.receive(asking("run"), action, started, first, asking(ASKING))
+            tasks.start_soon(half.run)
+            await asked.wait()
+            ended = QuestionAnswered(cause=action.id, question=first.id, outcome="answered", answer="here")
+            link.receive(ended, asking("approved"), started, second, asking(ASKING))
+            await until(lambda: link.executed)
+            link.head_signal.close()
+            tasks.cancel_scope.cancel()
+    (command,) = link.executed
+    assert isinstance(command, Answer)
+    assert (command.question, command.value) == (second.id, "yes")

@@ -49,6 +49,7 @@ def _port(url: str) -> int:
     return port
 
 
+@pytest.mark.slow
 async def test_a_run_outlives_a_server_that_is_replaced(tmp_path: Path, provider: ChatProvider) -> None:
     gate = Gate()
     agent = agent_at(provider, [gate.hold(call("run", command="true")), say("done")], run_tool())
@@ -70,6 +71,7 @@ async def test_a_run_outlives_a_server_that_is_replaced(tmp_path: Path, provider
     assert sent == {"Bearer sk-of-the-client"}
 
 
+@pytest.mark.slow
 async def test_a_run_that_went_on_after_a_kill_is_still_ended_by_who_waits_for_it(
     tmp_path: Path, provider: ChatProvider
 ) -> None:
@@ -196,6 +198,7 @@ async def _cancel_twice(run: Callable[[], Any], arrived: Callable[[], Any]) -> N
         await task
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancel", [_wait_for, _cancel_twice])
 async def test_cancelled_by_asyncio_itself_a_run_is_interrupted(
     tmp_path: Path, provider: ChatProvider, cancel: Any

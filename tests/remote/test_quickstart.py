@@ -18,6 +18,7 @@ from agentcore.testing import serve_provider
 from agentcore.testing.conversation_place import ScriptLines
 from agentcore_serve import ServeSettings, create_app
 from programs import run_here
+from rounds import some_quick
 from serving import serve
 
 PROGRAMS = [
@@ -50,7 +51,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize("program", PROGRAMS, ids=str)
+@pytest.mark.parametrize("program", some_quick(PROGRAMS, 4), ids=str)
 def test_a_program_is_the_same_with_a_workspace_on_a_server(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,12 +13,14 @@ import pytest
 from agentcore.errors import PathError, WorkspaceError
 from agentcore.testing.workspace_contract import WorkspaceContract
 from agentcore.testing.workspace_process_contract import refused
-from agentcore.workspace import Workspace, WorkspaceRegistry, WorkspaceSpec
+from agentcore.workspace import Workspace, WorkspaceRegistry, WorkspaceSpec, explain_exit
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from agentcore_sandbox.bubblewrap.workspace import restore
 from agentcore_sandbox.network.policy import Allow
+from agentcore_sandbox.workspace import OUT_OF_MEMORY
 from boxes_bubblewrap import can_make_control_groups, needs_bubblewrap
+from contract_smoke import SmokeContract
 
 pytestmark = needs_bubblewrap
 
@@ -28,11 +30,20 @@ needs_control_groups = pytest.mark.skipif(
 )
 
 
-class TestBubblewrapWorkspace(WorkspaceContract):
+class _BubblewrapWorkspace:
     @pytest.fixture
     async def workspace(self, tmp_path: Path) -> AsyncGenerator[Workspace]:
         async with BubblewrapWorkspace(tmp_path) as workspace:
             yield workspace
+
+
+class TestSmoke(_BubblewrapWorkspace, SmokeContract):
+    pass
+
+
+@pytest.mark.slow
+class TestBubblewrapWorkspace(_BubblewrapWorkspace, WorkspaceContract):
+    pass
 
 
 async def output(workspace: Workspace, command: str) -> str:
@@ -113,8 +124,11 @@ async def test_a_tmp_that_is_full_is_an_error_inside_only(tmp_path: Path) -> Non
 @needs_control_groups
 async def test_a_command_that_takes_all_memory_is_killed_and_the_workspace_lives_on(tmp_path: Path) -> None:
     async with BubblewrapWorkspace(tmp_path, memory="200m") as workspace:
+        assert await explain_exit(workspace, 137) is None
         result = await workspace.run(["python3", "-c", "x = bytearray(300 << 20)"])
         assert result.exit_code == 137
+        explained = [await explain_exit(workspace, 137), await explain_exit(workspace, 137)]
+        assert explained == [OUT_OF_MEMORY, None]
         # All of them together, and what lies in memory as files.
         result = await workspace.run("head -c 300m /dev/zero >/tmp/large; head -c 300m /dev/zero >~/large")
         assert result.stderr.count("No space left") == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import anyio
@@ -13,7 +12,8 @@ import pytest
 
 from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
 from boxes_bubblewrap import needs_bubblewrap
-from boxes_escapes import ATTEMPTS, SHOWS, filled
+from boxes_engine import make_namespace, try_decoys
+from boxes_escapes import ADDRESSES, ATTEMPTS, GATEWAYS, NETWORK, SHOWS, filled
 
 pytestmark = needs_bubblewrap
 
@@ -65,7 +65,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 
 def test_the_attempts_have_names_of_their_own() -> None:
-    names = [attempt.name for attempt in ATTEMPTS]
+    names = [attempt.name for attempt in (*ATTEMPTS, *NETWORK)]
     assert len(names) == len(set(names))
 
 
@@ -79,78 +79,20 @@ def test_most_attempts_work_where_nothing_confines(tmp_path: Path) -> None:
             assert SHOWS in ran.stdout, attempt.name
 
 
-_WITH_DECOYS = """
-import socket, sys, threading
-import anyio
-from agentcore_sandbox.bubblewrap import BubblewrapWorkspace
-
-touched = []
-ADDRESSES = ("169.254.169.254", "172.17.0.1", "10.0.0.1", "192.168.1.1", "100.100.100.200", "127.0.0.1")
-LOOK = '''
-import socket, sys
-for address in sys.argv[1:]:
-    for kind, port in ((socket.SOCK_STREAM, 8080), (socket.SOCK_DGRAM, 5353)):
-        try:
-            made = socket.socket(socket.AF_INET, kind)
-            made.settimeout(1)
-            made.connect((address, port))
-            made.send(b"hello")
-        except OSError as error:
-            print(address, kind, error.strerror)
-try:
-    made = socket.socket(socket.AF_UNIX)
-    made.connect("\\\\0agentcore-decoy")
-    made.send(b"hello")
-except OSError as error:
-    print("abstract", error.strerror)
-'''
-
-def serve(made):
-    while True:
-        if made.type == socket.SOCK_DGRAM:
-            touched.append(made.recvfrom(10))
-        else:
-            made.accept()[0].close()
-            touched.append(made.getsockname())
-        done.release()
-
-done = threading.Semaphore(0)
-for address in ADDRESSES:
-    stream = socket.create_server((address, 8080))
-    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    datagrams.bind((address, 5353))
-    for made in (stream, datagrams):
-        threading.Thread(target=serve, args=(made,), daemon=True).start()
-hidden = socket.socket(socket.AF_UNIX)
-hidden.bind("\\0agentcore-decoy")
-hidden.listen()
-threading.Thread(target=serve, args=(hidden,), daemon=True).start()
-
-async def main(folder, network):
-    async with BubblewrapWorkspace(folder, network=network) as workspace:
-        return await workspace.run(["python3", "-c", LOOK, *ADDRESSES])
-
-result = anyio.run(main, sys.argv[1], "none")
-print(result.stdout, result.stderr)
-print("touched from a box:", len(touched))
-anyio.run(main, sys.argv[1], "full")
-for _ in range(2 * len(ADDRESSES) + 1):
-    done.acquire(timeout=10)
-print("touched with the network:", len(touched))
-"""
-
-
 @pytest.mark.skipif(
     os.geteuid() != 0 or shutil.which("ip") is None, reason="needs root and iproute2: apt install iproute2"
 )
 def test_no_address_of_the_machine_is_reached(tmp_path: Path) -> None:
     # The machine is a network namespace of the test, with decoys at its addresses.
-    addresses = "169.254.169.254 172.17.0.1 10.0.0.1 192.168.1.1 100.100.100.200"
-    line = f'ip link set lo up; for each in {addresses}; do ip addr add $each/32 dev lo; done; exec "$@"'
-    arguments = ["unshare", "--net", "sh", "-c", line, "sh", sys.executable, "-c", _WITH_DECOYS, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    ran = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
-    assert "touched from a box: 0\n" in ran.stdout, ran.stdout + ran.stderr
-    # Loopback is the box's own; the other addresses have no way at all.
-    assert ran.stdout.count("Network is unreachable") == 10
-    assert "touched with the network: 13\n" in ran.stdout, ran.stdout
+    addresses = [each.replace("{gateway}", GATEWAYS["bubblewrap"]) for each in ADDRESSES.values()]
+    with make_namespace(addresses) as within:
+        shown = try_decoys(within, "bubblewrap", tmp_path)
+    assert (shown["none"], shown["touched by none"]) == ([], [])
+    # With the network of the machine, each of them is touched.
+    hosts = sorted(addresses)
+    assert set(shown["touched by full"]) == {
+        "abstract",
+        "stream 127.0.0.1",
+        f"name {GATEWAYS['bubblewrap']}",
+        *(f"{way} {host}" for way in ("stream", "datagram") for host in hosts),
+    }

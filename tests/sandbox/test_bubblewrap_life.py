@@ -54,6 +54,7 @@ def helpers(folder: Path) -> set[int]:
     return found - {0}
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_of_many_commands(tmp_path: Path) -> None:
     async with BubblewrapWorkspace(tmp_path) as workspace:
         await workspace.run("setsid -f sleep 1000; (setsid sleep 1000 &)")
@@ -73,6 +74,7 @@ async def test_nothing_is_left_of_many_commands(tmp_path: Path) -> None:
     assert await run_sync(control_groups) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["bwrap", "first", "helper"])
 async def test_when_something_of_it_is_killed_all_is_gone_and_the_next_call_has_a_new_one(
     tmp_path: Path, victim: str
@@ -106,6 +108,7 @@ anyio.run(main, sys.argv[1], backend=sys.argv[2])
 """
 
 
+@pytest.mark.slow
 async def test_a_box_ends_with_a_program_that_is_killed_also_if_its_helper_hangs(
     tmp_path: Path, anyio_backend_name: str
 ) -> None:
@@ -121,6 +124,7 @@ async def test_a_box_ends_with_a_program_that_is_killed_also_if_its_helper_hangs
     await wait_until(lambda: not any(psutil.pid_exists(each) for each in left))
 
 
+@pytest.mark.slow
 async def test_a_start_that_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     for milliseconds in (0, 1, 3, 10, 20, 30, 50, 80, 120):
         with anyio.move_on_after(milliseconds / 1000):
@@ -169,6 +173,7 @@ for user in (0, 12345):
 """
 
 
+@pytest.mark.slow
 @needs_root
 def test_another_user_without_any_right_has_the_same_box() -> None:
     # Where another user may look, too.
@@ -209,6 +214,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.slow
 def test_where_user_namespaces_are_switched_off_the_error_says_which_setting(tmp_path: Path) -> None:
     # In a namespace of its own, whose setting is not the machine's.
     arguments = ["unshare", "--user", "--map-root-user", sys.executable, "-c", _WITHOUT_NAMESPACES, str(tmp_path)]
@@ -221,6 +227,7 @@ def _with_paths() -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
+@pytest.mark.slow
 async def test_two_conversations_share_an_open_box_and_its_next_helper(tmp_path: Path) -> None:
     async with BubblewrapWorkspace(tmp_path) as workspace:
         await share(workspace)

@@ -72,13 +72,15 @@ async def count_open_files(workspace: BoxWorkspace) -> str:
     return (await workspace.run("ls /proc/$PPID/fd | wc -l")).stdout
 
 
+@pytest.mark.slow
 async def test_a_cancelled_call_leaves_nothing(tmp_path: Path) -> None:
-    await cancel_calls(tmp_path, by_scope, 30, at_once=True)
+    await cancel_calls(tmp_path, by_scope, 10, at_once=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 async def test_a_call_that_asyncio_itself_cancels_leaves_nothing(tmp_path: Path) -> None:
-    await cancel_calls(tmp_path, by_asyncio_itself, 30, at_once=False)
+    await cancel_calls(tmp_path, by_asyncio_itself, 10, at_once=False)
 
 
 @pytest.mark.slow

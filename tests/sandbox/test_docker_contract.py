@@ -8,20 +8,11 @@ import pytest
 
 from agentcore.testing.workspace_contract import WorkspaceContract
 from agentcore_sandbox import DockerWorkspace
-from boxes_docker import find_image
+from boxes_docker import find_image, on_asyncio
+from contract_smoke import SmokeContract
 
 IMAGE = find_image()
-
-
-@pytest.fixture(scope="module")
-def docker_image() -> str:
-    return IMAGE
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
+pytestmark = on_asyncio
 
 
 @pytest.fixture(scope="module")
@@ -31,8 +22,17 @@ async def box(docker_image: str) -> AsyncIterator[DockerWorkspace]:
         yield workspace
 
 
-class TestDockerWorkspace(WorkspaceContract):
+class _DockerWorkspace:
     @pytest.fixture
     async def workspace(self, box: DockerWorkspace) -> AsyncIterator[DockerWorkspace]:
         yield box
         await box.run("find . -mindepth 1 -delete")
+
+
+class TestSmoke(_DockerWorkspace, SmokeContract):
+    pass
+
+
+@pytest.mark.slow
+class TestDockerWorkspace(_DockerWorkspace, WorkspaceContract):
+    pass

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.to_thread import run_sync
 
 from agentcore.errors import WorkspaceLost
 from agentcore_sandbox import DockerWorkspace
-from boxes_docker import find_image, left_behind, remove_all
-from boxes_escapes import ATTEMPTS, SHOWS, filled
+from boxes_docker import find_image, on_asyncio
+from boxes_engine import make_namespace, start_engine, try_decoys
+from boxes_escapes import ADDRESSES, ATTEMPTS, GATEWAYS, SHOWS, filled
 
 IMAGE = find_image()
+pytestmark = on_asyncio
 
 
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner() -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
-
-
+@pytest.mark.slow
 async def test_no_attempt_gets_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: str) -> None:
     monkeypatch.setenv("OF_THIS_PROGRAM", "secret")
     project, outside = tmp_path / "project", tmp_path / "outside"
@@ -89,3 +76,22 @@ async def test_a_box_whose_helper_cannot_run_is_used_again_without_what_kept_it(
             left = await workspace.run(["pgrep", "-f", "sleep 1234|^python3 -$"])
             assert left.stdout == ""
             assert await workspace.read("note") == b"kept"
+
+
+@pytest.mark.slow
+async def test_no_address_of_the_machine_is_reached(tmp_path: Path) -> None:
+    # The machine is a network namespace of the test with an engine of its own, and decoys at its addresses.
+    addresses = [each for each in ADDRESSES.values() if each != "{gateway}"]
+
+    def look() -> dict[str, list[str]]:
+        with make_namespace(addresses) as within, start_engine(IMAGE, within, has_bridge=True) as engine:
+            return try_decoys(within, "docker", tmp_path, DOCKER_HOST=engine.address)
+
+    shown = await run_sync(look)
+    assert (shown["none"], shown["touched by none"]) == ([], [])
+    # With a network, a container reaches each of them but what is on the machine's loopback, or has no address.
+    gateway = GATEWAYS["docker"]
+    assert set(shown["touched by full"]) == {
+        f"name {gateway}",
+        *(f"{way} {host}" for way in ("stream", "datagram") for host in (gateway, *addresses)),
+    }

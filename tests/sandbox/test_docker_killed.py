@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio  # noqa: TID251 - its own cancellation goes through anyio's shields
 import os
 import random
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import anyio
@@ -21,28 +18,13 @@ from agentcore.errors import WorkspaceLost
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.docker import prune
 from agentcore_sandbox.docker.connect import open_engine
-from boxes_docker import container_of, find_image, inspect, left_behind, remove_all, wait_until
+from boxes_docker import container_of, find_image, inspect, left_behind, on_asyncio, wait_until
+from boxes_engine import OwnEngine, start_engine
 from rounds import rounds
 
 IMAGE = find_image()
+pytestmark = on_asyncio
 HERE = Path(__file__).parent
-SCRIPT = HERE.parents[1] / "scripts" / "docker-engine.sh"
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner() -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
 
 
 async def open_for_a_while(owner: str) -> None:
@@ -76,6 +58,7 @@ async def cancel_often(owner: str, count: int, seed: int) -> None:
     assert threading.active_count() <= threads + 5  # idle workers of anyio
 
 
+@pytest.mark.slow
 async def test_cancelling_at_any_moment_leaves_no_container_and_no_volume(owner: str) -> None:
     await cancel_often(owner, 5, seed=1)
 
@@ -99,6 +82,7 @@ async def kill_client(owner: str, folder: Path) -> None:
     assert await left_behind(owner) == []
 
 
+@pytest.mark.slow
 async def test_a_killed_client_leaves_a_container_that_stops_and_is_pruned_and_its_files(
     owner: str, tmp_path: Path
 ) -> None:
@@ -138,64 +122,12 @@ async def test_ten_containers_are_killed(owner: str) -> None:
         assert await left_behind(owner) == []
 
 
-class OwnEngine:
-    """An engine that may be killed, beside the one of all tests; in a network of its own, because without a bridge it removes that of others."""
-
-    def __init__(self, lab: str) -> None:
-        shared = os.environ.get("DOCKER_LAB", "")
-        tools = [f"{shared}/pkg/root/usr/bin", f"{shared}/pkg/root/usr/sbin"] if shared else []
-        self._env = {
-            "PATH": os.pathsep.join([*tools, os.environ["PATH"]]),
-            "DOCKER_LAB": lab,
-            "DOCKER_LAB_BRIDGE": "none",
-        }
-        self._lab = lab
-
-    @property
-    def address(self) -> str:
-        return f"unix://{self._lab}/docker.sock"
-
-    def run(self, *arguments: str) -> None:
-        subprocess.run(
-            ["unshare", "--net", SCRIPT, *arguments], env=self._env, check=True, stdout=subprocess.DEVNULL, timeout=120
-        )
-
-    def kill(self) -> None:
-        os.kill(int(Path(self._lab, "dockerd.pid").read_text()), signal.SIGKILL)
-
-    def load(self, address: str) -> None:
-        """Copy the image for tests from the other engine."""
-        source, target = address.removeprefix("unix://"), self.address.removeprefix("unix://")
-        saved = [
-            "curl",
-            "-fsS",
-            "--unix-socket",
-            source,
-            f"http://d/images/{IMAGE}/get",
-            "-o",
-            f"{self._lab}/image.tar",
-        ]
-        loaded = ["curl", "-fsS", "--unix-socket", target, "-T", f"{self._lab}/image.tar", "-X", "POST"]
-        for command in (saved, [*loaded, "-H", "Content-Type: application/x-tar", "http://d/images/load"]):
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=120)
-
-
 @pytest.fixture
 def own_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[OwnEngine]:
     """Start an engine of our own, with the image."""
-    if os.getuid() != 0:
-        pytest.skip("needs root, to start and to kill an engine")
-    # Short, because the path of a socket is.
-    lab = tempfile.mkdtemp(prefix="engine-")
-    engine = OwnEngine(lab)
-    try:
-        engine.run("engine")
-        engine.load(os.environ["DOCKER_HOST"])
+    with start_engine(IMAGE) as engine:
         monkeypatch.setenv("DOCKER_HOST", engine.address)
         yield engine
-    finally:
-        engine.run("down")
-        shutil.rmtree(lab, ignore_errors=True)
 
 
 @pytest.mark.slow

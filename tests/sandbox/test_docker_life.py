@@ -10,39 +10,22 @@ from typing import Any
 import anyio
 import pytest
 
+from agentcore import Agent, Conversation, MemoryStore
 from agentcore.errors import WorkspaceError, WorkspaceLost
-from agentcore.workspace import WorkspaceSpec
+from agentcore.testing import ScriptedLLM
+from agentcore.workspace import WorkspaceSpec, explain_exit
 from agentcore_sandbox import DockerWorkspace
 from agentcore_sandbox.bootstrap import BOOT_COMMAND
 from agentcore_sandbox.box import Progress
 from agentcore_sandbox.docker import labels as names
 from agentcore_sandbox.docker.box import DockerBox
 from agentcore_sandbox.docker.connect import open_engine
-from boxes_docker import container_of, find_image, inspect, left_behind, make_options, remove_all, wait_until
+from agentcore_sandbox.workspace import OUT_OF_MEMORY
+from boxes_docker import container_of, find_image, inspect, left_behind, make_options, on_asyncio, wait_until
 from boxes_shared import share, take_over
 
 IMAGE = find_image()
-
-
-@pytest.fixture(scope="module")
-def docker_image() -> str:
-    return IMAGE
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner(docker_image: str) -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
+pytestmark = on_asyncio
 
 
 @pytest.fixture
@@ -111,11 +94,13 @@ async def test_what_runs_inside_has_no_rights_no_network_and_limits(docker_image
         assert workspace.record().params["digest"] == found["Image"]
 
 
+@pytest.mark.slow
 async def test_out_of_memory_ends_the_command_and_not_the_box(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}, memory="96m") as workspace:
         with anyio.fail_after(60):
             result = await workspace.run(["python3", "-c", "a = bytearray(1 << 30); print(len(a))"])
         assert result.exit_code == 137
+        assert [await explain_exit(workspace, 137), await explain_exit(workspace, 137)] == [OUT_OF_MEMORY, None]
         assert (await workspace.run("echo fine")).stdout == "fine\n"
 
 
@@ -131,6 +116,7 @@ except OSError:
 """
 
 
+@pytest.mark.slow
 async def test_files_and_listing_and_kill_work_where_no_process_can_be_started(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}, pids=24) as workspace:
         with anyio.fail_after(60):
@@ -142,6 +128,7 @@ async def test_files_and_listing_and_kill_work_where_no_process_can_be_started(d
             assert (await workspace.run("echo free")).stdout == "free\n"
 
 
+@pytest.mark.slow
 async def test_what_is_written_in_a_mounted_folder_belongs_to_its_owner(
     docker_image: str, owner: str, folder: Path
 ) -> None:
@@ -154,6 +141,7 @@ async def test_what_is_written_in_a_mounted_folder_belongs_to_its_owner(
         assert (found.st_uid, found.st_gid) == (expected.st_uid, expected.st_gid)
 
 
+@pytest.mark.slow
 async def test_work_in_a_copy_leaves_the_folder_and_comes_back_by_download(
     docker_image: str, owner: str, folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -165,6 +153,7 @@ async def test_work_in_a_copy_leaves_the_folder_and_comes_back_by_download(
     assert (back / "file").read_text() == "changed\n"
 
 
+@pytest.mark.slow
 async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, keep=True, labels={"owner": owner}) as workspace:
         await workspace.write("note", "still here")
@@ -180,11 +169,32 @@ async def test_a_kept_box_is_stopped_and_a_record_goes_back_to_it(docker_image: 
         assert await third.read("note") == b"still here"
 
 
+@pytest.mark.slow
 async def test_two_conversations_share_an_open_container_and_its_next_helper(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         await share(workspace)
 
 
+async def test_all_that_is_made_for_a_conversation_has_its_labels(docker_image: str, owner: str) -> None:
+    async with (
+        Conversation(
+            Agent(llm=ScriptedLLM([])),
+            DockerWorkspace(docker_image, labels={"owner": owner}),
+            id="labelled",
+            store=MemoryStore(),
+        ),
+        open_engine() as engine,
+    ):
+        (container,) = await engine.list_containers([f"{names.OWNER}={owner}"])
+        volumes = [each for each in await engine.list_volumes() if each["Labels"].get(names.OWNER) == owner]
+    for each in (container, *volumes):
+        labels = each["Labels"]
+        assert (labels[names.CONVERSATION], labels[names.EPOCH]) == ("labelled", "1")
+        assert names.expiry_of(labels) is not None
+    assert len(volumes) == 2
+
+
+@pytest.mark.slow
 async def test_a_later_opening_of_a_conversation_takes_its_container_over(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, keep=True, labels={"owner": owner}) as earlier:
         box = str(earlier.record().params["box"])
@@ -192,6 +202,7 @@ async def test_a_later_opening_of_a_conversation_takes_its_container_over(docker
             await take_over(earlier, later)
 
 
+@pytest.mark.slow
 async def test_a_log_goes_back_to_the_box_of_this_user(docker_image: str, docker_boxes_are_mine: str) -> None:
     async with DockerWorkspace(docker_image, keep=True, labels={"conversation": docker_boxes_are_mine}) as workspace:
         await workspace.write("note", "still here")
@@ -203,7 +214,7 @@ async def test_a_log_goes_back_to_the_box_of_this_user(docker_image: str, docker
         for part in ("own", "work"):
             await engine.remove_container(container_of(again))
             await engine.remove_volume(f"{container_of(again)}-{part}")
-    with pytest.raises(WorkspaceLost, match="removed it") as lost:
+    with pytest.raises(WorkspaceLost, match="removed from outside") as lost:
         async with DockerWorkspace.from_record(**spec.params):
             pass
     assert lost.value.reason == "removed"
@@ -222,6 +233,7 @@ async def docker_boxes_are_mine(docker_image: str) -> AsyncIterator[str]:
                 await engine.remove_volume(str(row["Name"]))
 
 
+@pytest.mark.slow
 async def test_a_log_cannot_loosen_what_a_box_may_do(
     docker_image: str, docker_boxes_are_mine: str, owner: str, folder: Path
 ) -> None:
@@ -264,6 +276,7 @@ async def test_a_log_cannot_loosen_what_a_box_may_do(
         assert "not the id of a box" in await refusal(box="../images/x")
 
 
+@pytest.mark.slow
 async def test_where_a_box_is_gone_its_folder_gets_a_new_one_and_the_record_says_so(
     docker_image: str, owner: str, folder: Path
 ) -> None:
@@ -276,6 +289,7 @@ async def test_where_a_box_is_gone_its_folder_gets_a_new_one_and_the_record_says
         assert any(f"The box agentcore-{box} is gone" in each for each in again.loosened)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "instead"),
     [
@@ -326,6 +340,7 @@ async def poor_images(docker_image: str) -> AsyncIterator[dict[str, str]]:
                 await docker.images.delete(image, force=True)
 
 
+@pytest.mark.slow
 async def test_an_image_without_python_or_shell_is_refused_with_how_to_add_them(
     poor_images: dict[str, str], owner: str
 ) -> None:
@@ -352,6 +367,7 @@ async def lose(workspace: DockerWorkspace, how: str) -> str:
     return lost.value.reason
 
 
+@pytest.mark.slow
 async def test_when_a_box_is_lost_the_reason_is_right(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         with anyio.fail_after(60):
@@ -369,6 +385,7 @@ async def test_when_a_box_is_lost_the_reason_is_right(docker_image: str, owner: 
             assert lost.value.reason == "removed"
 
 
+@pytest.mark.slow
 async def test_a_helper_that_runs_out_of_memory_says_so(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}, memory="64m") as workspace:
         with anyio.fail_after(60), pytest.raises(WorkspaceLost) as lost:
@@ -377,6 +394,7 @@ async def test_a_helper_that_runs_out_of_memory_says_so(docker_image: str, owner
     assert lost.value.reason == "oom"
 
 
+@pytest.mark.slow
 async def test_what_nobody_uses_stops_by_itself_and_prune_removes_it(docker_image: str, owner: str) -> None:
     from agentcore_sandbox.docker import list_boxes, prune, read_logs  # noqa: PLC0415
 
@@ -403,6 +421,7 @@ async def _ignore(progress: Progress) -> None:
     pass
 
 
+@pytest.mark.slow
 async def test_a_shell_is_opened_in_a_box(docker_image: str, owner: str) -> None:
     from agentcore_sandbox.docker import open_shell  # noqa: PLC0415
 

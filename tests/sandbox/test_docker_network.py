@@ -2,40 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import AsyncIterator
 from typing import Any
 
 import anyio
 import pytest
 
 from agentcore_sandbox import Allow, DockerWorkspace
-from boxes_docker import find_image, left_behind, remove_all
+from boxes_docker import find_image, on_asyncio
 
 IMAGE = find_image()
+pytestmark = on_asyncio
 
 
-@pytest.fixture(scope="module")
-def docker_image() -> str:
-    return IMAGE
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    """Docker is on asyncio only."""
-    return "asyncio"
-
-
-@pytest.fixture
-async def owner(docker_image: str) -> AsyncIterator[str]:
-    """Return an owner of boxes for one test; nothing of them may be left at its end."""
-    owner = f"tests {os.urandom(4).hex()}"
-    yield owner
-    left = await left_behind(owner)
-    await remove_all(owner)
-    assert left == []
-
-
+@pytest.mark.slow
 async def test_a_port_inside_is_published_on_this_machine(docker_image: str, owner: str) -> None:
     async with DockerWorkspace(docker_image, labels={"owner": owner}) as workspace:
         await workspace.write("page", "from inside\n")
@@ -52,6 +31,7 @@ async def test_a_port_inside_is_published_on_this_machine(docker_image: str, own
                 assert seen.endswith(b"from inside\n")
 
 
+@pytest.mark.slow
 async def test_only_allowed_hosts_are_asked_for_and_others_are_refused_with_a_reason(
     docker_image: str, owner: str
 ) -> None:

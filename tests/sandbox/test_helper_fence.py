@@ -24,6 +24,7 @@ from boxes_raw import (
     open_helper,
     wait_for_pids,
 )
+from rounds import some_quick
 
 _PYTHON = PYTHONS[0]
 _LEFT = """
@@ -198,7 +199,8 @@ def test_a_new_owner_that_was_killed_in_the_middle_leaves_the_rest_to_the_next(t
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "[]", '{"owners": "x"}', '{"owners": {"c": 1}, "helpers": [{"pid": 1}, 5], "clean": 1}']
+    "content",
+    some_quick(["", "{", "[]", '{"owners": "x"}', '{"owners": {"c": 1}, "helpers": [{"pid": 1}, 5], "clean": 1}'], 5),
 )
 def test_a_file_that_a_command_spoiled_harms_nothing(content: str, tmp_path: Path) -> None:
     with open_helper(_PYTHON, tmp_path, **of(1)) as older:

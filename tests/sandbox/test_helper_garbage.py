@@ -92,6 +92,7 @@ def helper_in(folder: Path) -> Generator[subprocess.Popen[bytes]]:
     assert commands_below(folder) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(pieces=st.lists(FRAMES, max_size=12))
 def test_whatever_a_helper_is_sent_it_ends_when_the_stream_does(
@@ -107,6 +108,7 @@ def test_whatever_a_helper_is_sent_it_ends_when_the_stream_does(
             return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "garbage",
     [

@@ -13,9 +13,9 @@ import pytest
 from boxes_raw import (
     CANCEL,
     DATA,
+    EACH_PYTHON,
     EOF,
     EXIT,
-    PYTHONS,
     WINDOW,
     RawHelper,
     is_running,
@@ -25,7 +25,7 @@ from boxes_raw import (
 )
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=EACH_PYTHON)
 def helper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RawHelper]:
     with open_helper(request.param, tmp_path) as helper:
         yield helper
@@ -175,6 +175,7 @@ def test_calls_are_answered_or_refused(helper: RawHelper) -> None:
     assert helper.call(channel, "terminate")["result"] is True
 
 
+@pytest.mark.slow
 def test_leaving_ends_all_that_was_started_whether_it_takes_notice_or_not(helper: RawHelper, tmp_path: Path) -> None:
     command = """
         trap '' TERM

@@ -18,6 +18,7 @@ from boxes_raw import (
     CANCEL,
     CREDIT,
     DATA,
+    EACH_PYTHON,
     EOF,
     EXIT,
     HELLO,
@@ -35,9 +36,10 @@ from boxes_raw import (
     wait_until_gone,
 )
 from living import still_running
+from rounds import some_quick
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=EACH_PYTHON)
 def python(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -74,19 +76,22 @@ def test_it_greets_with_what_it_found(helper: RawHelper, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("wrong", "refused"),
-    [
-        ({"version": 2}, "version"),
-        ({"root": "/not/there"}, "root"),
-        ({"root": "/etc/passwd"}, "root"),
-        ({"root": 7}, "failed"),
-        ({"state": "/proc/state"}, "failed"),
-        ({"state": "/dev/null"}, "failed"),
-        ({"env": {"A": 1}}, "failed"),
-        ({"epochs": {"c": "1"}}, "failed"),
-        ({"epochs": 1}, "failed"),
-        ({"epochs": {"c": -1}}, "failed"),
-        ({"silence": 0}, "failed"),
-    ],
+    some_quick(
+        [
+            ({"version": 2}, "version"),
+            ({"root": "/not/there"}, "root"),
+            ({"root": "/etc/passwd"}, "root"),
+            ({"root": 7}, "failed"),
+            ({"state": "/proc/state"}, "failed"),
+            ({"state": "/dev/null"}, "failed"),
+            ({"env": {"A": 1}}, "failed"),
+            ({"epochs": {"c": "1"}}, "failed"),
+            ({"epochs": 1}, "failed"),
+            ({"epochs": {"c": -1}}, "failed"),
+            ({"silence": 0}, "failed"),
+        ],
+        4,
+    ),
 )
 def test_a_greeting_that_cannot_be_met_is_refused(wrong: dict[str, Any], refused: str, tmp_path: Path) -> None:
     with boot(PYTHONS[0], tmp_path) as helper:
@@ -139,7 +144,7 @@ _NEVER_SENT = {
 }
 
 
-@pytest.mark.parametrize("name", _NEVER_SENT)
+@pytest.mark.parametrize("name", some_quick(_NEVER_SENT, 5))
 def test_what_nobody_sends_ends_everything(name: str, tmp_path: Path) -> None:
     with open_helper(PYTHONS[0], tmp_path) as helper:
         helper.open("process", line="echo $$ >>pids; exec sleep 1000")
@@ -151,7 +156,7 @@ def test_what_nobody_sends_ends_everything(name: str, tmp_path: Path) -> None:
         wait_until_gone(*pids)
 
 
-@pytest.mark.parametrize("sent", [b"", b"\x0a", frame(PING, 0) + b"\4\0\0", frame(OPEN, 1, b"{}")[:-1]])
+@pytest.mark.parametrize("sent", some_quick([b"", b"\x0a", frame(PING, 0) + b"\4\0\0", frame(OPEN, 1, b"{}")[:-1]], 4))
 def test_a_cut_stream_ends_everything(sent: bytes, python: str, tmp_path: Path) -> None:
     with open_helper(python, tmp_path) as helper:
         pids = left_behind(helper, tmp_path)
@@ -161,6 +166,7 @@ def test_a_cut_stream_ends_everything(sent: bytes, python: str, tmp_path: Path) 
         wait_until_gone(*pids)
 
 
+@pytest.mark.slow
 def test_silence_ends_everything(python: str, tmp_path: Path) -> None:
     with open_helper(python, tmp_path, silence=1.5) as helper:
         pids = left_behind(helper, tmp_path)
@@ -169,7 +175,7 @@ def test_silence_ends_everything(python: str, tmp_path: Path) -> None:
         wait_until_gone(*pids)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", some_quick([signal.SIGTERM, signal.SIGHUP, signal.SIGINT], 3))
 def test_a_signal_ends_everything(number: signal.Signals, helper: RawHelper, tmp_path: Path) -> None:
     pids = left_behind(helper, tmp_path)
     helper.process.send_signal(number)

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from boxes_raw import ANSWER, CANCEL, DATA, EOF, OPEN, PYTHONS, RESULT, WINDOW, RawHelper, open_helper
+from boxes_raw import ANSWER, CANCEL, DATA, EACH_PYTHON, EOF, OPEN, RESULT, WINDOW, RawHelper, open_helper
 
 
-@pytest.fixture(params=PYTHONS)
+@pytest.fixture(params=EACH_PYTHON)
 def helper(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RawHelper]:
     with open_helper(request.param, tmp_path) as helper:
         yield helper

@@ -16,7 +16,7 @@ from anyio.to_thread import run_sync
 from agentcore.errors import WorkspaceLost
 from agentcore_sandbox.workspace import BoxWorkspace
 from boxes_plain import CALLS, commands_below, left_over, open_stocked
-from rounds import rounds
+from rounds import rounds, some_quick
 
 Act = Callable[[BoxWorkspace, Path], Awaitable[None]]
 
@@ -60,7 +60,8 @@ async def kill_in_the_middle(act: Act, folder: Path, moments: int) -> None:
         assert left_over(folder / "here") == []
 
 
-@pytest.mark.parametrize("act", CALLS)
+@pytest.mark.slow
+@pytest.mark.parametrize("act", some_quick(CALLS, 5))
 async def test_whoever_waits_is_told_and_the_next_call_has_a_new_helper(act: Act, tmp_path: Path) -> None:
     await kill_in_the_middle(act, tmp_path, 3)
 
@@ -71,6 +72,7 @@ async def test_ten_helpers_that_are_killed(act: Act, tmp_path: Path) -> None:
     await kill_in_the_middle(act, tmp_path, rounds(10))
 
 
+@pytest.mark.slow
 async def test_a_program_that_is_killed_leaves_no_helper_and_no_command(
     tmp_path: Path, surroundings: dict[str, str]
 ) -> None:

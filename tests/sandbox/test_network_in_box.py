@@ -23,7 +23,7 @@ from agentcore_sandbox.networking import format_refusals
 from agentcore_sandbox.workspace import BoxWorkspace
 from agentcore_tools import TerminalObservation, run_tool
 from boxes_network import Names, Responder, listening, permit_loopback
-from boxes_places import CONFINED, KINDS, Kind, open_box, skip_trio
+from boxes_places import CONFINED_QUICK, KINDS, Kind, open_box, skip_trio
 from opened_tool import Place, open_terminal, open_tool
 
 FETCH = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
@@ -37,7 +37,7 @@ def kind(request: pytest.FixtureRequest, anyio_backend_name: str) -> Kind:
     return request.param
 
 
-@pytest.fixture(params=CONFINED)
+@pytest.fixture(params=CONFINED_QUICK)
 def confined(request: pytest.FixtureRequest, anyio_backend_name: str) -> Kind:
     skip_trio(request.param, anyio_backend_name)
     return request.param

@@ -15,15 +15,26 @@ from agentcore_sandbox.plain import PlainBox
 from agentcore_sandbox.workspace import BoxWorkspace
 from boxes_plain import open_plain
 from boxes_shared import share, take_over
+from contract_smoke import SmokeContract
 
 
-class TestPlainBox(WorkspaceContract):
+class _PlainBox:
     @pytest.fixture
     async def workspace(self, tmp_path: Path) -> AsyncGenerator[Workspace]:
         async with open_plain(tmp_path) as workspace:
             yield workspace
 
 
+class TestSmoke(_PlainBox, SmokeContract):
+    pass
+
+
+@pytest.mark.slow
+class TestPlainBox(_PlainBox, WorkspaceContract):
+    pass
+
+
+@pytest.mark.slow
 async def test_floods_that_are_read_and_not_read_hinder_nobody(tmp_path: Path) -> None:
     async with open_plain(tmp_path) as workspace:
         with anyio.fail_after(60):
@@ -55,6 +66,7 @@ async def test_a_command_has_nothing_of_this_programs_environment(
     assert "SOME_KEY" not in names
 
 
+@pytest.mark.slow
 async def test_a_later_opening_ends_what_an_earlier_one_runs_and_keeps_it_out(tmp_path: Path) -> None:
     async with open_plain(tmp_path) as earlier, open_plain(tmp_path) as later:
         await take_over(earlier, later)

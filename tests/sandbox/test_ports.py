@@ -12,7 +12,7 @@ import pytest
 from anyio.abc import ByteStream, SocketStream
 
 from agentcore.errors import WorkspaceError, WorkspaceLost
-from agentcore_sandbox.network.ports import MAX_CONNECTIONS, Exposed, connect_local, expose
+from agentcore.workspace.ports import MAX_CONNECTIONS, Exposed, connect_local, expose
 from boxes_network import echo, listening, read_all
 
 

@@ -167,6 +167,7 @@ async def test_a_download_that_is_cancelled_leaves_nothing(tmp_path: Path) -> No
 # Between two real ends.
 
 
+@pytest.mark.slow
 async def test_a_large_file_and_a_thousand_small_ones_travel(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "large").write_bytes(os.urandom(1 << 20) * 20)

@@ -127,6 +127,7 @@ async def test_lines_that_grep_cuts_are_masked_before(program: str, tmp_path: Pa
     assert leaked(text) == []
 
 
+@pytest.mark.slow
 async def test_what_tools_quote_in_their_errors_is_masked_before_it_is_cut() -> None:
     script = [
         asks("apply_patch", {"patch": f"*** Begin Patch\n*** Update File: a\n{padded(before)}\n"}) for before in PLACES

@@ -84,7 +84,7 @@ async def test_a_sync_function_runs_while_tools_fill_the_worker_threads() -> Non
     limiter.total_tokens = 1
     done = threading.Event()
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(to_thread.run_sync, done.wait)
                 while limiter.available_tokens:
@@ -107,7 +107,7 @@ async def test_a_sync_function_that_hangs_does_not_hold_up_a_cancellation() -> N
 
     registry = SecretRegistry({"TOKEN": fetch})
     try:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(registry.get, "TOKEN")
                 while not started.is_set():
@@ -132,7 +132,7 @@ async def test_those_who_ask_at_once_share_one_call() -> None:
     async def ask() -> None:
         found.append(await registry.get("TOKEN"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             for _ in range(5):
                 tasks.start_soon(ask)
@@ -162,7 +162,7 @@ async def test_when_the_one_who_asks_is_cancelled_the_next_one_asks() -> None:
     async def ask() -> None:
         found.append(await registry.get("TOKEN"))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(give_up)
             await wait_all_tasks_blocked()

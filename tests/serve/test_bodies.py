@@ -56,7 +56,7 @@ async def send(stream: SocketStream, guarded: Guarded, method: str, path: str, p
 
 async def read_to_end(stream: SocketStream) -> bytes:
     received = b""
-    with anyio.fail_after(10), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
+    with anyio.fail_after(30), suppress(anyio.EndOfStream, anyio.BrokenResourceError):
         received += await stream.receive()
         while True:
             received += await stream.receive()
@@ -162,7 +162,7 @@ async def test_a_websocket_without_a_key_is_refused_by_the_server_with_the_probl
                 "",
             ]
             await stream.send("\r\n".join(lines).encode())
-            with anyio.fail_after(10):
+            with anyio.fail_after(30):
                 received = await stream.receive()
                 while b'"not_authorized"' not in received:
                     received += await stream.receive()

@@ -20,12 +20,12 @@ from agentcore_sandbox.docker.options import ROOT
 from agentcore_serve import ServeSettings, create_app
 from agentcore_serve.settings import SettingsError
 from agentcore_tools import coding_tools
-from boxes_places import CONFINED, needs_docker, skip_trio
+from boxes_places import CONFINED_QUICK, needs_docker, skip_trio
 
 API = "/api/v1"
 
 
-@pytest.fixture(params=CONFINED)
+@pytest.fixture(params=CONFINED_QUICK)
 def kind(request: pytest.FixtureRequest, anyio_backend_name: str) -> str:
     skip_trio(request.param, anyio_backend_name)
     return request.param

@@ -38,6 +38,7 @@ def live(folder: Path, life: str, until: str) -> str:
             process.kill()
 
 
+@pytest.mark.slow
 def test_what_worked_when_the_server_was_killed_goes_on(tmp_path: Path) -> None:
     assert live(tmp_path, "begin", "waiting") == "waiting"
     assert live(tmp_path, "end", "finished") == "finished None"
@@ -47,6 +48,7 @@ def test_what_worked_when_the_server_was_killed_goes_on(tmp_path: Path) -> None:
     assert state.answer == "done"
 
 
+@pytest.mark.slow
 def test_with_pause_it_stays_paused(tmp_path: Path) -> None:
     live(tmp_path, "begin", "waiting")
     assert live(tmp_path, "pause", "paused") == "paused recovered"

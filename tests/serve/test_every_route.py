@@ -28,6 +28,9 @@ _HOUR: Final = 3_600.0
 _OPEN: Final = {"/", "/docs.css", "/enter", "/livez", "/readyz"}
 """Routes without a key. A route belongs here only if it says nothing of anybody's work."""
 
+_VIEW: Final = "/api/v1/workspaces/{workspace}/views/{view}"
+"""Takes a ticket of a view, in an address that a browser opens, and answers at the view's own host alone."""
+
 _OPEN_FOLDERS: Final = ("/page/",)
 """Below them are the files of the page, which are the same for everybody."""
 
@@ -51,6 +54,7 @@ _QUERIES: Final[Mapping[str, str]] = {
     "stat": "path=secret.txt",
     "private": "name=notes",
     "diff": "path=.",
+    "app": "ticket=x",
 }
 _BODIES: Final[Mapping[str, dict[str, Any]]] = {
     "commands": {"command": "cat secret.txt"},
@@ -144,7 +148,7 @@ async def _furnish(site: _Site, client: httpx.AsyncClient) -> None:
     assert made.status_code == 201, made.text
     conversation = made.json()["id"]
     path = f"/api/v1/conversations/{conversation}"
-    run = await client.post(f"{path}/run?wait=10", json={"text": _CANARY}, headers=ann)
+    run = await client.post(f"{path}/run?wait=60", json={"text": _CANARY}, headers=ann)
     assert run.json()["text"] == _CANARY
     workspace = (await client.get(path, headers=ann)).json()["workspace"]
     files = f"/api/v1/workspaces/{workspace}/files?path=secret.txt"
@@ -161,6 +165,7 @@ async def _furnish(site: _Site, client: httpx.AsyncClient) -> None:
         "name": "app.js",
         "port": "8000",
         "path": "index.html",
+        "view": "app",
     }
 
 
@@ -256,7 +261,7 @@ async def test_no_route_fails_for_who_may_use_it(tmp_path: Path) -> None:
 
 def test_a_route_without_a_scope_is_one_of_a_few() -> None:
     unkeyed = {route.path for route in _ROUTES.values() if route.scope is None}
-    assert {path for path in unkeyed if not path.startswith(_OPEN_FOLDERS)} <= _OPEN, (
+    assert {path for path in unkeyed if not path.startswith(_OPEN_FOLDERS)} <= _OPEN | {_VIEW}, (
         "A route that needs no key says nothing of anybody's work: give it a scope, or add it here with a reason."
     )
 

@@ -19,6 +19,7 @@ from agentcore_serve import ServeApp, ServeSettings, create_app
 from agentcore_serve.api import all_routes
 from agentcore_serve.limits import RequestLimits
 from agentcore_serve.routes.table import WEBSOCKET
+from rounds import some_quick
 from serving import serve
 
 _API: Final = "/api/v1"
@@ -54,6 +55,7 @@ async def _make(client: httpx.AsyncClient, **spec: Any) -> dict[str, str]:
         "command": "cmd_1",
         "key": "ac_000000000000",
         "name": "app.js",
+        "view": "app",
     }
 
 
@@ -124,6 +126,7 @@ _IDS: Final = (
 )
 
 
+@pytest.mark.slow
 async def test_ids_are_names_and_not_paths_however_they_are_written(tmp_path: Path) -> None:
     async with _served(tmp_path, request_limits={"requests_per_minute": 100_000}) as (_, client):
         ids = await _make(client)
@@ -134,7 +137,7 @@ async def test_ids_are_names_and_not_paths_however_they_are_written(tmp_path: Pa
                 continue
             template = route.path.replace(":path}", "}")
             for name in _IDS:
-                for parameter in ("id", "workspace", "sha256", "action", "question", "ask", "command", "key"):
+                for parameter in ("id", "workspace", "sha256", "action", "question", "ask", "command", "key", "view"):
                     if f"{{{parameter}" not in route.path:
                         continue
                     path = template.format_map({**ids, "port": 8000, "path": "", parameter: quote(name, safe="")})
@@ -205,6 +208,7 @@ _QUERIES: Final = (
 )
 
 
+@pytest.mark.slow
 async def test_no_query_is_too_much(tmp_path: Path) -> None:
     async with _served(tmp_path, request_limits={"requests_per_minute": 100_000}) as (_, client):
         ids = await _make(client)
@@ -280,7 +284,7 @@ _SPECS: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", _SPECS)
+@pytest.mark.parametrize("name", some_quick(_SPECS, 4))
 async def test_a_conversation_of_a_hostile_spec_is_refused_or_harmless(tmp_path: Path, name: str) -> None:
     async with _served(tmp_path) as (_, client):
         answer = await client.post(f"{_API}/conversations", json=_SPECS[name])
@@ -408,7 +412,7 @@ async def test_streams_are_bounded_at_the_whole_server(tmp_path: Path) -> None:
     )
     app = create_app(settings, agents={"coder": Agent(llm=ScriptedLLM([say("Done.")]))})
     with anyio.fail_after(30):
-        async with serve(app) as server, httpx.AsyncClient(base_url=server.url, timeout=10) as client:
+        async with serve(app) as server, httpx.AsyncClient(base_url=server.url, timeout=60) as client:
             path = f"{_API}/conversations/{(await _make(client))['id']}/stream"
             async with client.stream("GET", path) as first:
                 assert first.status_code == 200

@@ -6,13 +6,14 @@ import sqlite3
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 from pydantic import SecretStr
 
-from agentcore import FileStore
+from agentcore import Agent, FileStore, Workspace
 from agentcore.commands import Fork
-from agentcore.errors import AgentcoreError, ConversationNotFound, StoreError
-from agentcore.testing import Gate, call, say
+from agentcore.errors import AgentcoreError, ConversationNotFound, StoreError, WorkspaceError
+from agentcore.testing import Gate, ScriptedLLM, call, say
 from agentcore.testing.disks import FaultyDisk
 from agentcore.wire.requests import ConversationSpec
 from agentcore_serve import create_app
@@ -21,6 +22,7 @@ from agentcore_serve.refused import TooBusy
 from agentcore_serve.settings import ServeSettings
 from agentcore_serve.upkeep import tidy
 from hubs import ANN, Clock, serving
+from rounds import some_quick
 from talks import FINISHED, at_once, hang, scripted
 
 
@@ -74,7 +76,7 @@ async def test_a_creation_for_which_there_is_no_room_leaves_nothing(tmp_path: Pa
         assert len(list((tmp_path / "root").iterdir())) == 1
 
 
-@pytest.mark.parametrize("step", range(1, 20))
+@pytest.mark.parametrize("step", some_quick(range(1, 20), 4))
 async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp_path: Path, step: int) -> None:
     disk = FaultyDisk()
     store = FileStore(tmp_path / "store", disk=disk)
@@ -91,6 +93,7 @@ async def test_a_creation_that_fails_at_any_step_is_made_by_the_next_request(tmp
             disk.normalize()
             if not await hub.open_ones.has_log("c1"):
                 assert await hub.records.find("c1") is None
+                assert list((tmp_path / "root").iterdir()) == []
                 await hub.create(ANN, ConversationSpec(), "c2")
                 return
             served = await hub.create(ANN, spec, "c1")
@@ -171,3 +174,22 @@ async def test_a_list_that_can_not_be_written_fails_no_deletion_and_no_fork(tmp_
     async with serving(scripted([]), tmp_path) as hub:
         await hub.is_caught_up.wait()
         assert [info.id for info in (await hub.list(ANN)).read().items] == ["copy"]
+
+
+@pytest.mark.parametrize("leaves", [(), ("file",)])
+async def test_a_creation_whose_workspace_cannot_be_made_leaves_no_empty_folder(
+    leaves: tuple[str, ...], tmp_path: Path
+) -> None:
+    def refuse(folder: str) -> Workspace:
+        for name in leaves:
+            (Path(folder) / name).touch()
+        raise WorkspaceError("There is no place here.")
+
+    settings = ServeSettings(store=tmp_path / "store", root=tmp_path / "root", auth=False, workspaces=refuse)
+    app = create_app(settings, agents={"coder": Agent(llm=ScriptedLLM([]))})
+    async with app.lifespan():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420", timeout=60) as client:
+            answer = await client.post("/api/v1/conversations", json={})
+            assert (answer.status_code, "There is no place here." in answer.text) == (409, True), answer.text
+    assert len(list((tmp_path / "root").iterdir())) == len(leaves)

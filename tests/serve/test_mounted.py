@@ -36,7 +36,7 @@ async def test_mounted_with_its_lifespan_it_serves(outer: Any, tmp_path: Path) -
         assert made.status_code == 201
         path = f"/agents{API}/conversations/{made.json()['id']}"
         assert made.headers["Location"] == path
-        result = await client.post(f"{path}/run?wait=10", json={"text": "Go"})
+        result = await client.post(f"{path}/run?wait=60", json={"text": "Go"})
         assert result.json()["text"] == "Done."
         assert (await client.get("/agents/readyz")).text == "ok"
         assert (await client.get("/agents/openapi.json")).status_code == 200

@@ -115,7 +115,7 @@ async def _use_routes(client: httpx.AsyncClient, agent: dict[str, Any], said: li
     info = (await send("GET", path)).json()
     await send("POST", f"{path}/secrets", json={"secrets": {"ADDED": _ADDED}})
     await send("POST", f"{path}/messages", json={"text": _INPUT})
-    pending = (await send("POST", f"{path}/run?wait=10", json={"text": _INPUT})).json()["pending"]
+    pending = (await send("POST", f"{path}/run?wait=60", json={"text": _INPUT})).json()["pending"]
     await send("POST", f"{path}/actions/{pending[0]['id']}/reject", json={"reason": _INPUT})
     for method, below, body in (
         ("POST", "/ask", {"question": _INPUT}),

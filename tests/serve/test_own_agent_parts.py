@@ -200,7 +200,7 @@ async def test_the_servers_key_reaches_no_address_of_a_clients(tmp_path: Path) -
             made = await client.post(_API, json={"agent": agent})
             assert made.status_code == 201, made.text
             path = f"{_API}/{made.json()['id']}"
-            run = await client.post(f"{path}/run?wait=10", json={"text": "Go"})
+            run = await client.post(f"{path}/run?wait=60", json={"text": "Go"})
             assert run.status_code in (200, 202, 401, 422, 502), run.text
             condensed = await client.post(f"{path}/condense", json={})
             asked = await client.post(f"{path}/ask", json={"question": "Why?"})
@@ -222,7 +222,7 @@ async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
 
     async with serve_http(answer) as provider, _served(tmp_path, **_HERE) as client:
         made = await client.post(_API, json={"agent": _agent(f"{provider.url}/v1") | {"model_key": _OWN}})
-        await client.post(f"{_API}/{made.json()['id']}/run?wait=10", json={"text": "Go"})
+        await client.post(f"{_API}/{made.json()['id']}/run?wait=60", json={"text": "Go"})
         assert seen
         assert "/stolen" not in seen
 

@@ -136,6 +136,7 @@ async def test_the_command_prints_a_link_that_logs_in_once(
                 assert (await browser.get(link)).json()["code"] == "not_authorized"
 
 
+@pytest.mark.slow
 async def test_serve_prints_the_link_beside_its_line_for_programs(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "agentcore", "serve", "--port", "0", "--store", str(tmp_path / "store")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from agentcore.errors import WorkspaceLost
+from agentcore.workspace.ports import connect_local
 from agentcore_sandbox.network.port_headers import SANDBOX, response_headers, without_ticket
-from agentcore_sandbox.network.ports import connect_local
 from agentcore_serve.refused import Refused
 from agentcore_serve.workspaces.port_sockets import pass_websocket
 from agentcore_serve.workspaces.ports import Connect, pass_http

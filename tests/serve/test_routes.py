@@ -36,7 +36,7 @@ async def served(
     app = create_app(chosen, agents={"coder": agent})
     async with app.lifespan():
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420", timeout=10) as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8420", timeout=60) as client:
             with anyio.fail_after(20):  # noqa: ASYNC100 the test inside of it waits
                 yield app, client
 
@@ -54,10 +54,10 @@ async def test_a_run_is_begun_with_202_and_its_result_waited_for(tmp_path: Path)
         path = await make(client)
         begun = await client.post(f"{path}/run", json={"text": "Go"})
         assert begun.status_code == 202
-        result = await client.post(f"{path}/run?wait=10", json={})
+        result = await client.post(f"{path}/run?wait=60", json={})
         assert result.status_code == 200
         assert result.json()["text"] == "One."
-        again = await client.post(f"{path}/run?wait=10", json={"text": "And"})
+        again = await client.post(f"{path}/run?wait=60", json={"text": "And"})
         assert again.json()["text"] == "Two."
         assert (await client.get(path)).json()["status"] == "finished"
 
@@ -66,14 +66,14 @@ async def test_a_client_that_leaves_a_run_does_not_stop_it(tmp_path: Path) -> No
     gate = Gate()
     async with served(tmp_path, gate.hold(say("Late."))) as (_, client):
         path = await make(client)
-        with anyio.move_on_after(5) as leaving:
+        with anyio.move_on_after(60) as leaving:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(lambda: client.post(f"{path}/run?wait=60", json={"text": "Go"}))
                 await gate.arrived()
                 leaving.cancel()
         assert (await client.get(path)).json()["status"] == "running"
         gate.open()
-        result = await client.post(f"{path}/run?wait=10", json={})
+        result = await client.post(f"{path}/run?wait=60", json={})
         assert result.json()["text"] == "Late."
 
 
@@ -100,15 +100,15 @@ async def test_actions_that_wait_are_approved_and_rejected(tmp_path: Path) -> No
     replies = call("touch", name="a"), call("touch", name="b"), say("Done.")
     async with served(tmp_path, *replies) as (_, client):
         path = await make(client, policy={"name": "always_confirm"})
-        waiting = (await client.post(f"{path}/run?wait=10", json={"text": "Go"})).json()
+        waiting = (await client.post(f"{path}/run?wait=60", json={"text": "Go"})).json()
         assert [action["tool_name"] for action in waiting["pending"]] == ["touch"]
         (first,) = waiting["pending"]
         approved = await client.post(f"{path}/actions/{first['id']}/approve", json={"arguments": {"name": "c"}})
         assert approved.json()["actions"] == [first["id"]]
-        waiting = (await client.post(f"{path}/run?wait=10", json={})).json()
+        waiting = (await client.post(f"{path}/run?wait=60", json={})).json()
         rejected = await client.post(f"{path}/reject", json={"reason": "Not that one."})
         assert rejected.json()["actions"] == [waiting["pending"][0]["id"]]
-        assert (await client.post(f"{path}/run?wait=10", json={})).json()["text"] == "Done."
+        assert (await client.post(f"{path}/run?wait=60", json={})).json()["text"] == "Done."
         answers = (await client.get(f"{path}/events?kind=observation")).json()["items"]
         assert "touched c" in str(answers)
         nothing = await client.post(f"{path}/approve", json={})
@@ -161,7 +161,7 @@ async def test_a_conversation_is_put_listed_forked_rewound_and_deleted(tmp_path:
         assert [each.status_code for each in (made, again, other)] == [201, 200, 409]
         path = f"{API}/conversations/mine"
         assert (await client.post(f"{path}/ask", json={"question": "Why?"})).json() == {"text": "Aside."}
-        await client.post(f"{path}/run?wait=10", json={"text": "Go"})
+        await client.post(f"{path}/run?wait=60", json={"text": "Go"})
         fork = (await client.post(f"{path}/fork", json={})).json()["conversation"]
         assert (await client.post(f"{path}/rewind", json={"to": 1})).status_code in (200, 409)
         assert (await client.post(f"{path}/condense", json={})).json() == {"seq": None}
@@ -245,7 +245,7 @@ async def test_the_catalog_names_agents_models_and_tools(tmp_path: Path) -> None
 async def test_probes_and_metrics(tmp_path: Path) -> None:
     async with served(tmp_path) as (app, client):
         path = await make(client)
-        await client.post(f"{path}/run?wait=10", json={"text": "Go"})
+        await client.post(f"{path}/run?wait=60", json={"text": "Go"})
         assert (await client.get("/livez")).text == "ok"
         assert (await client.get("/readyz")).status_code == 200
         text = (await client.get("/metrics")).text

@@ -31,7 +31,7 @@ async def test_an_app_is_served_between_its_start_and_its_end(server: ServerName
         return PlainTextResponse("here")
 
     app = Starlette(routes=[Route("/", answer)], lifespan=lifespan)
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with serve(app, server) as serving, httpx.AsyncClient(base_url=serving.url) as client:
             assert seen == ["start"]
             assert (await client.get("/")).text == "here"
@@ -45,7 +45,7 @@ async def test_an_app_that_does_not_start_is_an_error(server: ServerName) -> Non
         raise ValueError("no disk")
         yield
 
-    with anyio.fail_after(10), pytest.raises(BaseException) as caught:  # noqa: PT011 each server has its own
+    with anyio.fail_after(30), pytest.raises(BaseException) as caught:  # noqa: PT011 each server has its own
         async with serve(Starlette(lifespan=lifespan), server):
             raise AssertionError("it started")
     assert "it started" not in str(caught.value)

@@ -188,6 +188,7 @@ async def _stop_in_the_middle(tmp_path: Path, surroundings: dict[str, str], serv
     assert all("Done." in log and '"interrupt"' not in log for log in logs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", _COMMANDS)
 async def test_streams_get_bye_and_runs_end_their_step(
     server: ServerKind, tmp_path: Path, surroundings: dict[str, str]
@@ -205,6 +206,7 @@ async def test_a_hundred_streams_of_each_kind_get_bye(
         await _stop_in_the_middle(tmp_path, surroundings, server, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", _COMMANDS)
 async def test_what_clients_run_ends_with_the_server(
     server: ServerKind, tmp_path: Path, surroundings: dict[str, str]
@@ -240,6 +242,7 @@ async def test_what_clients_run_ends_with_the_server(
     assert [each.count("is lost") for each in lost] == [1, 1]
 
 
+@pytest.mark.slow
 async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, surroundings: dict[str, str]) -> None:
     gate = Gate()
 
@@ -263,6 +266,7 @@ async def test_a_second_signal_ends_the_process_at_once(tmp_path: Path, surround
             gate.open()
 
 
+@pytest.mark.slow
 async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence(
     tmp_path: Path, surroundings: dict[str, str]
 ) -> None:
@@ -293,6 +297,7 @@ async def test_a_port_that_is_taken_and_settings_that_are_wrong_are_one_sentence
     assert tmp_path.is_dir()
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_not_a_socket_stays_and_is_named(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("mine", encoding="utf-8")

@@ -46,7 +46,7 @@ async def until(condition: object) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_client_that_leaves_is_noticed_while_nothing_is_sent(server: ServerName, kind: str) -> None:
     log = GrowingLog()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (hub, served), serve(app_of(served), server) as serving:
             stream = await connect(serving, kind)
             assert len(hub) == 1
@@ -54,6 +54,7 @@ async def test_a_client_that_leaves_is_noticed_while_nothing_is_sent(server: Ser
             await until(lambda: not len(hub))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_stalled_reader_is_cut_and_holds_nobody_up(server: ServerName, kind: str) -> None:
@@ -89,6 +90,7 @@ async def test_a_stalled_reader_is_cut_and_holds_nobody_up(server: ServerName, k
             await until(lambda: not len(hub))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel has no such bound")
 @pytest.mark.parametrize("server", SERVERS)
 @pytest.mark.parametrize("kind", KINDS)
@@ -112,6 +114,7 @@ async def test_the_kernel_ends_the_connection_of_a_stalled_reader(server: Server
             await stalled.aclose()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_a_hundred_watchers_see_the_same(server: ServerName) -> None:
     log = GrowingLog()
@@ -137,7 +140,7 @@ async def test_a_hundred_watchers_see_the_same(server: ServerName) -> None:
 async def test_deltas_come_in_few_frames_to_those_who_asked() -> None:
     log = GrowingLog()
     text = "The quick brown fox " * 20
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (hub, served), serve(app_of(served)) as serving:
             read: dict[str, list[Frame]] = {}
 
@@ -180,7 +183,7 @@ async def test_a_watcher_that_was_too_slow_for_deltas_is_told_how_many_it_missed
         await anyio.sleep_forever()
         raise AssertionError
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log, deltas=0.001) as (_, served), anyio.create_task_group() as tasks:
 
             async def watch() -> None:
@@ -207,7 +210,7 @@ async def test_a_watcher_that_was_too_slow_for_deltas_is_told_how_many_it_missed
 async def test_cancelled_handlers_leave_nothing_behind(kind: str) -> None:
     log = GrowingLog()
     log.append("a")
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (hub, served):
             async with serve(app_of(served), graceful=1) as serving:
                 stream = await connect(serving, kind)
@@ -220,7 +223,7 @@ async def test_cancelled_handlers_leave_nothing_behind(kind: str) -> None:
 async def test_a_hub_that_is_left_ends_its_watchers_and_takes_no_more() -> None:
     log = GrowingLog()
     async with httpx.AsyncClient() as client:
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with StreamHub() as hub:
                 async with open_streams(log) as (inner, served), serve(app_of(served)) as serving:
                     async with httpx_ws.aconnect_ws(f"{serving.ws_url}/ws", client) as socket:

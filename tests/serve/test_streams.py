@@ -59,7 +59,7 @@ async def test_a_cursor_continues_where_the_watcher_was(kind: str) -> None:
     log.append("c")
     log.close()
     birth = log.state.events[0].id
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (_, served), serve(app_of(served)) as serving:
             url = stream_url(kind, serving.port)
             assert texts_of(await until_bye(url)) == ["a", "b", "c"]
@@ -74,7 +74,7 @@ async def test_the_ids_of_sse_are_cursors() -> None:
     log = GrowingLog()
     log.append("a", "b")
     log.close()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (_, served), serve(app_of(served)) as serving, httpx.AsyncClient() as client:
             async with client.stream("GET", f"{serving.url}/sse") as response:
                 messages = [message async for message in read_sse(response)]
@@ -102,7 +102,7 @@ async def test_the_ids_of_sse_are_cursors() -> None:
 async def test_a_place_that_is_not_in_the_log_is_refused(query: dict[str, str], status: int, code: str) -> None:
     log = GrowingLog()
     log.append("a", "b")
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (_, served), serve(app_of(served)) as serving, httpx.AsyncClient() as client:
             answer = await client.get(f"{serving.url}/sse", params=query)
             assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -117,6 +117,7 @@ async def test_a_place_that_is_not_in_the_log_is_refused(query: dict[str, str], 
             assert not len(served.streams)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("server", SERVERS)
 async def test_ten_thousand_events_come_many_to_a_message(server: ServerName) -> None:
     log = GrowingLog()
@@ -166,7 +167,7 @@ async def test_drain_says_bye_to_everybody_and_takes_nobody_else(server: ServerN
 async def test_a_deleted_conversation_says_so(kind: str) -> None:
     log = GrowingLog()
     frames: list[Frame] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (hub, served), serve(app_of(served)) as serving:
 
             async def delete() -> None:
@@ -186,7 +187,7 @@ async def test_a_deleted_conversation_says_so(kind: str) -> None:
 async def test_a_silence_is_broken_by_pings(kind: str) -> None:
     log = GrowingLog()
     frames: list[Frame] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log, ping=0.05, sweep=0.01) as (_, served), serve(app_of(served)) as serving:
 
             async def close_later() -> None:
@@ -202,7 +203,7 @@ async def test_a_silence_is_broken_by_pings(kind: str) -> None:
 async def test_what_a_client_is_asked_goes_to_its_socket_alone() -> None:
     log = GrowingLog()
     ask = AskFrame(id="k", kind="tool", name="look", action_id="ev_1", arguments={"path": "/"})
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (_, served), serve(app_of(served)) as serving, httpx.AsyncClient() as client:
             async with (
                 httpx_ws.aconnect_ws(f"{serving.ws_url}/ws", client, params={"client": "mine"}) as mine,
@@ -223,7 +224,7 @@ async def test_what_a_client_is_asked_goes_to_its_socket_alone() -> None:
 
 async def test_a_client_that_comes_back_ends_the_connection_it_had() -> None:
     log = GrowingLog()
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with open_streams(log) as (hub, served), serve(app_of(served)) as serving, httpx.AsyncClient() as client:
             url = f"{serving.ws_url}/ws"
             async with httpx_ws.aconnect_ws(url, client, params={"client": "mine"}) as before:

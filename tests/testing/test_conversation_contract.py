@@ -43,6 +43,7 @@ class TestInMemory(ConversationContract):
         return Here(MemoryStore(), tmp_path)
 
 
+@pytest.mark.slow
 class TestInFilesWithAProvider(ConversationContract):
     @pytest.fixture
     async def place(self, tmp_path: Path) -> AsyncGenerator[ConversationPlace]:

@@ -157,7 +157,7 @@ async def test_a_gate_holds_replies_before_and_in_the_middle() -> None:
     async def follow() -> None:
         replies.append(await read(model, deltas))
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask)
             await gate.arrived()
@@ -172,7 +172,7 @@ async def test_a_gate_holds_replies_before_and_in_the_middle() -> None:
 async def test_a_cancelled_call_leaves_the_gate() -> None:
     gate = Gate()
     model = ScriptedLLM([gate.hold("one")])
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(model.complete, ASK)
             await gate.arrived()
@@ -181,7 +181,7 @@ async def test_a_cancelled_call_leaves_the_gate() -> None:
 
 
 async def test_a_hanging_model_ends_by_cancellation() -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ScriptedLLM([hang]).complete, ASK)
             await anyio.wait_all_tasks_blocked()

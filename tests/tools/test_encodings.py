@@ -11,6 +11,7 @@ from agentcore.errors import ToolError
 from agentcore.tools import AnyTool
 from agentcore_tools import apply_patch_tool, edit_tool, read_file_tool, read_many_tool, write_file_tool
 from opened_tool import Editor, open_tool
+from rounds import some_quick
 
 JAPANESE = "# 設定ファイル\n名前 = 日本語のテキスト\nend\n"
 CODE = "x = 1\n" * 500  # what is ASCII says nothing of the encoding
@@ -29,7 +30,7 @@ OLD = [
 
 
 @pytest.mark.parametrize("around", ["", CODE])
-@pytest.mark.parametrize(("written", "guess", "text"), OLD)
+@pytest.mark.parametrize(("written", "guess", "text"), some_quick(OLD, 4))
 async def test_an_encoding_that_is_guessed_is_named_and_kept(
     editor: Editor, written: str, guess: str, text: str, around: str
 ) -> None:

@@ -123,6 +123,7 @@ async def test_several_files_are_read_at_once_in_the_order_in_which_they_were_as
         assert "outside of the workspace" in (await read.call(paths=["../x"])).text
 
 
+@pytest.mark.slow
 async def test_many_long_files_are_cut_to_what_fits(tmp_path: Path) -> None:
     for number in range(60):
         (tmp_path / f"{number:02d}").write_text("".join(f"line {line}\n" for line in range(1_000)))
@@ -224,6 +225,7 @@ async def test_a_line_of_a_gitignore_means_what_git_makes_of_it(line: str, out: 
     assert [path for path in (*out, *kept) if decide(path)] == out
 
 
+@pytest.mark.slow
 async def test_no_glob_takes_for_ever(tmp_path: Path) -> None:
     write(tmp_path, "a" * 200, "a/" * 25 + "a")
     glob = "*a" * 30 + "b"
@@ -237,6 +239,7 @@ async def test_no_glob_takes_for_ever(tmp_path: Path) -> None:
                 await finder.call(pattern=pattern)
 
 
+@pytest.mark.slow
 async def test_a_tree_is_walked_where_find_can_not_print(tmp_path: Path) -> None:
     write(tmp_path, "a b/c", "-d", "über/x\ny")
     (tmp_path / "link").symlink_to("-d")

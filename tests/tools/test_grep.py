@@ -24,7 +24,7 @@ Grep = Opened[GrepAction, GrepObservation]
 NEEDED = ("bash", "sh", "find", "xargs", "tr", "stat", "readlink", "cat")
 RIPGREP = shutil.which("rg") or shutil.which("rg", path=sysconfig.get_path("scripts"))
 NEEDS_RIPGREP = pytest.mark.skipif(RIPGREP is None, reason="needs ripgrep: pip install 'agentcore-runtime[search]'")
-BOTH = [pytest.param("rg", marks=NEEDS_RIPGREP), "python"]
+BOTH = [pytest.param("rg", marks=NEEDS_RIPGREP), pytest.param("python", marks=pytest.mark.slow)]
 
 
 def programs_in(folder: Path, *names: str) -> str:
@@ -221,6 +221,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 async def test_each_program_reads_patterns_in_its_own_way_and_python_says_that_it_was_python(
     grep: Grep, request: pytest.FixtureRequest
 ) -> None:
@@ -240,6 +241,7 @@ async def test_each_program_reads_patterns_in_its_own_way_and_python_says_that_i
             await grep.call(pattern=pattern)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grep", ["nothing"], indirect=True)
 async def test_without_ripgrep_and_python_files_are_brought_to_where_there_is_one(grep: Grep) -> None:
     write(grep.workspace.root, {"a": "x\r\nhit 1\r\ny", "b/c": "hit\nhit", "no": b"hit\0", "ü": "hit ä\n", "empty": ""})
@@ -268,6 +270,7 @@ async def test_a_ripgrep_beside_python_is_found_though_it_is_not_on_the_path(
         assert (await grep.call(pattern="hit")).text == "a\n1:hit"
 
 
+@pytest.mark.slow
 async def test_long_lines_and_many_of_them_fit(grep: Grep) -> None:
     write(grep.workspace.root, {"f": ("x" * 400 + "\n") * 150, "min.js": "x" * 100_000})
     told = await grep.call(pattern="x")
@@ -297,6 +300,7 @@ async def test_what_is_no_text_in_a_line_matches_nothing_and_is_shown_as_such(gr
             assert plain(told) == f"f\n{shown}", pattern
 
 
+@pytest.mark.slow
 async def test_a_ripgrep_that_crashes_hides_nothing(tmp_path: Path) -> None:
     programs = programs_in(tmp_path / "programs", *NEEDED, "python3")
     begun = '{"type":"begin","data":{"path":{"text":"./a"}}}\n{"type":"match","data":{"path":{"text":"./a"},'
@@ -310,6 +314,7 @@ async def test_a_ripgrep_that_crashes_hides_nothing(tmp_path: Path) -> None:
             assert plain(await grep.call(pattern="hit")) == "a\n1:hit\n\nb\n1:hit"
 
 
+@pytest.mark.slow
 async def test_a_pattern_that_takes_for_ever_is_ended_with_the_call(tmp_path: Path) -> None:
     programs = programs_in(tmp_path / "programs", *NEEDED, "python3")
     (tmp_path / "f").write_text("a" * 64 + "!\n")

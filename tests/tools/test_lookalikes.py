@@ -11,6 +11,7 @@ from agentcore.errors import ToolError
 from agentcore_tools import edit_tool
 from agentcore_tools.files.lookalikes import fold
 from opened_tool import Editor, open_tool
+from rounds import some_quick
 
 CASES = [
     ("say \u201chi\u201d", 'say "hi"', "the file has U+201C LEFT DOUBLE QUOTATION MARK, U+201D RIGHT DOUBLE QUOTATION MARK"),
@@ -23,7 +24,7 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("there", "sought", "difference"), CASES)
+@pytest.mark.parametrize(("there", "sought", "difference"), some_quick(CASES, 4))
 async def test_a_miss_by_characters_that_look_alike_names_them(
     editor: Editor, there: str, sought: str, difference: str
 ) -> None:

@@ -13,6 +13,7 @@ from agentcore.testing import ScriptedLLM, call, say
 from agentcore.tools import AnyTool
 from agentcore_tools import apply_patch_tool, edit_tool, file_editor_tool, write_file_tool
 from opened_tool import open_tool
+from rounds import some_quick
 
 VALUE = "s3cret-value-1"
 MASK = "<secret:TOKEN>"
@@ -46,7 +47,7 @@ def files_in(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize(("tool", "arguments"), WRITES)
+@pytest.mark.parametrize(("tool", "arguments"), some_quick(WRITES, 4))
 async def test_the_mask_of_a_secret_is_not_written(tmp_path: Path, tool: AnyTool, arguments: dict[str, Any]) -> None:
     (tmp_path / ".env").write_text(ENV)
     async with open_tool(tool, tmp_path, {"TOKEN": VALUE}) as opened:
@@ -69,7 +70,7 @@ async def test_a_miss_says_that_a_mask_stands_for_what_the_file_has(
     assert files_in(tmp_path) == {".env": ENV}
 
 
-@pytest.mark.parametrize(("tool", "arguments"), WRITES)
+@pytest.mark.parametrize(("tool", "arguments"), some_quick(WRITES, 4))
 async def test_the_mask_of_a_name_that_is_not_registered_is_text(
     tmp_path: Path, tool: AnyTool, arguments: dict[str, Any]
 ) -> None:

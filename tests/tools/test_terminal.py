@@ -11,6 +11,7 @@ from agentcore.stuck import STILL_RUNNING
 from agentcore_tools import TerminalObservation
 from opened_tool import Terminal, open_terminal
 from programs import needs
+from rounds import some_quick
 
 
 class Step(NamedTuple):
@@ -310,8 +311,15 @@ def check(answer: TerminalObservation, expected: dict[str, Any], root: str) -> N
 @pytest.mark.parametrize(
     "steps",
     [
-        pytest.param(steps, id=name, marks=[needs("git")] if any("git " in str(step) for step in steps) else [])
-        for name, steps in SCENARIOS.items()
+        pytest.param(
+            steps,
+            id=name,
+            marks=[
+                *([needs("git")] if any("git " in str(step) for step in steps) else []),
+                *([pytest.mark.slow] if at % 3 else []),
+            ],
+        )
+        for at, (name, steps) in enumerate(SCENARIOS.items())
     ],
 )
 async def test_what_is_called_is_answered(tmp_path: Path, steps: list[Step]) -> None:
@@ -360,7 +368,7 @@ async def test_a_command_means_what_it_means_to_bash_and_the_next_one_works(term
         assert (await terminal("echo $?; echo fine")).text == f"{code}\nfine\n", command
 
 
-@pytest.mark.parametrize("name", ["C-c", "C-C", "c-c", "^C", "Ctrl-C", "ctrl+c"])
+@pytest.mark.parametrize("name", some_quick(["C-c", "C-C", "c-c", "^C", "Ctrl-C", "ctrl+c"], 6))
 async def test_a_command_is_interrupted_by_its_key_and_the_shell_lives_on(hasty: Terminal, name: str) -> None:
     await hasty("A=kept; sleep 1000; echo not this")
     answer = await hasty(name, is_input=True, timeout=60)
@@ -371,6 +379,7 @@ async def test_a_command_is_interrupted_by_its_key_and_the_shell_lives_on(hasty:
 KEYS = {"UP": "1b 5b 41", "TAB": "09", "ESC": "1b", "BS": "7f", "ENTER": "0d", "C-a": "01", "PGDN": "1b 5b 36 7e"}
 
 
+@pytest.mark.slow
 async def test_keys_are_what_a_terminal_sends(hasty: Terminal) -> None:
     for name, sent in KEYS.items():
         assert (await hasty(f"stty raw; head -c {len(sent.split())} | od -An -tx1")).running

@@ -12,6 +12,7 @@ import pytest
 from agentcore.errors import ToolError
 from living import still_running, until_gone
 from opened_tool import Terminal, line_in, open_terminal
+from rounds import some_quick
 
 
 async def works(terminal: Terminal) -> bool:
@@ -33,7 +34,7 @@ FAKES = [
 ]
 
 
-@pytest.mark.parametrize("fake", FAKES)
+@pytest.mark.parametrize("fake", some_quick(FAKES, 3))
 async def test_no_output_passes_for_the_end(tmp_path: Path, fake: str, terminal: Terminal) -> None:
     told = await terminal(f"{fake}; sleep 0.2; echo; echo the end; (exit 9)")
     assert told.exit_code == 9
@@ -57,7 +58,7 @@ MESSES = [
 
 @pytest.mark.parametrize(
     "setting",
-    [
+    some_quick([
         *MESSES,
         "set -x", "set -v", "set -xv", "set -u", "set -f", "set -C", "set -a", "set -o vi", "set -o emacs", "set -o posix", "set -m",
         "set +m", "set -o history; set -H", "IFS=a0; OLDIFS=1", "shopt -s extglob nocasematch nullglob failglob", "shopt -s xpg_echo",
@@ -69,7 +70,7 @@ MESSES = [
         "readonly python=/usr/bin/python flags=-x REPLY=1 IFS PROMPT_COMMAND=date PS1='$ '", "declare -n python=HOME flags=PWD",
         *(f"{name}() {{ echo mine; }}" for name in ("command", "builtin", "set", "unset", "local", "return", "break", "hash", "read", "eval")),
         "unset -v __agentcore_nonce __agentcore_flags", "unset -f __agentcore_report", "set -T; trap 'echo traced' DEBUG; trap 'echo back' RETURN",
-    ],
+    ], 6),
 )  # fmt: skip
 async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: str, terminal: Terminal) -> None:
     await terminal(f"export TERM=xterm; {setting}", timeout=60)
@@ -86,10 +87,10 @@ async def test_whatever_is_set_the_next_command_works(tmp_path: Path, setting: s
 
 @pytest.mark.parametrize(
     ("command", "code"),
-    [
+    some_quick([
         ("exit 3", 3), ("set -e; false", 1), ("exec true", 0), ("exec sh -c 'exit 4'", 4), ("kill -9 $$", 137), ("kill -9 0", 137),
         ("exec sh -c 'kill -9 $$'", 137), ("trap 'echo bye' EXIT; exit 5", 5), ("trap 'exit 6' ERR; false", 6), ("exec /bin/false", 1),
-    ],
+    ], 4),
 )  # fmt: skip
 async def test_the_end_of_the_shell_is_told_and_the_next_command_gets_a_new_one(
     tmp_path: Path, command: str, code: int, terminal: Terminal
@@ -134,8 +135,16 @@ async def test_a_background_process_that_keeps_the_terminal_holds_nothing_up(tmp
     assert not still_running(pid)
 
 
-@pytest.mark.parametrize("shell", ["sh -i", "dash -i", "zsh -i", "bash --norc -i"])
+@pytest.mark.parametrize("shell", some_quick(["sh -i", "dash -i", "bash --norc -i"], 3))
 async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(shell: str, hasty: Terminal) -> None:
+    await run_in_its_place(shell, hasty)
+
+
+async def test_zsh_in_its_place_is_such_a_program_too(hasty: Terminal) -> None:
+    await run_in_its_place("zsh -f -i", hasty)
+
+
+async def run_in_its_place(shell: str, hasty: Terminal) -> None:
     name = shell.partition(" ")[0]
     if shutil.which(name) is None:
         pytest.skip(f"{name} is not installed; .ci/run installs it (apt-get install {name})")
@@ -148,6 +157,7 @@ async def test_another_shell_in_its_place_is_a_program_that_runs_until_it_ends(s
     assert (await hasty("echo new")).new_shell
 
 
+@pytest.mark.slow
 async def test_a_daemon_that_left_the_terminal_open_does_not_hold_its_end_up(tmp_path: Path) -> None:
     daemon = "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\nprint(os.getpid(), file=open('pid', 'w'), flush=True)\ntime.sleep(1000)"
     async with open_terminal(tmp_path) as terminal:

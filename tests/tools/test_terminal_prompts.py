@@ -11,21 +11,25 @@ import pytest
 from agentcore.workspace import LocalWorkspace
 from agentcore_tools.terminal.foreground import foreground_state
 from opened_tool import Terminal, open_terminal
+from rounds import some_quick
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Only Linux tells it.")
 
-PYTHON = f"{sys.executable} -S"
+PYTHON = "python3 -S"
 
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "read -p 'Overwrite? ' x; echo got $x",
-        "read -e -p 'Overwrite? ' x; echo got $x",
-        "printf 'Overwrite? '; sort | sed 's/^/got /'",
-        f"""{PYTHON} -c 'print("got " + input("Overwrite? "))'""",
-        f"""{PYTHON} -c 'open("/dev/tty", "w").write("Overwrite? "); print("got " + open("/dev/tty").readline())'""",
-    ],
+    some_quick(
+        [
+            "read -p 'Overwrite? ' x; echo got $x",
+            "read -e -p 'Overwrite? ' x; echo got $x",
+            "printf 'Overwrite? '; sort | sed 's/^/got /'",
+            f"""{PYTHON} -c 'print("got " + input("Overwrite? "))'""",
+            f"""{PYTHON} -c 'open("/dev/tty", "w").write("Overwrite? "); print("got " + open("/dev/tty").readline())'""",
+        ],
+        5,
+    ),
 )
 async def test_a_prompt_is_seen_long_before_the_command_counts_as_silent(tmp_path: Path, command: str) -> None:
     # A terminal that counts nothing as silent, so that only the prompt can be the reason.
@@ -52,17 +56,20 @@ async def test_each_prompt_of_a_program_is_seen_and_so_is_one_under_a_timeout(tm
 
 @pytest.mark.parametrize(
     "command",
-    [
-        "sleep 1000",
-        "while :; do :; done",
-        "sleep 1000 | cat",
-        "cat < pipe",
-        f"""{PYTHON} -c 'import socket; a, b = socket.socketpair(); a.recv(1)'""",
-        f"""{PYTHON} -c 'import select; select.select([0], [], [], 1000)'""",
-        f"""{PYTHON} -c '
+    some_quick(
+        [
+            "sleep 1000",
+            "while :; do :; done",
+            "sleep 1000 | cat",
+            "cat < pipe",
+            f"""{PYTHON} -c 'import socket; a, b = socket.socketpair(); a.recv(1)'""",
+            f"""{PYTHON} -c 'import select; select.select([0], [], [], 1000)'""",
+            f"""{PYTHON} -c '
 import socket
 a = socket.create_server(("127.0.0.1", 0)); socket.create_connection(a.getsockname()).recv(1)'""",
-    ],
+        ],
+        7,
+    ),
 )
 async def test_what_waits_for_anything_else_counts_as_silent(tmp_path: Path, command: str) -> None:
     async with open_terminal(tmp_path, quiet=1.5) as terminal:
@@ -72,7 +79,7 @@ async def test_what_waits_for_anything_else_counts_as_silent(tmp_path: Path, com
         assert (await terminal("C-c", is_input=True)).exit_code == 130
 
 
-@pytest.mark.parametrize("command", ["suspend", "kill -STOP $$"])
+@pytest.mark.parametrize("command", some_quick(["suspend", "kill -STOP $$"], 2))
 async def test_a_shell_that_is_stopped_is_reported(tmp_path: Path, command: str) -> None:
     async with open_terminal(tmp_path, quiet=1000) as terminal:
         for stopped in (await terminal(command), await terminal("echo more"), await terminal("")):
@@ -87,6 +94,6 @@ async def test_what_cannot_be_found_out_is_not_known(tmp_path: Path, terminal: T
         async with workspace.open_process("sleep 1000") as process:
             assert await foreground_state(workspace, process.pid) is None
     # A workspace that is not open starts nothing that could look.
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         assert await foreground_state(workspace, 1) is None
     assert (await terminal("true")).exit_code == 0

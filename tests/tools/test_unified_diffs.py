@@ -12,6 +12,7 @@ from agentcore.errors import ToolError
 from agentcore.tools import Resource
 from agentcore_tools import ApplyPatchAction, apply_patch_tool
 from opened_tool import open_tool
+from rounds import some_quick
 
 BODY = "def f():\n    start()\n    stop()\n\n\n"
 TWICE = BODY + BODY.replace("f()", "g()")
@@ -36,7 +37,14 @@ def diff(body: str, old: str = "a/f", new: str = "b/f") -> str:
         ("a\nb", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n", "a\nc"),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("names", [("a/f", "b/f"), ("f", "f"), ("f.orig\t2024-01-01 00:00:00", "f\t2024-01-01")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("a/f", "b/f"),
+        pytest.param(("f", "f"), marks=pytest.mark.slow),
+        pytest.param(("f.orig\t2024-01-01 00:00:00", "f\t2024-01-01"), marks=pytest.mark.slow),
+    ],
+)
 async def test_the_hunks_of_a_diff_are_applied(
     tmp_path: Path, before: str, body: str, after: str, names: tuple[str, str]
 ) -> None:
@@ -46,6 +54,7 @@ async def test_the_hunks_of_a_diff_are_applied(
     assert (tmp_path / "f").read_text() == after
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 async def test_what_git_writes_is_applied_as_git_would(tmp_path: Path) -> None:
     def git(*arguments: str) -> str:
@@ -135,7 +144,7 @@ async def test_hunks_that_overlap_are_refused(tmp_path: Path, second: str) -> No
     await refused(tmp_path, {"f": text}, written, "the hunks overlap")
 
 
-@pytest.mark.parametrize("named", [1, 5, 9, 99])
+@pytest.mark.parametrize("named", some_quick([5, 1, 9, 99], 4))
 async def test_a_heading_decides_between_equal_places(tmp_path: Path, named: int) -> None:
     functions = [f"def f{number}():\n    x = 1\n    return x\n\n" for number in range(4)]
     for number in range(4):

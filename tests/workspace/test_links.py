@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agentcore.errors import PathError
 from agentcore.workspace import LocalWorkspace, real_paths
 
@@ -28,6 +30,7 @@ async def test_a_link_that_leads_back_to_itself_spoils_no_other_path(tmp_path: P
     assert fine == f"{root}/line\n"
 
 
+@pytest.mark.slow
 async def test_many_paths_are_looked_at(tmp_path: Path) -> None:
     root = tmp_path.resolve()
     async with LocalWorkspace(root) as workspace:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from anyio.abc import TaskStatus
 from agentcore.errors import PathError, UnsupportedPlatform, WorkspaceError, WorkspaceNotOpen
 from agentcore.testing.workspace_contract import WorkspaceContract
 from agentcore.testing.workspace_process_contract import refused
-from agentcore.workspace import LocalWorkspace, Workspace
+from agentcore.workspace import LocalWorkspace, Workspace, git
 
 
 class TestLocalWorkspace(WorkspaceContract):
@@ -21,6 +22,22 @@ class TestLocalWorkspace(WorkspaceContract):
     async def workspace(self, tmp_path: Path) -> AsyncGenerator[Workspace]:
         async with LocalWorkspace(tmp_path) as workspace:
             yield workspace
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git: apt-get install git")
+async def test_git_that_waits_for_a_pipe_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "project").mkdir()
+    async with LocalWorkspace(tmp_path / "project", env={"TMPDIR": str(tmp_path / "tmp")}) as workspace:
+        await workspace.run("git init -q; mkfifo .gitignore")
+        monkeypatch.setattr(git, "_GIT_SECONDS", 2)
+        with anyio.fail_after(60):
+            message = str(await refused(WorkspaceError, workspace.git_changes()))
+        assert "within 2 s" in message
+        assert os.listdir(tmp_path / "tmp") == []
+        with anyio.move_on_after(2):
+            await workspace.git_diff()
+        assert os.listdir(tmp_path / "tmp") == []
 
 
 async def test_a_relative_path_begins_at_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,6 +125,7 @@ async def test_leaving_ends_processes_whose_contexts_are_open_elsewhere(tmp_path
     assert codes == [128 + 15] * 3
 
 
+@pytest.mark.slow
 async def test_nothing_is_left_of_many_commands(
     tmp_path: Path, processes_here: Callable[[], Awaitable[list[int]]]
 ) -> None:
@@ -160,10 +178,11 @@ async def test_an_environment_that_is_too_large_is_an_error_that_shows_the_comma
         "'never closed",
     ],
 )
-async def test_a_long_command_is_shown_without_a_part_of_a_word(tmp_path: Path, secret: str) -> None:
+@pytest.mark.parametrize("spacing", [33, pytest.param(4, marks=pytest.mark.slow)])
+async def test_a_long_command_is_shown_without_a_part_of_a_word(tmp_path: Path, secret: str, spacing: int) -> None:
     too_large = {"LARGE": "x" * 200_000}
     async with LocalWorkspace(tmp_path) as workspace:
-        for before in range(140, 206, 4):
+        for before in range(140, 206, spacing):
             commands = [f"echo {'x' * before} {secret} {'y ' * 300}", ["echo", "x" * before, secret, *["y"] * 300]]
             for command in commands:
                 text = str(await refused(WorkspaceError, workspace.run(command, env=too_large)))

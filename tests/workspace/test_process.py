@@ -58,6 +58,7 @@ async def test_cancelled_at_every_checkpoint_nothing_is_left_of(
         assert len(os.listdir("/dev/fd")) == before
 
 
+@pytest.mark.slow
 async def test_cancelled_at_any_moment_a_command_leaves_nothing(tmp_path: Path, processes_here: Here) -> None:
     async with LocalWorkspace(tmp_path) as workspace:
         await workspace.run("true")
@@ -69,6 +70,7 @@ async def test_cancelled_at_any_moment_a_command_leaves_nothing(tmp_path: Path, 
             assert await processes_here() == []
 
 
+@pytest.mark.slow
 async def test_cancelled_by_asyncio_itself_a_command_leaves_nothing(
     tmp_path: Path, anyio_backend_name: str, processes_here: Here
 ) -> None:
@@ -241,6 +243,7 @@ def test_commands_hear_ctrl_c_though_this_program_was_started_in_the_background(
     assert (done.stdout, done.stderr) == ("heard\n", "")
 
 
+@pytest.mark.slow
 async def test_commands_are_found_though_another_agent_started_them(tmp_path: Path) -> None:
     """One workspace inside another: what the inner one marks keeps the mark of the outer."""
     inner = """

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import anyio
+import pytest
 from anyio.to_thread import run_sync
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +132,7 @@ async def test_a_census_is_shared_by_those_who_asked_before_it_began() -> None:
     assert len({id(answer) for answer in answers}) <= 2
 
 
+@pytest.mark.slow
 async def test_a_census_shows_what_was_started_before_it_was_asked_for(tmp_path: Path) -> None:
     async def start_and_look() -> None:
         async with workspace.open_process(["sleep", "1000"]) as process:
@@ -142,6 +144,7 @@ async def test_a_census_shows_what_was_started_before_it_was_asked_for(tmp_path:
                 tasks.start_soon(start_and_look)
 
 
+@pytest.mark.slow
 async def test_a_process_that_is_just_replacing_its_program_is_known(tmp_path: Path) -> None:
     """For a moment it has no environment; a look that came then would take it for a stranger."""
 

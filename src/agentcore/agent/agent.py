@@ -14,6 +14,7 @@ from agentcore.context import AgentContext, Instructions
 from agentcore.llm import Model
 from agentcore.stuck import StuckThresholds
 from agentcore.tools import AnyTool, Tool, Toolset, finish_tool, think_tool
+from agentcore.tools.deferred import CALL_TOOL, SEARCH_TOOLS
 
 
 def _is_list(value: object) -> bool:
@@ -46,6 +47,7 @@ _ARGUMENTS: Final = {
     "output": Argument("a type, as a pydantic model, list[int] or str", _is_type),
     "system_prompt": optional(TEXT),
     "max_parallel_calls": WHOLE_NUMBER,
+    "defer_tools": optional(instance_of(bool, description="True or False")),
     "stuck": optional(instance_of(StuckThresholds, description="StuckThresholds(...)")),
 }
 
@@ -65,7 +67,7 @@ class Agent:
     Raises:
         TypeError: an argument is not what it has to be, or there is none of that name. A type as `output` that JSON Schema
             can't say is a `SchemaError`.
-        ValueError: two tools have one name, or `max_parallel_calls` is below 1.
+        ValueError: two tools have one name, one has the name of a tool that `defer_tools` adds, or `max_parallel_calls` is below 1.
     """
 
     llm: Model
@@ -87,6 +89,9 @@ class Agent:
     """Replaces the prompt that agentcore brings; not together with the sections of a `context`."""
     max_parallel_calls: int = 8
     """How many calls of one reply run at once, where their resources allow."""
+    defer_tools: bool | None = None
+    """True if the tools of its toolsets are not in the requests: the model finds them with `search_tools`, and calls them with
+    `call_tool`. None: where there are more than 40 of them, or their schemas take more than a tenth of the model's window."""
     stuck: StuckThresholds | None = field(default_factory=StuckThresholds)
     """When the agent counts as stuck; None never."""
 
@@ -107,6 +112,10 @@ class Agent:
         if doubled := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(
                 f"Two tools are called {', '.join(map(repr, doubled))}: a model could not tell them apart."
+            )
+        if self.defer_tools and (taken := [name for name in (SEARCH_TOOLS, CALL_TOOL) if name in names]):
+            raise ValueError(
+                f"A tool is called {taken[0]!r}, as the one that `defer_tools` adds: rename it, or pass defer_tools=False."
             )
 
     @cached_property

@@ -56,6 +56,8 @@ def record_agent(agent: Agent) -> tuple[dict[str, JsonValue], tuple[str, ...]]:
             missing.append(f"the condenser ({type(agent.condenser).__name__})")
     if agent.output is not None:
         recorded["output"] = output_schema_of(agent.output)
+    if agent.defer_tools is not None:
+        recorded["defer_tools"] = agent.defer_tools
     recorded["system_prompt"] = agent.system_prompt
     recorded["stuck"] = None if agent.stuck is None else agent.stuck.model_dump(mode="json")
     return recorded, tuple(missing)
@@ -101,6 +103,7 @@ def restore_agent(recorded: dict[str, Any], *, llm: Model | None = None) -> Agen
         output=_restore_output(recorded.get("output")),
         system_prompt=recorded.get("system_prompt"),
         max_parallel_calls=recorded["max_parallel_calls"],
+        defer_tools=recorded.get("defer_tools"),
         stuck=None if recorded.get("stuck") is None else StuckThresholds.model_validate(recorded["stuck"]),
     )
 

@@ -15,6 +15,7 @@ from agentcore.llm import CallContext, Delta, ReasoningDelta, RefusalDelta, Repl
 from agentcore.messages import AudioBlock, Block, ImageBlock, Message, TextBlock, ToolCallBlock, ToolSchema
 from agentcore.secrets import find_masks
 from agentcore.tools import AnyTool, MaskBlock, ReadCall, Resumption, describe_call, read_call
+from agentcore.tools.deferred import DeferredTools
 
 _Given = TypeVar("_Given")
 
@@ -61,6 +62,7 @@ async def take_step(
     on_delta: Callable[[Delta], Awaitable[None]],
     mask: MaskBlock,
     mask_text: Mask,
+    deferred: DeferredTools | None = None,
 ) -> StepOutcome:
     """Ask the model once and read its reply.
 
@@ -76,6 +78,7 @@ async def take_step(
         on_delta: Told every piece of the reply as it comes.
         mask: Takes the secrets out of what the tools show of their calls.
         mask_text: Replaces secrets in the answers to calls that can't run.
+        deferred: The tools that it may call besides, through one of `tools`.
 
     Raises:
         ModelError: There is no reply.
@@ -99,8 +102,12 @@ async def take_step(
             seconds=seconds,
         )
 
+    def read(block: ToolCallBlock) -> ReadCall:
+        read_one = read_call if deferred is None else deferred.read_call
+        return read_one(block.name, block.arguments, tools, mask=mask_text)
+
     if reply.message.tool_calls:
-        reply_events, answers, questions, calls = _read_calls(tools, reply, reply_id, mask, mask_text)
+        reply_events, answers, questions, calls = _read_calls(read, reply, reply_id, mask)
         return StepOutcome("calls", reply, reply_events, answers, questions, calls, usage())
     message = MessageEvent(source="agent", message=reply.message, reply_id=reply_id)
     return StepOutcome(_shape(reply), reply, (message,) if reply.message.content else (), (), (), (), usage())
@@ -124,7 +131,7 @@ def _shape(reply: Reply) -> Shape:
 
 
 def _read_calls(
-    tools: Sequence[AnyTool], reply: Reply, reply_id: str, mask: MaskBlock, mask_text: Mask
+    read_block: Callable[[ToolCallBlock], ReadCall], reply: Reply, reply_id: str, mask: MaskBlock
 ) -> tuple[tuple[ActionEvent, ...], tuple[AgentErrorEvent, ...], tuple[QuestionAsked, ...], tuple[Call, ...]]:
     events: list[ActionEvent] = []
     answers: list[AgentErrorEvent] = []
@@ -133,7 +140,7 @@ def _read_calls(
     finish: str | None = None
     used: set[str] = set()
     for number, (before, block, after) in enumerate(_split(reply.message.content), 1):
-        read = read_call(block.name, block.arguments, tools, mask=mask_text)
+        read = read_block(block)
         event = ActionEvent(
             reply_id=reply_id,
             tool_name=read.name,
@@ -142,6 +149,7 @@ def _read_calls(
             malformed=read.malformed,
             written=_written(block.name, read),
             ignored=read.ignored,
+            tool_digest=read.digest,
             call_id=block.id,
             before=before,
             after=after,
@@ -164,6 +172,7 @@ def _read_calls(
                     tool_name=event.tool_name,
                     call_id=event.call_id,
                     error=read.problem or "The call could not be read.",
+                    outcome="not_run" if read.code == "tool_changed" else "failed",
                     code=read.code,
                 )
             )

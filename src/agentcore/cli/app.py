@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
+from agentcore.cli.conversations_app import conversations_app
 from agentcore.cli.keys_app import keys_app
 from agentcore.cli.log_app import log_app
 from agentcore.cli.mcp_app import MCPFile, NoMCP, mcp_app
@@ -41,9 +42,9 @@ from agentcore.cli.skills_app import skills_app
 from agentcore.errors import UnsupportedPlatform
 
 if TYPE_CHECKING:
-    from agentcore.cli import condense, conversations, demo, run, settings
+    from agentcore.cli import condense, demo, run, settings
 else:
-    condense, conversations, demo, run, settings = map(Later, ("condense", "conversations", "demo", "run", "settings"))
+    condense, demo, run, settings = map(Later, ("condense", "demo", "run", "settings"))
 
 
 class _Commands(TyperGroup):
@@ -67,7 +68,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-conversations_app = typer.Typer()
 app.add_typer(conversations_app, name="conversations", short_help="List and delete conversations.")
 app.add_typer(log_app, name="log")
 app.add_typer(skills_app, name="skills")
@@ -351,6 +351,9 @@ def condense_command(
     model: Model = None,
     base_url: BaseUrl = None,
     workspace: Workspace = None,
+    sandbox: Sandbox = None,
+    network: Network = None,
+    sandbox_image: SandboxImage = None,
     retries: Retries = None,
     home: Home = None,
     json: AsJson = False,
@@ -370,42 +373,9 @@ def condense_command(
             model=model,
             base_url=base_url,
             retries=retries,
+            sandbox=(sandbox, network, sandbox_image),
             json=json,
             verbose=verbose,
-        ),
-        debug,
-    )
-
-
-@conversations_app.callback(invoke_without_command=True)
-def conversations_command(
-    context: typer.Context,
-    *,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="How many to list; 0 for all.", min=0, metavar="N")] = 20,
-    home: Home = None,
-    json: AsJson = False,
-    debug: Debug = False,
-) -> None:
-    """List the conversations, newest first."""
-    if context.invoked_subcommand is not None:
-        context.obj = home
-        return
-    execute(lambda: conversations.list_conversations(settings.read_settings(home=home), limit=limit, json=json), debug)
-
-
-@conversations_app.command("delete", short_help="Delete a conversation.")
-def delete_command(
-    context: typer.Context,
-    conversation: Annotated[str, typer.Argument(metavar="ID", help="Conversation id or prefix.")],
-    *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
-    home: Home = None,
-    debug: Debug = False,
-) -> None:
-    """Delete a conversation: its log, and the full outputs it kept outside the project. The project is not touched."""
-    execute(
-        lambda: conversations.delete_conversation(
-            conversation, settings.read_settings(home=home or context.obj), yes=yes
         ),
         debug,
     )

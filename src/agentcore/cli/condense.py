@@ -10,20 +10,22 @@ from rich.console import Console
 from agentcore._value import Value
 from agentcore.agent import Agent
 from agentcore.cli.console import BAD, DIM, Glyphs, JsonLines, make_console, print_line, print_text, styled
-from agentcore.cli.conversations import describe_standing, find_conversation, find_folder, open_store, shorten_id
+from agentcore.cli.conversations import describe_standing, find_conversation, open_store, shorten_id
 from agentcore.cli.failures import UsageError, explain
 from agentcore.cli.mcp_files import NO_SERVERS, had_servers, trusted_servers
 from agentcore.cli.models import changes_of_environment, rebuild_agent
 from agentcore.cli.process import catch_interrupts
+from agentcore.cli.sandbox import Kind
 from agentcore.cli.settings import Settings
 from agentcore.cli.text import duration, spent
 from agentcore.cli.view import View
+from agentcore.cli.workplace import find_workplace, open_workplace
 from agentcore.conversation import Conversation
 from agentcore.errors import LimitReached
 from agentcore.events import Condensation, ConversationStatus, UsageEvent
 from agentcore.record import ConversationState, Store, read_log
 from agentcore.usage import Usage
-from agentcore.workspace import LocalWorkspace
+from agentcore.workspace import Workspace
 
 _LIMIT_REACHED = 6
 
@@ -52,19 +54,20 @@ async def condense_conversation(
     model: str | None,
     base_url: str | None,
     retries: int | None,
+    sandbox: tuple[Kind | None, str | None, str | None],
     json: bool,
     verbose: bool,
 ) -> int:
     """Make the history of a conversation shorter and return the exit code."""
     store = open_store(settings)
     state = await read_log(store, await find_conversation(store, settings, given))
-    where = await find_folder(state, settings, workspace, command="condense")
+    where = await find_workplace(state, settings, workspace, sandbox, command="condense")
     if not state.last_user_seq:
         raise UsageError(f"Conversation {state.conversation_id!r} has no task yet, so there is nothing to shorten.")
     console = make_console(stderr=json)
-    servers = await trusted_servers(settings, where, console) if had_servers(state) else NO_SERVERS
+    servers = await trusted_servers(settings, where.folder, console) if had_servers(state) else NO_SERVERS
     agent = rebuild_agent(state, settings, model=model, base_url=base_url, retries=retries, servers=servers)
-    standing = f"{state.conversation_id}: {describe_standing(state)}, in {where}"
+    standing = f"{state.conversation_id}: {describe_standing(state)}, in {where.shown}"
     if (changes := changes_of_environment(state, agent, model=model, base_url=base_url)) is not None:
         standing = f"{standing}\n{changes}"
     code = 130
@@ -75,7 +78,7 @@ async def condense_conversation(
             agent,
             state,
             store=store,
-            where=where,
+            place=where.place,
             console=console,
             lines=lines,
             standing=standing,
@@ -93,7 +96,7 @@ async def _condense(
     before: ConversationState,
     *,
     store: Store,
-    where: str,
+    place: str | Workspace | None,
     console: Console,
     lines: JsonLines | None,
     standing: str,
@@ -101,14 +104,14 @@ async def _condense(
     verbose: bool,
 ) -> int:
     began = time.monotonic()
-    view = View(console, root=where, verbose=verbose)
     condensation: Condensation | None = None
     problem: str | None = None
     code = 0
     async with (
-        LocalWorkspace(where) as workspace,
+        open_workplace(place) as workspace,
         Conversation(agent, workspace, id=before.conversation_id, store=store) as conversation,
     ):
+        view = View(console, root=conversation.workspace.root, verbose=verbose)
         print_text(console, standing, DIM)
         async with anyio.create_task_group() as drawing:
             drawing.start_soon(view.ticker.run)

@@ -28,9 +28,31 @@ _FLAGS: Final = (
 )
 """Arguments that the library's messages name, and the flags and variables of the command line for them."""
 
-_SANDBOX: Final = re.compile(r"\. Pass workspace=(Docker|Bubblewrap)Workspace\(.*", re.DOTALL)
-"""The end of a message that names the class that flags stand for."""
-_AGAIN: Final = ". Ask for its sandbox again: --sandbox, and --network and --sandbox-image as they were."
+_QUOTED: Final = r"""('[^']*'|"[^"]*")"""
+_SANDBOX: Final = (
+    (
+        r"\. Pass workspace=(?:Docker|Bubblewrap)Workspace\([\s\S]*",
+        ". Ask for its sandbox again: --sandbox, and --network and --sandbox-image as they were.",
+    ),
+    (rf"^mount={_QUOTED} cannot be used", r"The folder \1 cannot be used"),
+    (rf"^mount={_QUOTED}", r"The folder \1"),
+    (
+        r" (?:Write the path of|Name) (the project's folder|a folder of your own|a folder that is there)( alone)?(?:, or pass copy=)?\.",
+        r" Name \1\2 with --workspace.",
+    ),
+    (r"(Give the folder to a user \(.*\))\. A program can pass [\s\S]*", r"\1, or use --sandbox bubblewrap."),
+    (r" Pass the folder of the project alone\.", " Name the project's folder alone with --workspace."),
+    (r" Pass copy= in place of mount=\.", " Use --sandbox bubblewrap."),
+    (
+        rf"^image={_QUOTED}( is not the name of an image: write it as in )image='([^']*)'",
+        r"--sandbox-image: \1\2--sandbox-image \3",
+    ),
+    (r" Pass a larger memory=, or do less at once\.", " Do less at once."),
+    (r", or it was left without keep=True", ""),
+    (r"\b([Uu]se) DockerWorkspace\b", r"\1 --sandbox docker"),
+    (r"\b([Uu]se) BubblewrapWorkspace\b", r"\1 --sandbox bubblewrap"),
+)
+"""The same of what the library says about sandboxes."""
 _ELSEWHERE: Final = "choose another folder with --home or AGENTCORE_HOME."
 
 
@@ -54,13 +76,13 @@ def explain(error: BaseException) -> tuple[str, int]:
         case RunError():
             return explain(error.error)
         case UsageError() | ConversationNotFound() | ConversationExists() | PathError():
-            return str(error), 2
+            return with_sandbox_flags(str(error)), 2
         case ModelError():
             return with_flags(" ".join(str(error).split())), 1  # a provider's message may have many lines
         case StoreError(__cause__=OSError() as refused):
             return _describe_store_error(error, refused), 1
         case AgentcoreError() | OutputRefused():
-            return _SANDBOX.sub(_AGAIN, str(error)), 1
+            return with_sandbox_flags(str(error)), 1
         case OSError(strerror=str() as reason):
             return _describe_os_error(error, reason), 1
         case _:
@@ -70,6 +92,13 @@ def explain(error: BaseException) -> tuple[str, int]:
 def with_flags(sentence: str) -> str:
     """Replace arguments in a message of the library by the flags and variables of the command line."""
     for wanted, replacement in _FLAGS:
+        sentence = re.sub(wanted, replacement, sentence)
+    return sentence
+
+
+def with_sandbox_flags(sentence: str) -> str:
+    """Replace arguments in what the library says about a sandbox by the flags of the command line."""
+    for wanted, replacement in _SANDBOX:
         sentence = re.sub(wanted, replacement, sentence)
     return sentence
 

@@ -12,11 +12,8 @@ from pydantic import JsonValue
 
 from agentcore.cli.console import DIM, JsonLines, make_console, print_line
 from agentcore.cli.conversations import (
-    describe_box,
     describe_standing,
     find_conversation,
-    find_folder,
-    find_mount,
     has_log,
     open_store,
     shorten_id,
@@ -37,6 +34,7 @@ from agentcore.cli.sandbox import Kind, make_sandbox, sandbox_maker
 from agentcore.cli.settings import Confirm, Settings
 from agentcore.cli.sources import add_servers
 from agentcore.cli.text import count, one_line
+from agentcore.cli.workplace import find_workplace
 from agentcore.conversation import RunResult
 from agentcore.errors import AnswerRefused, ConversationExists, MediaError
 from agentcore.events import ConversationStatus
@@ -222,17 +220,7 @@ async def resume_conversation(
             f"Conversation {conversation_id!r} has no task yet. "
             f"Give it one: {settings.command(f'resume {conversation_id}')} 'your task'"
         )
-    boxed = state.workspace is not None and state.workspace.workspace in ("docker", "bubblewrap")
-    maker = sandbox_maker(*sandbox, labels={"conversation": conversation_id})
-    if boxed and workspace is not None and maker is None:
-        raise UsageError(
-            "This conversation works in a sandbox. Name one for that folder too: --sandbox docker or --sandbox bubblewrap."
-        )
-    where = None if boxed and workspace is None else await find_folder(state, settings, workspace, command="resume")
-    if maker is not None and where is None:
-        where = find_mount(state)
-        if where is None:
-            raise UsageError("Its sandbox had no folder of this machine. Name one with --workspace.")
+    where = await find_workplace(state, settings, workspace, sandbox, command="resume")
     if (approve or reject is not None) and not state.pending:
         raise UsageError(f"No call is waiting for approval in {conversation_id!r}.")
     given_answers = await run_sync(_read_answers, answers, state)
@@ -242,7 +230,7 @@ async def resume_conversation(
     elif reject is not None:
         decision = Reject(reject, by=settings.person)
     console = make_console(stderr=json)
-    standing = f"{conversation_id}: {describe_standing(state)}, in {where or describe_box(state)}"
+    standing = f"{conversation_id}: {describe_standing(state)}, in {where.shown}"
     if state.status is ConversationStatus.FINISHED and text is None:
         print_line(console, standing, DIM)
         print_line(console, "")
@@ -257,10 +245,10 @@ async def resume_conversation(
         return 0
     servers = await find_servers(
         settings,
-        where or find_mount(state),
+        where.folder,
         mcp,
         console,
-        boxed=boxed or maker is not None,
+        boxed=where.boxed,
         named_only="mcp" in without or not had_servers(state),
         stdin_taken=message == _STDIN,
     )
@@ -273,7 +261,7 @@ async def resume_conversation(
     return await run_request(
         RunRequest(
             agent=agent,
-            workspace=where if maker is None or where is None else make_sandbox(maker, where),
+            workspace=where.place,
             store=store,
             settings=settings,
             id=conversation_id,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import get_args
 
@@ -24,6 +24,7 @@ from agentcore.cli.sandbox import Kind
 from agentcore.cli.settings import Settings
 from agentcore.cli.view import View
 from agentcore.cli.watch import Watch
+from agentcore.cli.workplace import open_workplace
 from agentcore.conversation import Answered, Conversation, Declined, RunFailure, RunResult
 from agentcore.errors import AgentcoreError, ModelConnectionError, RunError, ToolArgumentsError
 from agentcore.events import ActionAssessed, ActionEvent, ConversationStatus, QuestionAsked
@@ -32,7 +33,7 @@ from agentcore.messages import Message
 from agentcore.record import ConversationState, Store
 from agentcore.security import Approve, ConfirmationPolicy, Reject
 from agentcore.usage import Limits
-from agentcore.workspace import LocalWorkspace, Workspace
+from agentcore.workspace import Workspace
 
 _NOT_BEGUN = -1
 
@@ -80,7 +81,7 @@ async def run_request(request: RunRequest) -> int:
     """
     code = _NOT_BEGUN
     # The folder is opened before the log, so that a missing folder leaves no empty conversation behind.
-    async with catch_interrupts() as interrupts, _opened(request.workspace) as workspace:
+    async with catch_interrupts() as interrupts, open_workplace(request.workspace) as workspace:
         interrupts.last_words = "Stopped before the start."
         conversation = Conversation(
             request.agent,
@@ -112,12 +113,6 @@ async def run_request(request: RunRequest) -> int:
     if caught is not None and (code == _NOT_BEGUN or (code and caught != signal.SIGINT)):
         return 128 + caught  # the code that the sender of the signal expects
     return code
-
-
-def _opened(workspace: str | Workspace | None) -> AbstractAsyncContextManager[Workspace | None]:
-    if workspace is None:
-        return nullcontext()
-    return LocalWorkspace(workspace) if isinstance(workspace, str) else workspace
 
 
 class Runner:

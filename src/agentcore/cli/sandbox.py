@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import anyio
 
 from agentcore.cli.console import DIM, make_console, print_line, print_text, write_json
-from agentcore.cli.failures import UsageError
+from agentcore.cli.failures import UsageError, with_sandbox_flags
 from agentcore.cli.text import age
 from agentcore.errors import MissingExtra
 
@@ -105,7 +105,7 @@ def make_sandbox(maker: Callable[[str], Workspace], folder: str) -> Workspace:
     try:
         return maker(folder)
     except (ValueError, TypeError) as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(with_sandbox_flags(str(error))) from None
 
 
 def _read_network(given: str) -> Any:
@@ -142,7 +142,7 @@ async def list_sandboxes(*, json: bool) -> int:
 
 
 async def prune_sandboxes(*, everything: bool) -> int:
-    """Remove boxes that nobody uses and return the exit code."""
+    """Remove boxes that are not in use and return the exit code."""
     from agentcore_sandbox.docker import resources  # noqa: PLC0415 the same
 
     removed = await resources.prune(expired_only=not everything)

@@ -9,9 +9,10 @@ import typer
 from agentcore.cli.options import SECURITY, AsJson, Debug, Home, Later, execute
 
 if TYPE_CHECKING:
-    from agentcore.cli import rewind, sandbox, sandbox_build, settings
+    from agentcore.cli import rewind, sandbox, sandbox_build, sandbox_views, settings
 else:
-    rewind, sandbox, sandbox_build, settings = map(Later, ("rewind", "sandbox", "sandbox_build", "settings"))
+    rewind, sandbox, settings = map(Later, ("rewind", "sandbox", "settings"))
+    sandbox_build, sandbox_views = map(Later, ("sandbox_build", "sandbox_views"))
 
 Sandbox = Annotated[
     Literal["docker", "bubblewrap"] | None,
@@ -51,13 +52,23 @@ def list_command(*, json: AsJson = False, debug: Debug = False) -> None:
     execute(lambda: sandbox.list_sandboxes(json=json), debug)
 
 
-@sandbox_app.command("prune", short_help="Remove boxes that nobody uses.")
+@sandbox_app.command("prune", short_help="Remove boxes that are not in use.")
 def prune_command(
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that are kept or have not expired.")] = False,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="Also boxes that run, that are kept (keep=True, those of a server) or that have not expired: all of yours that are not in use.",
+        ),
+    ] = False,
     debug: Debug = False,
 ) -> None:
-    """Remove boxes that have expired and that nobody is in, with their volumes."""
+    """Remove your boxes that have ended, have expired and are not in use, with their volumes and the files in those.
+
+    In use is a box while a program of agentcore works in it or a shell is open in it: it is never removed, not by --all either. Folders of
+    this machine that a box works in stay as they are.
+    """
     execute(lambda: sandbox.prune_sandboxes(everything=everything), debug)
 
 
@@ -65,6 +76,16 @@ def prune_command(
 def shell_command(box: _Box, *, debug: Debug = False) -> None:
     """Open a shell in a box that runs, on this terminal."""
     execute(lambda: sandbox.open_sandbox_shell(box), debug)
+
+
+@sandbox_app.command("views", short_help="Look at a box in a browser.")
+def views_command(box: _Box, *, json: AsJson = False, debug: Debug = False) -> None:
+    """Print addresses for a browser of the desktop, editor or terminal in a box that runs, and serve them until Ctrl-C.
+
+    Each address opens its view once, within a minute, and the browser that used it looks on until the end. What serves a view is started
+    when it is first looked at, and ended in the end. The image has to offer views: `agentcore sandbox build` makes such images.
+    """
+    execute(lambda: sandbox_views.serve_views(box, json=json), debug)
 
 
 @sandbox_app.command("logs", short_help="Show what a box wrote about itself.")

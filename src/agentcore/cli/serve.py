@@ -48,6 +48,7 @@ async def serve(
     flags: Mapping[str, Any],
     *,
     model: str | None,
+    base_url: str | None,
     mcp: Sequence[str] = (),
     log: Literal["text", "json", "none"],
     level: str,
@@ -57,6 +58,7 @@ async def serve(
     Args:
         flags: Settings by name, over those of the environment.
         model: The model of the one agent that there is without a file of agents.
+        base_url: The address of its API.
         mcp: Files with MCP servers that agents may use.
         log: The form of the log on standard error.
         level: The least level that is logged.
@@ -88,7 +90,8 @@ async def serve(
         if mcp:
             # A record has the name of a server of these files, and nothing that could be started.
             settings = settings.model_copy(update={"allowed_parts": (*settings.allowed_parts, "mcp")})
-        app = create_app(settings, agents=_default_agent(model, servers) if settings.agents is None else None)
+        agents = _default_agent(model, base_url, servers) if settings.agents is None else None
+        app = create_app(settings, agents=agents)
     except ValueError as error:
         raise UsageError(str(error)) from None
     await run_sync(_check_certificate, settings)
@@ -131,13 +134,13 @@ def _take_servers(paths: Sequence[str], settings: ServeSettings) -> Servers:
     return take_servers(MCPFiles(read_named(paths, str(settings.root))), make_console(stderr=True))
 
 
-def _default_agent(model: str | None, servers: Servers) -> dict[str, Agent]:
+def _default_agent(model: str | None, base_url: str | None, servers: Servers) -> dict[str, Agent]:
     """Return the agent of `agentcore run` under the name "default", where a model is named.
 
     Raises:
         UsageError: The model cannot be reached with these settings.
     """
-    settings = read_settings(model=model)
+    settings = read_settings(model=model, base_url=base_url)
     # Not with the memory of the person who starts the server: its owners are others.
     if settings.model is None:
         return {}
@@ -299,6 +302,11 @@ async def _announce(app: ServeApp, settings: ServeSettings, listener: socket.soc
     if settings.unix is None and (link := await app.make_page_link(url)) is not None:
         once = " (the link works once, for a minute; another one: agentcore keys link)" if settings.auth else ""
         sys.stderr.write(f"Watch it in a browser{once}:\n\n    {link}\n\n")
+    if settings.sandbox == "docker" and os.geteuid() == 0:
+        sys.stderr.write(
+            "This server runs as root, and no container does: a workspace whose folder belongs to root and is not empty is refused.\n"
+            "Run the server as another user, or give such a folder to user 1000: chown -R 1000:1000 FOLDER\n"
+        )
     sys.stderr.flush()
     print(json.dumps(line), flush=True)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agentcore.cli.options import SECURITY, Debug, Later, execute
+from agentcore.cli.options import SECURITY, BaseUrl, Debug, Later, execute
 from agentcore.cli.sandbox_app import Network, Sandbox, SandboxImage
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def serve_command(
             metavar="PROVIDER/MODEL",
         ),
     ] = None,
+    base_url: BaseUrl = None,
     mcp: Annotated[
         list[str] | None,
         typer.Option(
@@ -72,6 +73,14 @@ def serve_command(
         list[str] | None,
         typer.Option(
             help="Name that requests may be addressed to; can be repeated.", metavar="NAME", rich_help_panel=SECURITY
+        ),
+    ] = None,
+    views_host: Annotated[
+        str | None,
+        typer.Option(
+            help="Name below which each view of a sandbox has a host of its own; all names below it lead here.",
+            metavar="NAME",
+            rich_help_panel=SECURITY,
         ),
     ] = None,
     tls_cert: Annotated[
@@ -110,6 +119,7 @@ def serve_command(
         "auth": False if no_auth else None,
         "behind_proxy": behind_proxy or None,
         "allowed_hosts": tuple(allowed_host) if allowed_host else None,
+        "views_host": views_host,
         "tls_cert": tls_cert,
         "tls_key": tls_key,
         "shared_user": shared_user or None,
@@ -121,6 +131,7 @@ def serve_command(
         lambda: serve.serve(
             flags,
             model=model,
+            base_url=base_url,
             mcp=mcp or (),
             log=log,
             level="DEBUG" if debug else "INFO",

@@ -6,7 +6,6 @@ kept for it.
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
@@ -15,6 +14,7 @@ from pydantic import ConfigDict, Field
 from pydantic_core import SchemaError as PatternError
 from pydantic_core import SchemaValidator, core_schema, to_json
 
+from agentcore._ranking import MOST_TERMS, rank
 from agentcore._text import OUTPUT_LIMIT, clip
 from agentcore._threads import Threads
 from agentcore.errors import ToolError
@@ -32,13 +32,9 @@ from agentcore.tools import Action, TextObservation, Tool, ToolAnnotations, Tool
 _SEARCHES: Final = Threads("recall", 2)
 _MOST_SEARCHED: Final = 50_000_000
 """Characters, the newest ones: so much is searched in well under a second."""
-_MOST_TERMS: Final = 20
 _AROUND: Final = 150
 """Characters of an excerpt on each side of what was found."""
 _NOTHING: Final = "Nothing was forgotten or left out: you are shown the whole conversation."
-_SATURATION: Final = 1.2
-_LENGTH: Final = 0.75
-"""The two constants of BM25, at their usual values."""
 
 
 class RecallAction(Action):
@@ -118,31 +114,15 @@ Found = list[tuple[Entry, re.Pattern[str] | None]]
 
 def _word_search(query: str) -> Callable[[Sequence[Entry]], Found]:
     """Search for words, ranked by BM25."""
-    terms = list(dict.fromkeys(re.findall(r"\w+", query.lower())))[:_MOST_TERMS]
+    terms = list(dict.fromkeys(re.findall(r"\w+", query.lower())))[:MOST_TERMS]
     if not terms:
         raise ToolError(f"There is no word in {query!r}. Use regex=true to search for signs.")
     place = re.compile("|".join(map(re.escape, terms)), re.IGNORECASE)
 
     def find(entries: Sequence[Entry]) -> Found:
-        counts: list[tuple[Entry, list[int]]] = []
-        for entry in entries:
-            text = f"{entry.kind} {entry.text}".lower()
-            counts.append((entry, [text.count(term) for term in terms]))
-        usual = sum(len(entry.text) for entry in entries) / len(entries) or 1
-        rarity: list[float] = []
-        for index in range(len(terms)):
-            having = sum(1 for _, found in counts if found[index])
-            rarity.append(math.log(1 + (len(entries) - having + 0.5) / (having + 0.5)))
-        ranked: list[tuple[float, Entry]] = []
-        for entry, found in counts:
-            scale = _SATURATION * (1 - _LENGTH + _LENGTH * len(entry.text) / usual)
-            score = sum(
-                rare * often * (_SATURATION + 1) / (often + scale) for rare, often in zip(rarity, found, strict=True)
-            )
-            if score:
-                ranked.append((score, entry))
-        ranked.sort(key=lambda each: (-each[0], -each[1].seq))
-        return [(entry, place) for _, entry in ranked]
+        ranked = rank(terms, (f"{entry.kind} {entry.text}".lower() for entry in entries))
+        ranked.sort(reverse=True)  # of equal ones the newest first
+        return [(entries[index], place) for _, index in ranked]
 
     return find
 

@@ -63,6 +63,7 @@ def _takes_an_argument(function: Callable[..., Any]) -> bool:
 
 
 _MOST_INSTRUCTIONS = 10_000
+_MOST_NAME = 100
 
 
 def system_prompt(
@@ -72,6 +73,7 @@ def system_prompt(
     toolsets: Mapping[str, str] | None = None,
     *,
     mask: Mask,
+    deferred: Sequence[str] = (),
     examples: str | None = None,
     parts: Sequence[str] = (),
     date: str | None = None,
@@ -84,6 +86,7 @@ def system_prompt(
         root: The workspace's folder.
         toolsets: What toolsets say of their tools as a whole, by their names; each is cut where it is too long.
         mask: Replaces secrets, before that cut.
+        deferred: The names of toolsets whose tools the model has to search for.
         examples: Examples of calls.
         parts: The parts of context.
         date: The day.
@@ -93,6 +96,11 @@ def system_prompt(
         texts.append(instructions)
     for name, text in (toolsets or {}).items():
         texts.append(f"The tools of {name!r} come with these instructions:\n{mask(text)[:_MOST_INSTRUCTIONS]}")
+    if deferred:
+        names = ", ".join(dict.fromkeys(repr(mask(name)[:_MOST_NAME]) for name in deferred))
+        texts.append(
+            f"There are more tools than are listed, of: {names}. Find them with search_tools, call them with call_tool."
+        )
     if examples:
         texts.append(examples)
     texts += parts

@@ -31,6 +31,7 @@ from agentcore.commands import (
 from agentcore.condense import Measure
 from agentcore.context import View
 from agentcore.conversation.calls import CallTable
+from agentcore.conversation.deferral import Deferral
 from agentcore.conversation.deltas import DeltaBroadcast
 from agentcore.conversation.guards import LoopAffinity
 from agentcore.conversation.jobs import Jobs, StartedJob
@@ -262,7 +263,7 @@ class Core:
         self.history.asked_again_at = 0
         self.history.is_failing = False
         self.agent = agent
-        self.tool_sessions.replace(agent.own_tools, agent.toolsets)
+        self.tool_sessions.replace(agent.own_tools, agent.toolsets, Deferral.of(agent))
         self.prompt.set_agent(agent)
         self.stuck = StuckTracker(agent.stuck)
 

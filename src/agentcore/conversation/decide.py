@@ -335,8 +335,9 @@ def _rewind(command: Rewind, state: ConversationState) -> Sequence[Event]:
     if state.is_working:
         raise RewindRefused("The agent works: pause or interrupt it first.", None)
     if not state.is_settled(to):
-        what = "there is no such event" if not 0 <= to <= state.head else "it is inside a reply that is being answered"
-        raise RewindRefused(f"The conversation can't go back to {to}: {what}.", state.nearest_settled(to))
+        raise RewindRefused(
+            f"The conversation can't go back to {to}: {_why_not_settled(to, state)}.", state.nearest_settled(to)
+        )
     moved = HeadMoved(source="user", to=to, command=command.id, by=command.by)
     if command.files:
         saved = state.checkpoints.find(state.branch_events(to))
@@ -352,6 +353,14 @@ def _rewind(command: Rewind, state: ConversationState) -> Sequence[Event]:
         moved,
         MessageEvent(source="environment", message=Message.user(REWOUND), code="rewound"),
     ]
+
+
+def _why_not_settled(seq: int, state: ConversationState) -> str:
+    if not 0 <= seq <= state.head:
+        return "there is no such event"
+    if (last := state.group_of(seq)) != seq:
+        return f"it was written together with what follows it, up to {last}"
+    return "there are calls before it that were answered after it, or were not"
 
 
 def _message(command: Send | Run, message: Message, state: ConversationState) -> MessageEvent:

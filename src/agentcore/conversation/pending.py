@@ -51,7 +51,7 @@ async def approved_calls(core: Core) -> list[Call]:
         if action.runs_next or (action.started and action.event.id in core.calls.to_retry)
     ]
     if not all(core.tool_sessions.owns(action.event.tool_name) for action in ready):
-        await core.tool_sessions.compose()  # after a restart nothing is open yet
+        await core.tool_sessions.compose(core.state.prompt)  # after a restart nothing is open yet
     calls: list[Call] = []
     for action in ready:
         found = await prepare(core, action)
@@ -78,7 +78,7 @@ async def prepare(core: Core, action: OpenAction, *, as_recorded: bool = True) -
         resumption = None if action.resumption is None else await _read_resumption(core, *action.resumption)
     except SecretError as error:
         return refuse(event, f"It needs a secret that is not there. {error}", "secret_missing")
-    digest = _recorded_digest(core, event.tool_name) if as_recorded else None
+    digest = _recorded_digest(core, event) if as_recorded else None
     tool = core.tool_sessions.resolve(event.tool_name, digest)
     if isinstance(tool, NotRun):
         return refuse(event, tool.text, tool.code)
@@ -156,7 +156,7 @@ async def check_edited(core: Core, event: ActionEvent, arguments: dict[str, Json
     Raises:
         ToolArgumentsError: They do not fit.
     """
-    tool = core.tool_sessions.resolve(event.tool_name, _recorded_digest(core, event.tool_name))
+    tool = core.tool_sessions.resolve(event.tool_name, _recorded_digest(core, event))
     if isinstance(tool, NotRun):
         # It may be a toolset's that is not open, as after a restart: what the log has of it does.
         schema = _recorded_schema(core, event.tool_name)
@@ -177,8 +177,10 @@ def _recorded_schema(core: Core, name: str) -> ToolSchema | None:
     return None if prompt is None else next((schema for schema in prompt.tools if schema.name == name), None)
 
 
-def _recorded_digest(core: Core, name: str) -> str | None:
-    schema = _recorded_schema(core, name)
+def _recorded_digest(core: Core, event: ActionEvent) -> str | None:
+    if event.tool_digest is not None:
+        return event.tool_digest
+    schema = _recorded_schema(core, event.tool_name)
     return None if schema is None else schema.digest
 
 

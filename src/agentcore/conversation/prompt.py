@@ -129,7 +129,7 @@ class PromptSource:
         """
         basis = _Basis(state.last_user_seq, state.view_epoch)
         if self._snapshot is None or self._basis is None or (self._agent.toolsets and self._basis != basis):
-            self._snapshot = await self._sessions.compose()
+            self._snapshot = await self._sessions.compose(state.prompt)
             self._basis = basis
         if self._composed_at != basis.view_epoch:
             await self._read_again(state)
@@ -223,6 +223,7 @@ class PromptSource:
                     self._workspace.root,
                     snapshot.instructions,
                     mask=masker.mask_text,
+                    deferred=snapshot.deferred,
                     examples=None if self._examples is None else self._examples[1],
                     parts=[part.text for part in parts if part.name != "date"],
                     date=next((part.text for part in parts if part.name == "date"), None),

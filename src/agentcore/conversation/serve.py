@@ -18,6 +18,7 @@ from agentcore.agent import Agent, record_agent
 from agentcore.conversation.checkpoints import restore
 from agentcore.conversation.core import Core, Lifecycle
 from agentcore.conversation.decide import configure
+from agentcore.conversation.deferral import Deferral
 from agentcore.conversation.deltas import DeltaBroadcast
 from agentcore.conversation.driver import close_unfinished, drive
 from agentcore.conversation.exceptions import open_group
@@ -179,6 +180,7 @@ async def _serve(
                     conversation_id=state.conversation_id,
                     secrets=recording.secrets,
                     deps=setup.deps,
+                    deferral=Deferral.of(agent),
                 )
                 core = recording.core = Core(
                     store=store,

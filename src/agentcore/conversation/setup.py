@@ -202,6 +202,8 @@ async def enter_workspace(
     async with AsyncExitStack() as stack:
         try:
             if not workspace.is_open:
+                if isinstance(workspace, workspaces.Labelled):
+                    workspace.label(state.conversation_id, epoch)
                 await stack.enter_async_context(workspace)
             await workspaces.fence_workspace(workspace, epoch, state.conversation_id)
         except WorkspaceError as error:

@@ -146,6 +146,7 @@ class Stepper:
                 on_delta=self._on_delta,
                 mask=self._mask,
                 mask_text=core.secrets.mask,
+                deferred=core.tool_sessions.deferred,
             )
             core.answered = True
             streamer.finish()

@@ -12,6 +12,7 @@ from agentcore.conversation.journal import Attachment
 from agentcore.errors import ToolNotFound
 from agentcore.events import ActionEvent
 from agentcore.record import ConversationState
+from agentcore.tools.deferred import CALL_TOOL, SEARCH_TOOLS
 
 
 def switch_command(agent: Agent, state: ConversationState) -> tuple[SetAgent, Attachment]:
@@ -37,6 +38,7 @@ def refuse_vanished_tools(agent: Agent, state: ConversationState) -> None:
     aliases = [alias for tool in agent.own_tools for alias in tool.aliases]
     known = {alias if isinstance(alias, str) else alias[0] for alias in aliases}
     known.update(tool.name for tool in agent.own_tools)
+    known.update((SEARCH_TOOLS, CALL_TOOL))  # they come with toolsets, and go
     gone = [name for name in used if name in offered and name not in known]
     if gone:
         others = f", nor {', '.join(map(repr, gone[1:]))}" if len(gone) > 1 else ""

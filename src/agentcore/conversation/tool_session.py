@@ -163,6 +163,8 @@ class ToolsetSession:
         self._secrets = secrets
         self._notify = notify
         self._tools: list[AnyTool] = []
+        self._places: dict[str, int] = {}
+        """Where tools stood in the list when they were last called, by their names."""
         self._told_missing = False
         self._session: ToolSession[OpenToolset] | None = None
         self._stop = anyio.Event()
@@ -235,7 +237,8 @@ class ToolsetSession:
         if not self.is_open and not self._tools and not self._told_missing:
             self._told_missing = True
             self._notify(
-                "missing", f"The {self.what} is missing: {self.why}. The conversation goes on without its tools."
+                "missing",
+                f"The {self.what} is missing: {self.why.removesuffix('.')}. The conversation goes on without its tools.",
             )
 
     def read(self) -> Sequence[AnyTool]:
@@ -252,13 +255,29 @@ class ToolsetSession:
         self._tools = sorted(filter(self._is_usable, given), key=lambda tool: tool.name)
         return self._tools
 
+    async def describe(self) -> None:
+        """Describe its tools in a thread, where some are new: to describe a thousand takes a while."""
+        opened = None if self._session is None else self._session.opened
+        with suppress(Exception):  # reading them for use reports it
+            tools = [] if opened is None else list(opened.tools())
+            if any("schema" not in vars(tool) for tool in tools):
+                await run_sync(_describe, tools)
+
     def find(self, name: str) -> AnyTool | None:
         """Return its tool of this name as of now; None where there is none, or it is closed."""
         opened = None if self._session is None else self._session.opened
         if opened is None:
             return None
         try:
-            return next((tool for tool in opened.tools() if tool.name == name), None)
+            tools = opened.tools()
+            # Each call asks for its tool a few times, and of a thousand it stands where it stood.
+            place = self._places.get(name)
+            if place is None or place >= len(tools) or tools[place].name != name:
+                place = next((place for place, tool in enumerate(tools) if tool.name == name), None)
+                if place is None:
+                    return None
+                self._places[name] = place
+            return tools[place]
         except Exception as error:
             self._notify("tools_unreadable", f"The {self.what} can't list its tools: {safe_str(error)}")
             return None

@@ -13,10 +13,11 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.to_thread import run_sync
 
+from agentcore.conversation.deferral import Deferral
 from agentcore.conversation.exceptions import unwrap
 from agentcore.conversation.tool_session import ToolSession, ToolsetSession
 from agentcore.errors import ToolError, ToolNameTaken
-from agentcore.events import ToolsetNotice
+from agentcore.events import SystemPromptEvent, ToolsetNotice
 from agentcore.logs import get_logger
 from agentcore.schema import schema_errors
 from agentcore.secrets import SecretRegistry
@@ -29,6 +30,8 @@ from agentcore.tools import (
     ToolsetContext,
     ToolSnapshot,
 )
+from agentcore.tools.catalogue import ToolCatalogue
+from agentcore.tools.deferred import SEARCH_TOOLS, DeferredTools
 from agentcore.workspace import Workspace
 
 Execute = Callable[[Any, ToolContext], Awaitable[Observation]]
@@ -42,8 +45,10 @@ _MOST_NOTICES: Final = 100
 
 _CHANGED: Final = (
     "The tool {name!r} is not what it was when this call was made: its description or its arguments have changed. "
-    "Nothing was done. The tool as it is now will be shown to you; do not repeat the call until then."
+    "Nothing was done. {then}"
 )
+_SHOWN_LATER: Final = "The tool as it is now will be shown to you; do not repeat the call until then."
+_SEARCHED: Final = f"Search for it with {SEARCH_TOOLS} before you repeat the call."
 
 
 class NotRun(NamedTuple):
@@ -71,10 +76,15 @@ class ToolSessions:
         conversation_id: str,
         secrets: SecretRegistry,
         deps: Any = None,
+        deferral: Deferral | None = None,
     ) -> None:
         """Take the tools and toolsets of an agent, and what is passed on to toolsets; `tasks` outlives this, and hosts the tasks that hold things open."""
         self._tasks = tasks
         self._deps = deps
+        self._deferral = deferral or Deferral()
+        self._deferred = DeferredTools(self._refresh)
+        self._defers = False
+        """True if the tools of toolsets are deferred, as last composed."""
         self._own = {tool.name: tool for tool in tools}
         self._toolsets = tuple(toolsets)
         self._workspace = workspace
@@ -96,10 +106,16 @@ class ToolSessions:
         """True while a tool or a toolset is open, or about to be."""
         return any(not each.ended for each in self._to_close)
 
-    async def compose(self) -> ToolSnapshot:
+    @property
+    def deferred(self) -> DeferredTools | None:
+        """The tools that are called through one of the snapshot's; None where the snapshot has all."""
+        return self._deferred if self._defers else None
+
+    async def compose(self, prompt: SystemPromptEvent | None) -> ToolSnapshot:
         """Read the tools as of now, once toolsets are open or have had their time; the same object where nothing changed.
 
-        To be called at a user's message and at a cut only: tool schemas are part of the prefix that providers cache.
+        To be called at a user's message and at a cut only: tool schemas are part of the prefix that providers cache. `prompt`
+        is the one in force: tools that are deferred in it stay so.
 
         Raises:
             ToolNameTaken: A toolset that was just opened has a tool of the name of another one.
@@ -107,23 +123,55 @@ class ToolSessions:
         await self._open_toolsets()
         sessions = list(self._sessions.values())
         read = [(session, session.read()) for session in sessions]
-        tools = [*self._own.values(), *self._assign(read)]
+        assigned = self._assign(read)
+        pair = self._deferred.pair
+        self._defers = bool(self._toolsets) and await self._deferral.applies(assigned, self._own, pair, prompt)
+        if self._defers:
+            self._set_catalogue(assigned)
+        tools = [*self._own.values(), *(pair.values() if self._defers else assigned)]
+        deferred = [toolset.name for toolset in self._toolsets] if self._defers else []
         instructions = {session.toolset.name: session.instructions for session in sessions if session.instructions}
         for session in sessions:
             session.read_before = session.read_before or session.is_open
             session.tell_missing()
-        if self._snapshot is None or not self._snapshot.is_of(tools, instructions):
-            self._snapshot = ToolSnapshot(tools, instructions)
-            await self.prepare_checks(tools)
+        if self._snapshot is None or not self._snapshot.is_of(tools, instructions, deferred):
+            self._snapshot = ToolSnapshot(tools, instructions, deferred)
+        await self.prepare_checks([*tools, *assigned])
         return self._snapshot
 
-    def replace(self, tools: Sequence[AnyTool], toolsets: Sequence[Toolset]) -> None:
+    async def _refresh(self) -> None:
+        """Read the tools of toolsets as of now, where they are deferred: no request has them, so that nothing else changes."""
+        sessions = [session for session in self._sessions.values() if session.read_before]
+        for session in sessions:
+            await session.describe()
+        assigned = self._assign([(session, session.read()) for session in sessions])
+        self._set_catalogue(assigned)
+        await self.prepare_checks(assigned)
+
+    def _set_catalogue(self, assigned: Sequence[AnyTool]) -> None:
+        toolsets: dict[str, list[AnyTool]] = {}
+        left_out: list[AnyTool] = []
+        for tool in assigned:
+            if tool.name in self._deferred.pair:
+                left_out.append(tool)
+            else:
+                toolsets.setdefault(self._owners[tool.name].toolset.name, []).append(tool)
+        if self._deferred.catalogue.is_of(toolsets):
+            return  # the index of another one would be made again
+        self._deferred.catalogue = ToolCatalogue(toolsets)
+        for tool in left_out:
+            owner = self._owners[tool.name]
+            error = ToolNameTaken(tool.name, "The conversation", f"the {owner.what}")
+            self._notify(owner.toolset.name, "tool_left_out", f"{error} It is left out of the {owner.what}.")
+
+    def replace(self, tools: Sequence[AnyTool], toolsets: Sequence[Toolset], deferral: Deferral) -> None:
         """Take the tools and toolsets of another agent: what it shares stays open, and what it lacks is closed.
 
         To be called while no call runs. Waits for nothing, and runs no code of theirs: those that hold things open close them.
         """
         self._own = {tool.name: self._same_tool(tool) for tool in tools}
         self._toolsets = tuple(toolsets)
+        self._deferral = deferral
         for key, session in tuple(self._sessions.items()):
             if all(toolset is not session.toolset for toolset in self._toolsets):
                 del self._sessions[key]
@@ -167,6 +215,8 @@ class ToolSessions:
         Costs nothing for a tool of the agent's own, and never waits.
         """
         tool = self._own.get(name)
+        if tool is None and (self._defers or name not in self._owners):
+            tool = self._deferred.pair.get(name)
         if tool is None:
             session = self._owners.get(name)
             if session is None:
@@ -177,7 +227,8 @@ class ToolSessions:
             if tool is None:
                 return NotRun("tool_gone", f"The {session.what} has no tool {name!r} any more. Nothing was done.")
         if digest is not None and tool.schema.digest != digest:
-            return NotRun("tool_changed", _CHANGED.format(name=name))
+            then = _SEARCHED if self._defers else _SHOWN_LATER
+            return NotRun("tool_changed", _CHANGED.format(name=name, then=then))
         return tool
 
     async def executor(self, tool: AnyTool) -> Execute | NotRun:

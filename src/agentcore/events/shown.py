@@ -102,6 +102,8 @@ class ActionEvent(EventBase):
     """The call as the model wrote it, where its name or arguments were repaired."""
     ignored: tuple[str, ...] = ()
     """The names of arguments that were dropped, because they change nothing (`Tool.ignored`)."""
+    tool_digest: Verbatim | None = None
+    """The digest of the tool's schema when the call was made, of a deferred tool: the prompt does not have it. Else None."""
     call_id: Verbatim
     """The provider's id of the call. Some providers use one twice: key on `id`."""
     given_call_id: Verbatim | None = None

@@ -29,6 +29,8 @@ _MOST_ROUNDS: Final = 10
 """How often a call is made again at once, where the server says so without asking anything."""
 _LONGEST_ERROR: Final = 4_000
 _LONGEST_PROGRESS: Final = 500
+_LARGEST_PROGRESS: Final = 20_000
+"""Characters of a message on progress that are looked at."""
 
 _CALLED: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
     types.CallToolResult | types.InputRequiredResult
@@ -68,7 +70,7 @@ class Calls:
     ) -> MCPObservation:
         for _ in range(_MOST_ROUNDS):
             if last is not None:
-                last.ask_next()
+                last.ask_next(self.mask)
             params = types.CallToolRequestParams(
                 name=definition.name,
                 arguments=dict(arguments),
@@ -79,7 +81,7 @@ class Calls:
             result = await self.request(request, _CALLED, ctx, is_repeatable=definition.is_repeatable)
             if isinstance(result, types.CallToolResult):
                 return await read_result(result, definition.output_schema, ctx, self.mask)
-            last = Round.begin(self.server.name, result, self._listener.roots())
+            last = Round.begin(self.server.name, result, self._listener.roots(), self.mask)
         raise ToolError(
             f"The MCP server {self.server.name!r} did not answer in {_MOST_ROUNDS} rounds: it wants to be called again."
         )
@@ -103,10 +105,13 @@ class Calls:
             raise ToolError(self._gone())
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
+            # Half of a secret could not be masked any more.
+            message = None if message is None else self.mask(message[:_LARGEST_PROGRESS])
             await ctx.progress(f"{describe_progress(progress, total, message)}\n")
 
         problem = ""
-        with self._listener.live.running(ctx, seconds) as call:
+        call = self._listener.live.begin(ctx, seconds)
+        try:
             with call.scope:
                 try:
                     return await self.client.session.send_request(request, answer, progress_callback=report)
@@ -122,6 +127,8 @@ class Calls:
                     problem = f"answered with something that is not a result: {self._clip(str(error))}"
             if call.scope.cancelled_caught:
                 problem = f"did not answer within {seconds:g} s, and was told to stop"
+        finally:
+            self._listener.live.end(call)
         await checkpoint_if_cancelled()  # a connection that is cancelled closes
         text = f"The MCP server {name!r} {problem}."
         if is_repeatable:
@@ -153,7 +160,7 @@ def _urls(data: object) -> list[str]:
         return []
 
 
-def describe_progress(done: float, total: float | None, message: str | None) -> str:
+def describe_progress(done: float, total: float | None, message: str) -> str:
     """Return how far a call is, in words."""
     far = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return f"{message[:_LONGEST_PROGRESS]} ({far})" if message else far

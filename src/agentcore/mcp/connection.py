@@ -6,6 +6,7 @@ goes over a connection. This module and those below it are the ones that import 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any, Final, final
@@ -23,8 +24,9 @@ import agentcore
 from agentcore.errors import MCPServerError
 from agentcore.logs import get_logger
 from agentcore.mcp.calls import Calls, describe_failure
-from agentcore.mcp.definitions import MOST_TOOLS, ToolMaker, frame_instructions, is_wanted
+from agentcore.mcp.definitions import MOST_TOOLS, Made, ToolMaker, frame_instructions, is_wanted
 from agentcore.mcp.ending import Ending
+from agentcore.mcp.guard import Guard
 from agentcore.mcp.http import open_http
 from agentcore.mcp.listener import Listener
 from agentcore.mcp.oauth import LoginSession, find_login
@@ -39,8 +41,13 @@ from agentcore.tools import AnyTool, ToolsetContext
 from agentcore.workspace import LocalWorkspace, Workspace
 
 _log = get_logger(__name__)
+# Of itself it writes warnings and tracebacks to standard error, with what a server sent: a header with a key, for example.
+logging.getLogger("mcp").addHandler(logging.NullHandler())
 
 _MOST_PAGES: Final = 200
+_LARGEST_LIST: Final = 32 * 1024 * 1024
+"""Characters of JSON of all tools together."""
+_AT_ONCE: Final = 50
 _MOST_TOLD: Final = 100
 _LISTEN_SECONDS: Final = 10.0
 """How long after a subscription ended the server is asked for another."""
@@ -63,9 +70,9 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
     was_open = False
     try:
         async with _workspace(server, context) as workspace:
-            listener = Listener(server, context.workspace, mask)
+            listener, guard = Listener(server, context.workspace, mask), Guard(ending)
             async with Client(
-                _transport(server, launch, workspace, ending, login),
+                guard.watch(_transport(server, launch, workspace, ending, login)),
                 client_info=types.Implementation(name="agentcore", version=agentcore.__version__),
                 list_roots_callback=listener.list_roots if server.transport == "stdio" else None,
                 logging_callback=listener.log,
@@ -73,7 +80,7 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
                 elicitation_callback=listener.live.elicit,
                 cache=None,
             ) as client:
-                opened = OpenServer(Calls(listener, client, ending, mask), listener, context.notice)
+                opened = OpenServer(Calls(listener, client, ending, mask), listener, guard, context.notice)
                 await opened.refresh()
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(opened.follow, name=f"changes of MCP server {server.name}")
@@ -99,7 +106,7 @@ async def open_server(server: MCPServer, context: ToolsetContext) -> AsyncGenera
             raise
         hint = f" ({ending.hint})" if ending.hint and ending.hint not in reason else ""
         what = "is gone" if was_open else "can't be opened"
-        raise MCPServerError(f"The MCP server {server.name!r} {what}: {reason}{hint}.") from None
+        raise MCPServerError(f"The MCP server {server.name!r} {what}: {reason.removesuffix('.')}{hint}.") from None
 
 
 def _workspace(server: MCPServer, context: ToolsetContext) -> AbstractAsyncContextManager[Workspace]:
@@ -130,16 +137,22 @@ def _transport(
 class OpenServer:
     """A server that is open."""
 
-    def __init__(self, calls: Calls, listener: Listener, notice: Callable[[str], None]) -> None:
+    def __init__(self, calls: Calls, listener: Listener, guard: Guard, notice: Callable[[str], None]) -> None:
         """Take what the connection consists of; people are told by `notice` of what is left out."""
         self._calls = calls
+        self._guard = guard
         self._listener = listener
         self._notice = notice
-        self._maker = ToolMaker(calls.server, calls)
+        self._maker = ToolMaker(calls.server, calls, calls.mask)
         self._resources: AnyTool | None = None
         self._tools: tuple[AnyTool, ...] = ()
         self._told: set[str] = set()
-        self.instructions = frame_instructions(calls.server.name, calls.client.instructions)
+        self.instructions = frame_instructions(calls.server.name, calls.mask(calls.client.instructions or ""))
+
+    @property
+    def protocol_version(self) -> str:
+        """The version of MCP that it and this client speak with each other."""
+        return self._calls.client.protocol_version
 
     def tools(self) -> Sequence[AnyTool]:
         """Return its tools, as they were listed last."""
@@ -160,12 +173,20 @@ class OpenServer:
         Raises:
             MCPError: It does not give the list.
         """
-        made = await run_sync(self._maker.make, await self._list_tools())
+        made = await self._make(await self._list_tools())
         self._tools = made.tools
         if self._calls.client.server_capabilities.resources is not None:
             self._tools += self._resource_tool(made.tools)
-        for notice in made.notices:
+        for notice in (*self._guard.left_out, *made.notices):
             self._tell(self._calls.mask(notice))
+        self._guard.left_out.clear()
+
+    async def _make(self, listed: Sequence[types.Tool]) -> Made:
+        making = self._maker.begin(len(listed))
+        # In parts, because a thread can't be cancelled.
+        for begin in range(0, min(len(listed), MOST_TOOLS), _AT_ONCE):
+            await run_sync(making.add, listed[begin : begin + _AT_ONCE])
+        return making.finish()
 
     def _resource_tool(self, others: Sequence[AnyTool]) -> tuple[AnyTool, ...]:
         server = self._calls.server
@@ -180,9 +201,14 @@ class OpenServer:
         listed: list[types.Tool] = []
         cursors: set[str | None] = set()
         cursor: str | None = None
+        size = 0
         while cursor not in cursors and len(cursors) < _MOST_PAGES and len(listed) <= MOST_TOOLS:
             cursors.add(cursor)
             page = await client.list_tools(cursor=cursor)
+            size += await run_sync(_size_of, page)
+            if size > _LARGEST_LIST:
+                self._tell(f"its list of tools is larger than {_LARGEST_LIST // 1024**2} MiB: the rest is left out.")
+                break
             listed += page.tools
             cursor = page.next_cursor
             if cursor is None:
@@ -236,3 +262,7 @@ class OpenServer:
         if text not in self._told and len(self._told) < _MOST_TOLD:
             self._told.add(text)
             self._notice(f"MCP server {self._calls.server.name!r}: {text}")
+
+
+def _size_of(page: types.ListToolsResult) -> int:
+    return len(page.model_dump_json(exclude_none=True))

@@ -10,13 +10,14 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import mcp_types as types
 
-from agentcore._text import remove_invisible, replace_lone_surrogates
+from agentcore._text import Mask, remove_invisible, replace_lone_surrogates
 from agentcore._value import is_too_deep
 from agentcore.display import DisplayBlock, MarkdownBlock, code_span
 from agentcore.errors import SchemaError
 from agentcore.mcp.names import tool_name
 from agentcore.mcp.server import MCPServer
 from agentcore.schema import check_schema
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import AnyTool, Observation, RawAction, Resumption, ToolAnnotations, ToolContext, raw_tool
 from agentcore.tools.definition import Arguments
 
@@ -64,32 +65,27 @@ class Made(NamedTuple):
 class ToolMaker:
     """Makes the tools of one connection. A tool that has not changed is the same object as before."""
 
-    def __init__(self, server: MCPServer, caller: Caller) -> None:
+    def __init__(self, server: MCPServer, caller: Caller, mask: Mask) -> None:
         self._server = server
+        self._mask = LeafMap(mask)
         self._caller = caller
         self._known: dict[str, tuple[str, AnyTool]] = {}
 
-    def make(self, listed: Sequence[types.Tool]) -> Made:
-        """Make tools of a list. It is work for a thread: a thousand schemas take a while."""
-        known: dict[str, tuple[str, AnyTool]] = {}
-        notices: list[str] = []
-        for tool in listed[:MOST_TOOLS]:
-            if not is_wanted(self._server, tool.name):
-                continue
-            name = tool_name(self._server.name, tool.name)
-            if name in known:
-                notices.append(f"It lists two tools called {_shown(tool.name)}: the second one is left out.")
-                continue
-            try:
-                known[name] = self._make_once(tool, name)
-            except (SchemaError, ValueError, RecursionError) as error:
-                notices.append(f"Its tool {_shown(tool.name)} is left out: {_why(error)}")
-        if len(listed) > MOST_TOOLS:
-            notices.append(f"It lists {len(listed):,} tools, and {MOST_TOOLS:,} are the most: the rest is left out.")
-        if len(notices) > _MOST_NOTICES:
-            notices[_MOST_NOTICES:] = [f"{len(notices) - _MOST_NOTICES:,} more of its tools are left out."]
+    def begin(self, count: int) -> Making:
+        """Begin to make the tools of a list of so many."""
+        return Making(self, count)
+
+    def keep(self, known: dict[str, tuple[str, AnyTool]]) -> None:
+        """Keep the tools that were made, for the next time."""
         self._known = known
-        return Made(tuple(tool for _, tool in known.values()), tuple(notices))
+
+    def make(self, tool: types.Tool, name: str) -> tuple[str, AnyTool] | None:
+        """Make a tool, or find it where it has not changed; None where it is not wanted."""
+        return self._make_once(tool, name) if is_wanted(self._server, tool.name) else None
+
+    def name(self, tool: types.Tool) -> str:
+        """Return the name of a tool as models see it."""
+        return tool_name(self._server.name, tool.name)
 
     def _make_once(self, tool: types.Tool, name: str) -> tuple[str, AnyTool]:
         for part in (tool.input_schema, tool.output_schema, tool.meta):
@@ -107,6 +103,7 @@ class ToolMaker:
             or "\ufffd" in tool.name
         ):
             raise ValueError("this can't be the name of a tool.")
+        tool = self._masked(tool)
         parameters = replace_lone_surrogates(_bounded(tool.input_schema))
         check_schema(parameters)
         hints = _hints(tool, trusted=self._server.trusted_hints)
@@ -132,6 +129,48 @@ class ToolMaker:
                 f"its schema is larger than {_LARGEST_SCHEMA:,} characters once its references are spelled out."
             )
         return replace(made, display_call=_display(tool))
+
+    def _masked(self, tool: types.Tool) -> types.Tool:
+        """Return it without the secrets that the server was given. What a result is checked against stays as it is: nobody is shown it."""
+        if self._mask(tool.name) != tool.name:
+            raise ValueError("its name holds a secret.")
+        given = tool.model_copy(update={"output_schema": None}).model_dump(by_alias=True, exclude_none=True)
+        return types.Tool.model_validate(self._mask(given)).model_copy(update={"output_schema": tool.output_schema})
+
+
+class Making:
+    """The making of the tools of one list."""
+
+    def __init__(self, maker: ToolMaker, count: int) -> None:
+        self._maker = maker
+        self._count = count
+        self._known: dict[str, tuple[str, AnyTool]] = {}
+        self._notices: list[str] = []
+
+    def add(self, listed: Sequence[types.Tool]) -> None:
+        """Make the next tools. It is work for a thread: a thousand schemas take a while."""
+        for tool in listed:
+            name = self._maker.name(tool)
+            if name in self._known:
+                self._notices.append(f"It lists two tools called {_shown(tool.name)}: the second one is left out.")
+                continue
+            try:
+                made = self._maker.make(tool, name)
+            except (SchemaError, ValueError, RecursionError) as error:
+                self._notices.append(f"Its tool {_shown(tool.name)} is left out: {_why(error)}")
+            else:
+                if made is not None:
+                    self._known[name] = made
+
+    def finish(self) -> Made:
+        """Return all of them."""
+        notices = self._notices
+        if self._count > MOST_TOOLS:
+            notices.append(f"It lists {self._count:,} tools, and {MOST_TOOLS:,} are the most: the rest is left out.")
+        if len(notices) > _MOST_NOTICES:
+            notices[_MOST_NOTICES:] = [f"{len(notices) - _MOST_NOTICES:,} more of its tools are left out."]
+        self._maker.keep(self._known)
+        return Made(tuple(tool for _, tool in self._known.values()), tuple(notices))
 
 
 def is_wanted(server: MCPServer, name: str) -> bool:

@@ -12,6 +12,7 @@ from anyio.to_thread import run_sync
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from agentcore._text import Mask
 from agentcore.mcp.ending import Ending
 from agentcore.mcp.login_requests import LoginFault
 from agentcore.mcp.oauth import LoginSession
@@ -71,7 +72,7 @@ def _client(launch: Launch, ending: Ending) -> _Client:
     # Not compressed: a few bytes could become any number.
     headers = {"accept-encoding": "identity", **launch.headers}
     client = _Client(headers=headers, timeout=timeout, follow_redirects=False)
-    client.ending = ending
+    client.ending, client.mask = ending, launch.mask
     return client
 
 
@@ -79,6 +80,7 @@ class _Client(httpx2.AsyncClient):
     """A client that notes why the connection is over."""
 
     ending: Ending
+    mask: Mask
     is_sse = False
     login: LoginSession | None = None
     unauthorized: str | None = None
@@ -87,7 +89,7 @@ class _Client(httpx2.AsyncClient):
         try:
             response = await self._send_with_token(request, settings)
         except LoginFault as error:
-            self.ending.set(str(error), is_refusal=True)
+            self.ending.set(self.mask(str(error)), is_refusal=True)
             return httpx2.Response(401, request=request)
         except httpx2.TransportError as error:
             if request.method != "POST":
@@ -98,7 +100,8 @@ class _Client(httpx2.AsyncClient):
             # mcp's transport would end with the error, and take along the task that holds the server.
             return httpx2.Response(503, request=request)
         if response.status_code >= 400:
-            self.ending.hint = f"it answered with HTTP {response.status_code} {response.reason_phrase}".rstrip()
+            status = f"{response.status_code} {self.mask(response.reason_phrase)}"  # a server may repeat a header in it
+            self.ending.hint = f"it answered with HTTP {status}".rstrip()
         if response.status_code == 401:
             self.ending.set(self.unauthorized or f"{self.ending.hint}: check its headers", is_refusal=True)
             self.ending.hint = None

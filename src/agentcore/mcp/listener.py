@@ -10,7 +10,7 @@ import mcp_types as types
 from mcp.client import ClientRequestContext
 from mcp.client.session import IncomingMessage
 
-from agentcore._text import Mask
+from agentcore._text import Mask, clip
 from agentcore.logs import get_logger
 from agentcore.mcp.questions import LiveCalls
 from agentcore.mcp.server import MCPServer
@@ -19,6 +19,8 @@ from agentcore.workspace import LocalWorkspace, Workspace
 _log = get_logger(__name__)
 
 _LONGEST: Final = 2_000
+_LARGEST: Final = 1_000_000
+"""Characters of a line of its log that are looked at."""
 
 
 @final
@@ -56,7 +58,7 @@ class Listener:
 
     async def log(self, params: types.LoggingMessageNotificationParams) -> None:
         """Log what the server logs."""
-        text = self._mask(str(params.data)[:_LONGEST])
+        text = clip(str(params.data)[:_LARGEST], _LONGEST, mask=self._mask)
         _log.debug("MCP server logged", server=self.server.name, severity=params.level, text=text)
 
     async def hear(self, message: IncomingMessage) -> None:

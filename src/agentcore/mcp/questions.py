@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from contextlib import contextmanager
 from typing import Any, Final, final
 
 import anyio
@@ -13,11 +11,16 @@ from mcp.client import ClientRequestContext
 
 from agentcore._text import Mask
 from agentcore.logs import get_logger
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import ToolContext
 
 _log = get_logger(__name__)
 
 _LONGEST: Final = 3_000
+_LARGEST: Final = 100_000
+"""Characters of a question that are looked at."""
+_MOST_ASKING: Final = 16
+"""Questions of one call that wait for a person at once; more are declined."""
 DONE: Final = "done"
 _DECLINE: Final = "decline"
 
@@ -55,17 +58,17 @@ class LiveCalls:
         self._mask = mask
         self._calls: list[LiveCall] = []
 
-    @contextmanager
-    def running(self, ctx: ToolContext, seconds: float) -> Generator[LiveCall]:
-        """Hold a call in the list."""
+    def begin(self, ctx: ToolContext, seconds: float) -> LiveCall:
+        """Put a call into the list."""
         call = LiveCall(ctx, seconds)
         self._calls.append(call)
-        try:
-            yield call
-        finally:
-            self._calls.remove(call)
-            for scope in call.asking:
-                scope.cancel()
+        return call
+
+    def end(self, call: LiveCall) -> None:
+        """Take it out again, and ask nobody any more on its behalf."""
+        self._calls.remove(call)
+        for scope in call.asking:
+            scope.cancel()
 
     async def elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
@@ -75,13 +78,15 @@ class LiveCalls:
         if not self._calls:
             return types.ElicitResult(action="decline")
         call = self._calls[-1]
+        if len(call.asking) >= _MOST_ASKING:
+            return types.ElicitResult(action="decline")
         answer: types.ElicitResult | None = None
         scope = anyio.CancelScope()
         call.asking.add(scope)
         call.pause()
         try:
             with scope:
-                answer = await _ask(call.ctx, params, self._server)
+                answer = await _ask(call.ctx, params, self._server, self._mask)
         except ValueError as error:
             _log.info("question of an MCP server is none", server=self._server, why=self._mask(str(error)))
             return types.ErrorData(code=types.INVALID_PARAMS, message=f"The question can't be asked: {error}")
@@ -94,17 +99,20 @@ class LiveCalls:
         return answer or types.ElicitResult(action="cancel")
 
 
-async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str) -> types.ElicitResult:
-    text, schema, options = question_of(params, server)
+async def _ask(ctx: ToolContext, params: types.ElicitRequestParams, server: str, mask: Mask) -> types.ElicitResult:
+    text, schema, options = LeafMap(mask)(question_of(params, server, mask))
     answer = await ctx.question(text, schema, options)
     return result_of(params, answer)
 
 
-def question_of(params: types.ElicitRequestParams, server: str) -> tuple[str, dict[str, Any] | None, tuple[str, ...]]:
+def question_of(
+    params: types.ElicitRequestParams, server: str, mask: Mask
+) -> tuple[str, dict[str, Any] | None, tuple[str, ...]]:
     """Return the text, the schema of the answer and the options of a server's question."""
-    message = params.message[:_LONGEST]
+    # Half of a secret could not be masked any more.
+    message = mask(params.message[:_LARGEST])[:_LONGEST]
     if isinstance(params, types.ElicitRequestURLParams):
-        asks = f"The MCP server {server!r} asks you to open {params.url[:_LONGEST]!r} in a browser: {message}"
+        asks = f"The MCP server {server!r} asks you to open {mask(params.url[:_LARGEST])[:_LONGEST]!r} in a browser: {message}"
         return f"{asks}\nAnswer {DONE!r} when you have, or {_DECLINE!r}.", None, (DONE, _DECLINE)
     return f"The MCP server {server!r} asks: {message}", {"type": "object", **params.requested_schema}, ()
 

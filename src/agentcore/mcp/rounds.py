@@ -5,17 +5,22 @@ The call is made again with the answers and the server's opaque state, hours lat
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import mcp_types as types
 from pydantic import TypeAdapter, ValidationError
 
+from agentcore._text import Mask
 from agentcore._value import Value
 from agentcore.errors import ToolError
 from agentcore.mcp.questions import question_of, result_of
+from agentcore.secrets.leaves import LeafMap
 from agentcore.tools import InputRequired, Question, Resumption
 
 _PARAMS: TypeAdapter[types.ElicitRequestParams] = TypeAdapter(types.ElicitRequestParams)
+
+_LARGEST: Final = 100_000
+"""Characters of JSON that a round of questions may have, with the server's state."""
 
 
 class Round(Value):
@@ -29,17 +34,23 @@ class Round(Value):
     answers: dict[str, dict[str, Any]] = {}
 
     @classmethod
-    def begin(cls, server: str, result: types.InputRequiredResult, roots: types.ListRootsResult) -> Self:
-        """Take what a server asks. Where it may work is answered at once.
+    def begin(cls, server: str, result: types.InputRequiredResult, roots: types.ListRootsResult, mask: Mask) -> Self:
+        """Take what a server asks, without secrets. Where it may work is answered at once.
 
         Raises:
             ToolError: It asks for what it does not get.
         """
         questions: dict[str, dict[str, Any]] = {}
         answers: dict[str, dict[str, Any]] = {}
+        # All of it is recorded with each of its questions.
+        size = len(result.model_dump_json())
+        if size > _LARGEST:
+            raise ToolError(
+                f"The MCP server {server!r} asks too much: {size:,} characters, and {_LARGEST:,} are the most."
+            )
         for key, request in (result.input_requests or {}).items():
             if isinstance(request, types.ElicitRequest):
-                questions[key] = _plain(request.params)
+                questions[key] = LeafMap(mask)(_plain(request.params))
             elif isinstance(request, types.ListRootsRequest):
                 answers[key] = _plain(roots)
             else:
@@ -68,7 +79,7 @@ class Round(Value):
         left = {other: asked for other, asked in before.questions.items() if other != key}
         return before.model_copy(update={"questions": left, "answers": {**before.answers, key: _plain(answer)}})
 
-    def ask_next(self) -> None:
+    def ask_next(self, mask: Mask) -> None:
         """Ask the next question, if one is left.
 
         Raises:
@@ -78,7 +89,7 @@ class Round(Value):
         for asked in self.questions.values():
             try:
                 params = _PARAMS.validate_python(asked, by_name=False)
-                text, schema, options = question_of(params, self.server)
+                text, schema, options = question_of(params, self.server, mask)
                 raise InputRequired(
                     Question(text=text, answer_schema=schema, options=options), self.model_dump(mode="json")
                 )

@@ -33,6 +33,9 @@ _LEAVE_SECONDS: Final = 2.0
 _EXPLAIN_SECONDS: Final = 1.0
 """How long to wait for the exit code and the last words of a server that closed its output."""
 _LONGEST_WORDS: Final = 2_000
+_LONGEST_LINE: Final = 64 * 1024
+"""Bytes of a line of the standard error that are looked at."""
+_LONGEST_SECRET: Final = 8 * 1024
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
@@ -116,7 +119,10 @@ class _Pipes:
             _log.debug("line of an MCP server left out: it is not a message", server=self._name, line=shown)
             return
         with suppress(*_GONE):  # it is being left
-            await to_client.send(SessionMessage(message))
+            try:
+                to_client.send_nowait(SessionMessage(message))
+            except anyio.WouldBlock:
+                await to_client.send(SessionMessage(message))
 
     async def _explain(self) -> None:
         with anyio.move_on_after(_EXPLAIN_SECONDS):
@@ -151,23 +157,32 @@ class _Pipes:
 
     async def read_errors(self) -> None:
         buffer = LineBuffer()
+        is_rest = False  # of a line that was too long
         try:
             while True:
                 for line in buffer.feed(await self._process.receive_stderr()):
-                    self._hear(line)
-                if buffer.size > _LONGEST_WORDS:
-                    for line in buffer.feed(b"\n"):
+                    if not is_rest:
                         self._hear(line)
+                    is_rest = False
+                if buffer.size > _LONGEST_LINE:
+                    (line,) = buffer.feed(b"\n")
+                    if not is_rest:
+                        self._hear(line, is_cut=True)
+                    is_rest = True
         except _ENDED:
             for line in buffer.feed(b"\n"):
-                self._hear(line)
+                if not is_rest:
+                    self._hear(line)
         self._errors_read.set()
 
-    def _hear(self, line: bytes) -> None:
-        words = self._mask(line[:_LONGEST_WORDS].decode("utf-8", "replace")).strip()
+    def _hear(self, line: bytes, *, is_cut: bool = False) -> None:
+        words = self._mask(line.decode("utf-8", "replace")).strip()
+        if is_cut:
+            # At its end may be half of a secret, which can't be masked.
+            words = words[:-_LONGEST_SECRET]
         if words:
             self._last_words = words[:500]
-            _log.debug("MCP server wrote to its standard error", server=self._name, text=words)
+            _log.debug("MCP server wrote to its standard error", server=self._name, text=words[:_LONGEST_WORDS])
 
     async def leave(self) -> None:
         with anyio.move_on_after(_FLUSH_SECONDS):

@@ -18,7 +18,7 @@ from pydantic import SecretStr, ValidationError
 
 from agentcore.errors import ConnectionLost, NotAuthorized, ServerError, TooManyRequests
 from agentcore.remote.address import find_key, is_loopback, parse_address
-from agentcore.remote.socket import Socket, open_socket
+from agentcore.remote.socket import Socket, load_library, open_socket
 from agentcore.wire.problems import Problem, error_of
 
 API: Final = "api/v1"
@@ -176,7 +176,12 @@ class ServerClient:
                 continue
             try:
                 if response.status_code >= 300:
-                    refusal = await _refusal_of(response)
+                    try:
+                        refusal = _refusal_of(response, await response.aread())
+                    except httpx.TransportError as error:
+                        sent_to = sent_to or self._boot or "unknown"
+                        await tries.wait(error)
+                        continue
                     if response.status_code not in _MAY_PASS or not isinstance(refusal, ServerError):
                         raise refusal
                     if response.status_code in (502, 504):
@@ -196,6 +201,14 @@ class ServerClient:
             finally:
                 with anyio.move_on_after(5, shield=True):
                     await response.aclose()
+
+    def check_sockets(self) -> None:
+        """Check that WebSockets can be opened.
+
+        Raises:
+            MissingExtra: The extra "remote" is not installed.
+        """
+        load_library()
 
     def stream_socket(self, path: str) -> AbstractAsyncContextManager[Socket]:
         """Open a WebSocket below `/api/v1`, once: whether and when to try again is for those who know what was on it.
@@ -241,10 +254,10 @@ class _Tries:
         return ConnectionLost(self._url, f"{reason} (tried for {self._seconds:g} s)", reached=self.reached)
 
 
-async def _refusal_of(response: httpx.Response) -> Exception:
+def _refusal_of(response: httpx.Response, content: bytes) -> Exception:
     try:
-        return error_of(Problem.model_validate_json(await response.aread()))
-    except (ValidationError, httpx.TransportError):
+        return error_of(Problem.model_validate_json(content))
+    except ValidationError:
         return error_of_status(response.status_code)
 
 

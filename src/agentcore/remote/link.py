@@ -34,7 +34,7 @@ from agentcore.workspace import Workspace
 
 _log = get_logger(__name__)
 
-_LEAVE_SECONDS: Final = 2.0
+_LEAVE_SECONDS: Final = 5.0
 _SILENCE_SECONDS: Final = 40.0
 """A stream that says nothing for longer than two pings is dead, whatever its socket says."""
 _DELAY: Final = 0.1
@@ -206,10 +206,10 @@ class RemoteLink:
         if isinstance(job, Delete):
             self._end(ConversationClosed(self.state.conversation_id))
             return None
-        result: JsonValue = answer[_RESULTS[job.kind]]
-        if isinstance(result, int):
-            await self._follower.wait_for(result)
-        return result
+        # What it wrote is in the state by then, as it is where the conversation is.
+        if isinstance(seq := answer.get("seq"), int):
+            await self._follower.wait_for(seq)
+        return answer[_RESULTS[job.kind]]
 
     def deltas(self) -> DeltaCursor:
         self.check_loop()

@@ -47,7 +47,7 @@ async def open_socket(client: httpx.AsyncClient, address: httpx.URL, shown: str)
         address: Of the route.
         shown: The address for messages.
     """
-    library = _load()
+    library = load_library()
     raised: list[BaseException] = []
     try:
         # No pings of its own: they end the session in a group of exceptions, and those above have theirs.
@@ -77,13 +77,18 @@ async def open_socket(client: httpx.AsyncClient, address: httpx.URL, shown: str)
         raise ConnectionLost(shown, str(first) or type(first).__name__) from first
 
 
-def _load() -> Any:
+def load_library() -> Any:
+    """Import httpx-ws.
+
+    Raises:
+        MissingExtra: It is not installed.
+    """
     try:
         return import_module("httpx_ws")
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("httpx_ws", "wsproto"):
             raise
-        raise MissingExtra("A process in a RemoteWorkspace", "remote") from None
+        raise MissingExtra("A process or a port of a RemoteWorkspace", "remote") from None
 
 
 def _refusal(status: int) -> ServerError:

@@ -10,7 +10,7 @@ import posixpath
 import secrets
 import stat as modes
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, final
 from urllib.parse import quote
 
 import anyio
-from anyio.abc import TaskGroup
+from anyio.abc import ByteStream, TaskGroup
 from anyio.to_thread import run_sync
 from pydantic import JsonValue, SecretStr
 
@@ -29,9 +29,11 @@ from agentcore.remote.address import find_key, parse_address
 from agentcore.remote.bodies import base64_of, query_of, read_answer
 from agentcore.remote.process import RemoteProcess
 from agentcore.remote.transfer import pack, save_pieces, send_pieces, stat_file, temporary_folder, unpack
-from agentcore.wire.workspaces import CommandAnswer, Diff, Folder, OpenProcess, WorkspaceInfo
+from agentcore.remote.tunnel import open_tunnel
+from agentcore.wire.workspaces import CommandAnswer, Diff, Folder, OpenProcess, ViewInfo, WorkspaceInfo
 from agentcore.workspace.capture import run_to_end
 from agentcore.workspace.files import FILES, copy
+from agentcore.workspace.ports import Exposed, expose
 from agentcore.workspace.protocol import MAX_OUTPUT, MAX_READ, Command
 from agentcore.workspace.values import CommandResult, Entry, GitChange, WorkspaceSpec
 
@@ -375,6 +377,37 @@ class RemoteWorkspace:
 
     async def remove_private_folder(self, name: str) -> None:
         await self._request("DELETE", "private", {"name": name})
+
+    async def expose(self, port: int) -> Exposed:
+        """Publish a port inside of the server's box on a free port of 127.0.0.1 here, until it is closed or the workspace is left.
+
+        Every user of this machine can reach it there. A program that listens inside later is reached as well. Each connection goes through
+        the server, with this workspace's key.
+
+        Raises:
+            ValueError: It is not a port.
+            WorkspaceError: There is no port to listen on.
+            MissingExtra: The extra "remote" is not installed.
+        """
+        self._check_open()
+        assert self._tasks is not None
+        self._client.check_sockets()
+
+        def connect(inside: int) -> AbstractAsyncContextManager[ByteStream]:
+            return open_tunnel(lambda: self._client.stream_socket(self._at(f"tunnels/{inside}")))
+
+        return await expose(self._tasks, connect, port)
+
+    async def views(self) -> dict[str, str]:
+        """Return addresses for a person's browser, by name: the desktop, editor or terminal of the box's image, for one.
+
+        Each is good for one use within 60 seconds, and opens the view in that browser. They are addresses of the server. Call it again for new ones.
+
+        Raises:
+            ServerError: The workspace is not in a box, or the server has no host for views.
+        """
+        found = read_answer(tuple[ViewInfo, ...], await self._request("GET", "views"))
+        return {view.name: view.url for view in found}
 
     async def _request(
         self,

@@ -8,5 +8,6 @@ from agentcore.schema.signature import Described as Described
 from agentcore.schema.signature import Signature as Signature
 from agentcore.schema.signature import read_docstring as read_docstring
 from agentcore.schema.signature import read_signature as read_signature
+from agentcore.schema.validation import SchemaCheck as SchemaCheck
 from agentcore.schema.validation import check_schema as check_schema
 from agentcore.schema.validation import schema_errors as schema_errors

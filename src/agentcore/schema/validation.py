@@ -38,22 +38,42 @@ def schema_errors(schema: Mapping[str, Any], data: JsonValue) -> list[str]:
     Raises:
         SchemaError: the schema is not valid where the data meets it, or its references lead nowhere, out of it, or too far.
     """
-    token = _references_left.set(_REFERENCES + _REFERENCES_PER_VALUE * _count(data))
-    try:
-        draft = _bounded(_draft_of(schema), with_patterns=_has_pattern_properties(schema))
-        return _sentences(draft(schema, registry=_no_registry()).iter_errors(data))
-    except RecursionError:
-        raise SchemaError("The data can't be checked: its JSON Schema refers to itself without end.") from None
-    except _TooMany:
-        raise SchemaError("The data can't be checked: its JSON Schema has too many references to follow.") from None
-    except Exception as error:
-        # An invalid schema, which nobody has looked at before, makes any error at all.
-        check_schema(schema)
-        reference = getattr(error, "ref", None)
-        reason = f"is odd: {error}" if reference is None else f"refers to {reference!r}, which is not in it"
-        raise SchemaError(f"The data can't be checked: its JSON Schema {reason}. Nothing is fetched.") from error
-    finally:
-        _references_left.reset(token)
+    return SchemaCheck(schema).errors(data)
+
+
+class SchemaCheck:
+    """A schema that is prepared once, for data that is checked against it again and again; see `schema_errors`."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        """Take the schema, which must not change. Nothing is looked at yet."""
+        self._schema = schema
+        self._validator: Any = None
+
+    def errors(self, data: JsonValue) -> list[str]:
+        """Return what is wrong with the data, as `schema_errors` does.
+
+        Raises:
+            SchemaError: as `schema_errors`.
+        """
+        schema = self._schema
+        token = _references_left.set(_REFERENCES + _REFERENCES_PER_VALUE * _count(data))
+        try:
+            if self._validator is None:
+                draft = _bounded(_draft_of(schema), with_patterns=_has_pattern_properties(schema))
+                self._validator = draft(schema, registry=_no_registry())
+            return _sentences(self._validator.iter_errors(data))
+        except RecursionError:
+            raise SchemaError("The data can't be checked: its JSON Schema refers to itself without end.") from None
+        except _TooMany:
+            raise SchemaError("The data can't be checked: its JSON Schema has too many references to follow.") from None
+        except Exception as error:
+            # An invalid schema, which nobody has looked at before, makes any error at all.
+            check_schema(schema)
+            reference = getattr(error, "ref", None)
+            reason = f"is odd: {error}" if reference is None else f"refers to {reference!r}, which is not in it"
+            raise SchemaError(f"The data can't be checked: its JSON Schema {reason}. Nothing is fetched.") from error
+        finally:
+            _references_left.reset(token)
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:

@@ -139,6 +139,30 @@ known'; echo x >ignored; echo again >>changes
         assert ("updated", "file", None) in changes
         assert ("added", "zzz", None) in changes
 
+    async def test_no_program_that_the_repository_names_is_run(self, workspace: Workspace) -> None:
+        await _do(
+            workspace,
+            r"""
+            git init -q -b main
+            echo '* filter=a diff=b' >.gitattributes; echo one >changed; echo one >same
+            git init -q sub; (cd sub; echo x >x; git add .; git commit -qm inside)
+            git add . 2>/dev/null; git commit -qm one
+            trap_in() { printf '#!/bin/sh\ntouch "%s/ran-%s"\ncat\n' "$PWD/.git" "$1" >.git/"$1"; chmod +x .git/"$1"; }
+            for each in fsmonitor clean process external textconv; do trap_in $each; done
+            trap_in post-index-change; mkdir -p .git/hooks; mv .git/post-index-change .git/hooks
+            git config core.fsmonitor "$PWD/.git/fsmonitor"
+            printf '[filter "a"]\nclean = "%s/clean"\nrequired\n' "$PWD/.git" >.git/more; git config include.path more
+            git config diff.b.command "$PWD/.git/external"; git config diff.b.textconv "$PWD/.git/textconv"
+            git config diff.external "$PWD/.git/external"
+            git -C sub config core.fsmonitor "$PWD/.git/fsmonitor"; git -C sub config filter.a.clean "$PWD/.git/clean"
+            echo '* filter=a' >sub/.gitattributes; echo y >sub/x
+            echo two >changed; touch same; echo new >new
+            """,
+        )
+        assert await _changes(workspace) == [("added", "new", None), ("updated", "changed", None)]
+        assert "-one\n+two\n" in await workspace.git_diff()
+        assert (await workspace.run("ls .git | grep ran-")).stdout == ""
+
     async def test_a_folder_without_git_is_an_error_that_says_so(self, workspace: Workspace) -> None:
         await _need_git(workspace)
         assert workspace.root in str(await refused(NotARepository, workspace.git_changes()))

@@ -13,7 +13,7 @@ from agentcore._text import Mask, already_masked
 from agentcore.assessment import SecurityRisk
 from agentcore.errors import SchemaError, ToolArgumentsError
 from agentcore.messages import ToolSchema
-from agentcore.schema import plain_schema, schema_errors
+from agentcore.schema import SchemaCheck, plain_schema
 from agentcore.tools.arguments import describe_parameters, preview
 from agentcore.tools.context import ToolContext
 from agentcore.tools.definition import Action, Arguments, Tool, ToolAnnotations
@@ -53,6 +53,10 @@ class RawTool(Tool[RawAction, Observation]):
         parameters.setdefault("properties", {})
         return ToolSchema(name=self.name, description=self.description, parameters=parameters)
 
+    @cached_property
+    def _check(self) -> SchemaCheck:
+        return SchemaCheck(self.parameters)
+
     def parse(self, arguments: Mapping[str, Any], *, mask: Mask = already_masked) -> RawAction:
         """Check arguments against the schema.
 
@@ -65,7 +69,7 @@ class RawTool(Tool[RawAction, Observation]):
         """
         given = dict(arguments)
         try:
-            errors = schema_errors(self.parameters, given)
+            errors = self._check.errors(given)
         except SchemaError as error:
             errors = [str(error)]
         if errors:

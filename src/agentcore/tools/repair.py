@@ -42,12 +42,14 @@ class ReadCall(NamedTuple):
     """The action to execute; None where there is a problem."""
     problem: str | None = None
     """The answer for the model."""
-    code: Literal["unknown_tool", "bad_arguments"] | None = None
+    code: Literal["unknown_tool", "bad_arguments", "tool_changed"] | None = None
     """The problem, for programs."""
     malformed: str | None = None
     """The text that came instead of arguments, where it could not be read."""
     ignored: tuple[str, ...] = ()
     """The names of arguments that were dropped, because they change nothing."""
+    digest: str | None = None
+    """The digest of the tool's schema, of a deferred tool."""
 
 
 def read_call(

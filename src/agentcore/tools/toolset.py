@@ -221,16 +221,22 @@ class _OpenChanged:
         self._inner = inner
         self._change = change
         self._changed: dict[AnyTool, AnyTool | None] = {}
+        self._given: tuple[AnyTool, ...] = ()
+        self._tools: Sequence[AnyTool] = ()
 
     @property
     def instructions(self) -> str | None:
         return self._inner.instructions
 
     def tools(self) -> Sequence[AnyTool]:
+        given = tuple(self._inner.tools())
+        if given == self._given:
+            return self._tools
         known = self._changed
         # Made anew each time, so that a tool that is gone is forgotten; by identity, which is what tools are compared by.
-        self._changed = {tool: known[tool] if tool in known else self._change(tool) for tool in self._inner.tools()}
-        return [tool for tool in self._changed.values() if tool is not None]
+        self._changed = {tool: known[tool] if tool in known else self._change(tool) for tool in given}
+        self._given, self._tools = given, tuple(tool for tool in self._changed.values() if tool is not None)
+        return self._tools
 
     async def wait_closed(self) -> str:
         return await self._inner.wait_closed()
@@ -272,11 +278,18 @@ _PARAMETERS: Final = {"prefixed": "prefix", "filtered": "keep", "renamed": "name
 class ToolSnapshot:
     """Tools as they were at one time, in order. A tool that changes later does not change it."""
 
-    def __init__(self, tools: Iterable[AnyTool] = (), instructions: Mapping[str, str] | None = None) -> None:
-        """Take the tools, whose names are distinct, and the instructions of toolsets by their names."""
+    def __init__(
+        self,
+        tools: Iterable[AnyTool] = (),
+        instructions: Mapping[str, str] | None = None,
+        deferred: Sequence[str] = (),
+    ) -> None:
+        """Take the tools, whose names are distinct, the instructions of toolsets by their names, and the deferred toolsets' names."""
         self.tools: tuple[AnyTool, ...] = tuple(tools)
         self.instructions: Mapping[str, str] = dict(instructions or {})
         """The instructions of toolsets, by their names."""
+        self.deferred: tuple[str, ...] = tuple(deferred)
+        """The names of the toolsets whose tools are not among these, because they are searched for."""
 
     def __repr__(self) -> str:
         return f"<ToolSnapshot of {len(self.tools)} tools>"
@@ -286,6 +299,6 @@ class ToolSnapshot:
         """The schema of each tool."""
         return tuple(tool.schema for tool in self.tools)
 
-    def is_of(self, tools: Sequence[AnyTool], instructions: Mapping[str, str]) -> bool:
+    def is_of(self, tools: Sequence[AnyTool], instructions: Mapping[str, str], deferred: Sequence[str] = ()) -> bool:
         """Return True if it is a snapshot of these very tools."""
-        return self.tools == tuple(tools) and self.instructions == instructions
+        return (self.tools, self.deferred) == (tuple(tools), tuple(deferred)) and self.instructions == instructions

@@ -240,6 +240,8 @@ class SideAnswer(ResponseBody):
     """The answer to a side question."""
 
     text: str
+    seq: int
+    """The newest event by then: the usage of the question is among those up to it."""
 
 
 class ForkInfo(ResponseBody):

@@ -7,6 +7,9 @@ the server are standard input, one piece at a time: the next follows its `Taken`
 number of their stream (1 or 2), and no more of a stream is under way than was allowed (`WINDOW`, and then `Credit`), so neither side
 keeps more than that for a reader that is slow. The client says something every `PING_SECONDS`; after `SILENCE_SECONDS`
 without a word, or when the socket closes, the process is ended with all that it started.
+
+The socket of a tunnel to a port inside: bytes are those of the connection, and `TUNNEL_END` is the end of what its sender has to say. Both
+say `TUNNEL_PING` every `PING_SECONDS`, whatever the other does: a program inside that reads nothing for a while stops all that comes behind.
 """
 
 # No postponed annotations: pydantic would evaluate each of them again, at every import.
@@ -27,6 +30,8 @@ WINDOW: Final = 256 * 1024
 """How many bytes of a process's stream may be under way."""
 PIECE: Final = 64 * 1024
 """The most bytes of a message with output, and with input."""
+TUNNEL_END: Final = "end"
+TUNNEL_PING: Final = "ping"
 PING_SECONDS: Final = 5.0
 SILENCE_SECONDS: Final = 20.0
 
@@ -90,6 +95,15 @@ class Folder(ResponseBody):
     """A private folder."""
 
     path: str
+
+
+class ViewInfo(ResponseBody):
+    """A view of a workspace, for a person's browser."""
+
+    name: str
+    title: str
+    url: str
+    """An address that opens the view in one browser, once, within a minute."""
 
 
 class _Message(Value):

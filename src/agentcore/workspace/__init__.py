@@ -2,11 +2,13 @@
 
 from agentcore.workspace.abilities import ExplainsKills as ExplainsKills
 from agentcore.workspace.abilities import Fenceable as Fenceable
+from agentcore.workspace.abilities import Labelled as Labelled
 from agentcore.workspace.abilities import explain_exit as explain_exit
 from agentcore.workspace.abilities import fence_workspace as fence_workspace
 from agentcore.workspace.capture import run_to_end as run_to_end
 from agentcore.workspace.links import real_paths as real_paths
 from agentcore.workspace.local import LocalWorkspace as LocalWorkspace
+from agentcore.workspace.ports import Exposed as Exposed
 from agentcore.workspace.protocol import Command as Command
 from agentcore.workspace.protocol import Process as Process
 from agentcore.workspace.protocol import Workspace as Workspace

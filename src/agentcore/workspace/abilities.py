@@ -46,6 +46,15 @@ class ExplainsKills(Protocol):
         ...
 
 
+@runtime_checkable
+class Labelled(Protocol):
+    """A workspace made of things that people find by their labels, as a container is. A workspace need not be one."""
+
+    def label(self, conversation: str, epoch: int) -> None:
+        """Note which conversation enters it, in which of its openings; called before that. What is labelled by the program stays so."""
+        ...
+
+
 async def fence_workspace(workspace: Workspace, epoch: int, owner: str) -> None:
     """Take a workspace over for this opening of a conversation, where that is a thing it knows.
 

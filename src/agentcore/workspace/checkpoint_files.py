@@ -6,9 +6,11 @@ nothing that a project or a user configures for git: no filter, no attribute, no
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
+import time
 from contextlib import suppress
 from typing import Collection, Iterator  # noqa: UP035 of an old Python
 
@@ -39,9 +41,15 @@ _ATTRIBUTES = b"* -text -filter -ident !eol !working-tree-encoding\n"
 
 # Git waits for whoever writes to a pipe that has the name of one of its files.
 _GIT_SECONDS = 120
+_LOOK_AFTER_SECONDS = 1
+_LOCK_SECONDS = 300
 
 
-class GitFailed(Exception):
+class Refused(Exception):
+    """It cannot be done; the message is the end of a sentence that says so."""
+
+
+class GitFailed(Refused):
     """Git could not do what it was asked."""
 
     def __init__(self, word: str, errors: bytes) -> None:
@@ -64,13 +72,15 @@ class Git:
         if others is not None and os.path.abspath(others) != self.store:
             path = os.path.join(os.path.abspath(others), "objects").replace("\\", "\\\\").replace('"', '\\"')
             self.env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = '"' + path + '"'
+        os.makedirs(self.store, exist_ok=True)
+        self.lock = _lock(os.path.join(self.store, "lock"))
         for name in ("objects", "refs", "info"):
             os.makedirs(os.path.join(self.store, name), exist_ok=True)
         for name, data in (("config", _CONFIG), ("info/attributes", _ATTRIBUTES), ("HEAD", b"ref: refs/heads/none\n")):
             with open(os.path.join(self.store, name), "wb") as file:
                 file.write(data)
         with suppress(FileNotFoundError):
-            # Of a program that was killed. There is one at a time: whoever holds the conversation's log.
+            # Of a program that was killed, as the lock is ours.
             os.unlink(os.path.join(self.store, "index.lock"))
 
     def __call__(self, *words: str, data: bytes = b"") -> bytes:
@@ -93,25 +103,45 @@ class Git:
 
     def _list(self, words: list[str], base: bytes, top: bytes) -> list[bytes]:
         env = dict(self.env, GIT_WORK_TREE=os.fsdecode(top), GIT_INDEX_FILE=os.path.join(self.store, "no index"))
+        git = subprocess.Popen(
+            ["git", *words],
+            cwd=base or b".",
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with git:
+            try:
+                out, errors = self._communicate(git, base, top)
+            except BaseException:
+                git.kill()
+                raise
+        if git.returncode:
+            raise GitFailed("ls-files", errors)
+        return out.split(b"\0")[:-1]
+
+    def _communicate(self, git: subprocess.Popen[bytes], base: bytes, top: bytes) -> tuple[bytes, bytes]:
+        """Return git's output. Where it is slow, make sure that it does not wait for a pipe that is called `.gitignore`."""
+        with suppress(subprocess.TimeoutExpired):
+            return git.communicate(timeout=_LOOK_AFTER_SECONDS)
+        above = os.path.abspath(base or b".")
+        waiting = [*find_waiting_rules(base or b"."), *_find_waiting_repositories(base or b".")]
+        while above != top and above != os.path.dirname(above):
+            above = os.path.dirname(above)
+            waiting += filter(is_waiting, [os.path.join(above, b".gitignore")])
+        if waiting:
+            raise Refused(f"{os.fsdecode(os.path.normpath(waiting[0]))} is not a regular file. Remove it")
         try:
-            ran = subprocess.run(
-                ["git", *words],
-                cwd=base or b".",
-                env=env,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                timeout=_GIT_SECONDS,
-            )
+            return git.communicate(timeout=_GIT_SECONDS)
         except subprocess.TimeoutExpired:
-            raise GitFailed("ls-files", b"it did not end; is a .gitignore a pipe?") from None
-        if ran.returncode:
-            raise GitFailed("ls-files", ran.stderr)
-        return ran.stdout.split(b"\0")[:-1]
+            raise GitFailed("ls-files", b"it did not end") from None
 
     def tracked(self, base: bytes) -> list[bytes]:
         """Return what the project's own repository keeps, ignored or not; nothing where it cannot be read."""
         words = ["git", "-c", "core.fsmonitor=false", "-c", "safe.directory=*", "ls-files", "-z", "--cached"]
+        if any(is_waiting(os.path.join(base, b".git", name)) for name in (b"HEAD", b"config", b"index")):
+            return []
         try:
             ran = subprocess.run(
                 words,
@@ -125,6 +155,21 @@ class Git:
         except subprocess.TimeoutExpired:
             return []
         return [base + path for path in ran.stdout.split(b"\0")[:-1]] if ran.returncode == 0 else []
+
+
+def _lock(path: str) -> int:
+    """Return a locked file: one program at a time works on a store. It is unlocked when the program ends, killed or not."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    until = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return descriptor
+        except BlockingIOError:
+            if time.monotonic() > until:
+                os.close(descriptor)
+                raise Refused("another program has worked on its checkpoints for minutes. Try it later") from None
+            time.sleep(0.02)
 
 
 def find_top(base: bytes) -> bytes:
@@ -216,6 +261,30 @@ class Files:
 def is_rules(path: bytes) -> bool:
     """Return whether a file says what is ignored."""
     return os.path.basename(path) == b".gitignore"
+
+
+def find_waiting_rules(base: bytes = b".") -> Iterator[bytes]:
+    """Return what has the name of a file of rules and is a pipe or the like: git would wait there for whoever writes to it."""
+    for folder, folders, names in os.walk(base):
+        folders[:] = [name for name in folders if name != b".git"]
+        yield from filter(is_waiting, [os.path.join(folder, name) for name in names if is_rules(name)])
+
+
+def _find_waiting_repositories(base: bytes) -> Iterator[bytes]:
+    """Return the pipes and the like that git reads when it wonders whether a folder is a repository."""
+    for folder, folders, _ in os.walk(base):
+        if b".git" in folders:
+            folders.remove(b".git")
+            yield from filter(is_waiting, [os.path.join(folder, b".git", name) for name in (b"HEAD", b"commondir")])
+
+
+def is_waiting(path: bytes) -> bool:
+    """Return whether it is a pipe, a socket or a device."""
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
 
 
 def ancestors(path: bytes) -> Iterator[bytes]:

@@ -16,7 +16,16 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Callable, Iterable, Iterator, cast  # noqa: UP035 of an old Python
 
-from agentcore.workspace.checkpoint_files import Files, Git, GitFailed, ancestors, in_real_folders, is_rules
+from agentcore.workspace.checkpoint_files import (
+    Files,
+    Git,
+    GitFailed,
+    Refused,
+    ancestors,
+    find_waiting_rules,
+    in_real_folders,
+    is_rules,
+)
 
 NO_GIT = 3
 """The exit code where there is no git."""
@@ -232,17 +241,6 @@ class Restoring:
             self._attempt(folder, partial(set_mode, folder, mode))
 
 
-def find_waiting_rules() -> Iterator[bytes]:
-    """Return what has the name of a file of rules and is a pipe or the like: git would wait there for whoever writes to it."""
-    for folder, folders, names in os.walk(b"."):
-        folders[:] = [name for name in folders if name != b".git"]
-        for name in filter(is_rules, names):
-            path = os.path.join(folder, name)
-            with suppress(OSError):
-                if not stat.S_ISREG(os.lstat(path).st_mode) and not stat.S_ISLNK(os.lstat(path).st_mode):
-                    yield path
-
-
 def set_mode(path: bytes, mode: int) -> None:
     """Set the permissions of a file or a folder where they differ; a link that took its place stays as it is."""
     status = os.lstat(path)
@@ -260,7 +258,7 @@ def main() -> None:
         if error.filename not in ("git", b"git"):
             raise
         sys.exit(NO_GIT)
-    except GitFailed as error:
+    except Refused as error:
         sys.stderr.write(str(error))
         sys.exit(1)
     sys.stdout.write(json.dumps(done))

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final, final
 
 import anyio
-from anyio.lowlevel import checkpoint
+from anyio.lowlevel import cancel_shielded_checkpoint, checkpoint, checkpoint_if_cancelled
 
 from agentcore._threads import Threads
 from agentcore.errors import WorkspaceError
@@ -56,7 +56,7 @@ class LocalProcess:
         return self._code
 
     async def send(self, data: bytes) -> None:
-        await checkpoint()
+        await checkpoint_if_cancelled()
         left = memoryview(data)
         while left:
             descriptor = _descriptor(self._started.stdin)
@@ -66,6 +66,8 @@ class LocalProcess:
                 await anyio.wait_writable(descriptor)
             except OSError as error:
                 raise anyio.BrokenResourceError from error
+        # Others get their turn once the process has what it waits for.
+        await cancel_shielded_checkpoint()
 
     async def send_eof(self) -> None:
         if self._has_terminal:
@@ -157,22 +159,29 @@ def _close(stream: io.FileIO) -> None:
 
 
 async def _receive(stream: io.FileIO, max_bytes: int) -> bytes:
-    while True:
-        await checkpoint()
-        descriptor = _descriptor(stream)
-        try:
-            data = os.read(descriptor, max_bytes)
-        except BlockingIOError:
-            await anyio.wait_readable(descriptor)
-            continue
-        except OSError as error:
-            if error.errno == errno.EIO:
-                # Nobody has the other end of the terminal open any more.
-                raise anyio.EndOfStream from None
-            raise anyio.BrokenResourceError from error
-        if not data:
-            raise anyio.EndOfStream
-        return data
+    await checkpoint_if_cancelled()
+    has_waited = False
+    try:
+        while True:  # noqa: ASYNC913 each turn but the last one waits
+            descriptor = _descriptor(stream)
+            try:
+                data = os.read(descriptor, max_bytes)
+            except BlockingIOError:
+                await anyio.wait_readable(descriptor)
+                has_waited = True
+                continue
+            except OSError as error:
+                if error.errno == errno.EIO:
+                    # Nobody has the other end of the terminal open any more.
+                    raise anyio.EndOfStream from None
+                raise anyio.BrokenResourceError from error
+            if not data:
+                raise anyio.EndOfStream
+            return data
+    finally:
+        if not has_waited:
+            # What was read is not lost to a cancellation.
+            await cancel_shielded_checkpoint()
 
 
 def _exit_code(process: subprocess.Popen[bytes]) -> int | None:

@@ -138,12 +138,18 @@ class BubblewrapBox:
                 running.kill()
 
     async def reason_lost(self) -> LostReason:
+        if self._prepared is None:
+            return "removed"
+        return "oom" if await self.had_oom() else "exited"
+
+    async def had_oom(self) -> bool:
+        """Return True if something inside was ended for want of memory since this was asked last. Never so without a control group."""
         prepared = self._prepared
         if prepared is None:
-            return "removed"
+            return False
         before = self._kills
         self._kills = kills = await _THREADS.run(prepared.group.oom_kills)
-        return "oom" if kills > before else "exited"
+        return kills > before
 
     def last_words(self) -> str:
         return self._latest.last_words() if self._latest is not None else ""

@@ -12,7 +12,7 @@ _INSTEAD = "Or use DockerWorkspace."
 def missing_bwrap() -> WorkspaceError:
     """Return the error of a machine without bubblewrap."""
     return WorkspaceError(
-        f"There is no bwrap here. Install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`). {_INSTEAD}"
+        f"bwrap is not installed. Install bubblewrap (`apt install bubblewrap`, `dnf install bubblewrap`). {_INSTEAD}"
     )
 
 

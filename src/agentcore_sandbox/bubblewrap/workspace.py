@@ -19,7 +19,7 @@ from agentcore_sandbox.box import ReportProgress
 from agentcore_sandbox.bubblewrap.box import BubblewrapBox, BubblewrapOptions
 from agentcore_sandbox.bubblewrap.limits import Limits, parse_size
 from agentcore_sandbox.network.policy import NetworkPolicy, check_policy, record_policy
-from agentcore_sandbox.workspace import BoxWorkspace
+from agentcore_sandbox.workspace import OUT_OF_MEMORY, BoxWorkspace
 
 _MEMORY: Final = "2g"
 _PIDS: Final = 512
@@ -97,7 +97,6 @@ class BubblewrapWorkspace(BoxWorkspace):
             raise ValueError(
                 f"pids={pids} is too few: bubblewrap, the helper and a shell need some. Pass at least {_FEWEST_PIDS}."
             )
-        policy = check_policy(network)
         memory_bytes = parse_size("memory", memory)
         tmp_bytes = min(_MOST_TMP, memory_bytes // 2) if tmp_size is None else parse_size("tmp_size", tmp_size)
         if tmp_bytes * 4 > memory_bytes * 3:
@@ -123,10 +122,16 @@ class BubblewrapWorkspace(BoxWorkspace):
             params["read_only"] = list[JsonValue](shown)
         if env:
             params["env"] = list[JsonValue](env)
-        super().__init__(BubblewrapBox(options, params, BOOT_COMMAND), network=policy, on_progress=on_progress)
+        self._bubblewrap = BubblewrapBox(options, params, BOOT_COMMAND)
+        super().__init__(self._bubblewrap, network=policy, on_progress=on_progress)
 
     def __repr__(self) -> str:
         return f"BubblewrapWorkspace({self._path!r})"
+
+    async def explain_kill(self) -> str | None:
+        """Return a sentence where the box's memory was used up since the last call; None where no control group could be made."""
+        # Inside there is no /sys to read it from.
+        return OUT_OF_MEMORY if await self._bubblewrap.had_oom() else None
 
 
 def restore(

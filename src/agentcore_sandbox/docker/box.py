@@ -85,6 +85,10 @@ class DockerBox:
         self._trusted = False
         self._digest = digest
 
+    def label(self, labels: Mapping[str, str]) -> None:
+        """Add labels to those of what is made from now on; those that there are stay."""
+        self._labels = {**labels, **self._labels}
+
     @property
     def is_new(self) -> bool:
         """True if starting made it; False if it was there before."""

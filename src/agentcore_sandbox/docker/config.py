@@ -24,6 +24,9 @@ NO_PYTHON: Final = "no python"
 NO_SHELL: Final = ("executable file not found", "no such file or directory")
 """How the engine says that there is no `sh`."""
 _SHM_SIZE: Final = 64 << 20
+_BYTES_PER_FILE: Final = 4096
+"""Of /tmp, for each file that it may hold: an empty one takes memory too, which ending the command does not give back."""
+_FEWEST_FILES: Final = 1024
 _OOM_SCORE: Final = 300
 """If this machine runs out of memory, boxes end before what else runs on it."""
 
@@ -101,7 +104,7 @@ def container_config(
         "Privileged": False,
         "ReadonlyRootfs": True,
         # Programs are built and run in /tmp, so it is not noexec; what is in it counts as the box's memory.
-        "Tmpfs": {"/tmp": f"rw,exec,nosuid,nodev,size={options.tmp_size},mode=1777"},  # noqa: S108 - the container's own
+        "Tmpfs": {"/tmp": _tmpfs_options(options.tmp_size)},  # noqa: S108 - the container's own
         "ShmSize": _SHM_SIZE,
         "Memory": options.memory,
         "MemorySwap": options.memory,
@@ -131,10 +134,23 @@ def container_config(
     }
 
 
+def _tmpfs_options(size: int) -> str:
+    return f"rw,exec,nosuid,nodev,size={size},nr_inodes={max(size // _BYTES_PER_FILE, _FEWEST_FILES)},mode=1777"
+
+
 def make_inside(options: DockerOptions, image: ImageFacts) -> Inside:
     """Return what the helper has to know."""
+    running = make_inside_running(image)
+    return running.model_copy(update={"whole": True, "env": {**running.env, **options.env}})
+
+
+def make_inside_running(image: ImageFacts) -> Inside:
+    """Return what another helper has to know in a container that runs, where most is not its to end.
+
+    It has the same state folder, by which the helpers know of each other; the values of the box's own variables are the first one's alone.
+    """
     own = {"PATH": image.path, "HOME": f"{OWN}/home", "LANG": "C.UTF-8"}
-    return Inside(root=ROOT, state=f"{OWN}/state", whole=True, env={**own, **options.env}, views=image.views)
+    return Inside(root=ROOT, state=f"{OWN}/state", env=own, views=image.views)
 
 
 def find_loosened(options: DockerOptions, facts: EngineFacts, placed: Placed) -> Iterator[str]:

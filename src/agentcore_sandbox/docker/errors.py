@@ -33,7 +33,7 @@ class NotThere(EngineError):
 _LOST: Final[dict[LostReason, str]] = {
     "oom": "it ran out of memory. Pass a larger memory=, or do less at once.",
     "exited": "its container has ended: nobody used it for a while, or something killed its first process, or the engine was restarted.",
-    "removed": "its container is gone: somebody removed it, or it was left without keep=True.",
+    "removed": "its container is gone: it was removed from outside, or it was left without keep=True.",
     "engine": "the Docker engine does not answer. Start it; what ran in the box was ended.",
     "unreachable": "it does not answer any more. Open the workspace again.",
     "fenced": "a later opening of the conversation has taken it over.",

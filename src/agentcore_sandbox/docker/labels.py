@@ -19,6 +19,10 @@ BOX: Final = "agentcore.box"
 OWNER: Final = "agentcore.owner"
 CONVERSATION: Final = "agentcore.conversation"
 EPOCH: Final = "agentcore.epoch"
+"""The opening of the conversation that made the box: labels cannot be changed, so a later one is known to the helper's fence alone.
+
+This and the conversation are empty where a program itself enters the workspace, before any conversation does.
+"""
 EXPIRES: Final = "agentcore.expires"
 """In seconds since 1970, when what is not used any more may be removed, or "never"."""
 FINGERPRINT: Final = "agentcore.fingerprint"

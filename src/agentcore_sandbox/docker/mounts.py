@@ -54,7 +54,7 @@ def place(options: DockerOptions, facts: EngineFacts) -> Placed:
     if facts.maps_users:
         raise WorkspaceError(
             f"mount={options.mount!r} cannot be used with this engine: it maps user ids (rootless, or userns-remap), so files would"
-            " belong to nobody here. Pass copy= in place of mount=."
+            " belong to no user here. Pass copy= in place of mount=."
         )
     return Placed(folder=folder, user=options.user or _choose_user(folder))
 
@@ -118,7 +118,7 @@ def _choose_user(folder: str) -> tuple[int, int]:
     if found.st_uid == 0:
         raise WorkspaceError(
             f"mount={folder!r} belongs to root, and commands in a box do not run as root unless a program asks for it. Give the folder to"
-            f" somebody (`chown -R 1000:1000 {folder}`). A program can pass copy= in place of mount=, or user='0:0' (root without any capability)."
+            f" a user (`chown -R 1000:1000 {folder}`). A program can pass copy= in place of mount=, or user='0:0' (root without any capability)."
         )
     if os.getuid() not in (0, found.st_uid):
         # Whoever may use the engine could else become anybody.

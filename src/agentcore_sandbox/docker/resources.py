@@ -1,4 +1,4 @@
-"""The boxes at the engine: listing them, removing what nobody uses, logs, and a shell in one.
+"""The boxes at the engine: listing them, removing what is not in use, logs, and a shell in one.
 
 For the command line. All of it goes by labels, so it finds what programs left behind that were killed.
 """
@@ -39,10 +39,10 @@ class BoxInfo(Value):
     """True if a helper or a shell is in it."""
     created: datetime
     expires: datetime | None
-    """When it may be removed if nobody uses it. None: it is kept."""
+    """When it may be removed if it is not in use. None: it is kept."""
 
     def is_stale(self, now: datetime) -> bool:
-        """Return True if nobody uses it, nor will."""
+        """Return True if it is not in use, and has expired."""
         return not self.in_use and self.state != "running" and self.expires is not None and self.expires <= now
 
 
@@ -57,11 +57,11 @@ async def list_boxes() -> tuple[BoxInfo, ...]:
 
 
 async def prune(*, expired_only: bool = True, owner: str | None = None) -> tuple[BoxInfo, ...]:
-    """Remove boxes that nobody uses, with their volumes, and return them.
+    """Remove boxes that are not in use, with their volumes, and return them. One with a helper or a shell in it is never removed.
 
     Args:
-        expired_only: Leave those that are kept, those that run, and those that have not expired. Otherwise every box goes that nobody is
-            in just now.
+        expired_only: Leave those that are kept, those that run, and those that have not expired. Otherwise every box goes that is not in
+            use at that moment.
         owner: Whose boxes; by default those of this user.
 
     Raises:
@@ -71,9 +71,12 @@ async def prune(*, expired_only: bool = True, owner: str | None = None) -> tuple
         now = datetime.now(UTC)
         whose = owner or names.default_owner()
         boxes = [box for box in await _list(engine) if box.owner == whose]
-        removed = [box for box in boxes if (box.is_stale(now) if expired_only else not box.in_use)]
-        for box in removed:
-            await remove(engine, names.name_of(box.id))
+        removed: list[BoxInfo] = []
+        for box in boxes:
+            # Asked again, because removing those before it took its time.
+            if (box.is_stale(now) if expired_only else not box.in_use) and not await _is_in_use(engine, box.id):
+                await remove(engine, names.name_of(box.id))
+                removed.append(box)
         return tuple(removed)
 
 
@@ -121,16 +124,26 @@ async def open_shell(
         WorkspaceError: There is no such box, it does not run, or the engine does not answer.
     """
     async with open_engine() as engine:
-        try:
-            found = await _check(engine, box)
-        except NotThere:
-            raise _no_box(box) from None
-        if not found["State"].get("Running"):
-            raise WorkspaceError(
-                f"The box {box} does not run. Open its conversation, or remove it with `agentcore sandbox prune --all`."
-            )
+        await find_running(engine, box)
         async with engine.open_exec(names.name_of(box), command, size=size) as opened:
             yield opened
+
+
+async def find_running(engine: Engine, box: str) -> Mapping[str, Any]:
+    """Return what the engine knows of a box that runs.
+
+    Raises:
+        WorkspaceError: There is no such box, it does not run, or the engine does not answer.
+    """
+    try:
+        found = await _check(engine, box)
+    except NotThere:
+        raise _no_box(box) from None
+    if not found["State"].get("Running"):
+        raise WorkspaceError(
+            f"The box {box} does not run. Open its conversation, or remove it with `agentcore sandbox prune --all`."
+        )
+    return found
 
 
 async def _check(engine: Engine, box: str) -> Mapping[str, Any]:
@@ -175,10 +188,18 @@ async def _read_container(engine: Engine, row: Mapping[str, Any], created: datet
     if info.state != "running":
         return info
     try:
-        found = await engine.inspect_container(names.name_of(info.id))
+        return info.model_copy(update={"in_use": await _is_in_use(engine, info.id)})
     except EngineError:
         return info
-    return info.model_copy(update={"in_use": bool(found.get("ExecIDs"))})
+
+
+async def _is_in_use(engine: Engine, box: str) -> bool:
+    """Return True if a helper or a shell is in a box."""
+    try:
+        found = await engine.inspect_container(names.name_of(box))
+    except NotThere:
+        return False
+    return bool(found["State"].get("Running") and found.get("ExecIDs"))
 
 
 def _info(labels: Mapping[str, str], *, state: str, created: datetime) -> BoxInfo:

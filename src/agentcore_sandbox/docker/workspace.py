@@ -71,7 +71,7 @@ class DockerWorkspace(BoxWorkspace):
         env: Variables that all commands get; they are not visible at the engine.
         idle_seconds: After how long the container stops if nobody is there.
         tmp_size: How much /tmp may hold.
-        labels: Whose it is, for lists: "owner" (by default this user), "conversation".
+        labels: Whose it is, for lists: "owner" (by default this user), "conversation" (by default the one that enters it).
         box: The id of a container that was kept (`record().params["box"]`), to go back to it.
         on_progress: Is awaited with each `Progress` while it starts.
 
@@ -150,6 +150,10 @@ class DockerWorkspace(BoxWorkspace):
     def loosened(self) -> tuple[str, ...]:
         """One sentence for each protection that it has less of than the default, and for each limit that is not kept."""
         return self._docker.spec.loosened
+
+    def label(self, conversation: str, epoch: int) -> None:
+        """Label what is made with a conversation, where the program did not, and with the number of its opening."""
+        self._docker.label({"conversation": conversation, "epoch": str(epoch)})
 
     async def __aenter__(self) -> Self:
         await super().__aenter__()

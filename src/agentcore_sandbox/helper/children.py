@@ -164,6 +164,24 @@ class Children:
             yield pause
             pause = min(pause * 2, _LONGEST_PAUSE)
 
+    def kill_all(self, who: Callable[[dict[int, Process]], set[int]]) -> Steps[set[int]]:
+        """Kill these processes. Returns what could not be killed.
+
+        They are stopped first, until there is no other one: where there may be no more processes, what forks for ever would have another
+        in the place of each that is killed.
+        """
+        began = time.monotonic()
+        stopped: set[tuple[int, int]] = set()
+        while time.monotonic() < began + KILL_SECONDS / 2:
+            seen = yield from self.snapshot()
+            found = {(pid, seen[pid].start) for pid in who(seen)}
+            if found <= stopped:
+                break
+            for pid, _ in found - stopped:
+                send_signal(pid, signal.SIGSTOP)
+            stopped |= found
+        return (yield from self.until_gone(who, kill, began + KILL_SECONDS - time.monotonic()))
+
     def end_all(self) -> Steps[set[int]]:
         """End everything: SIGTERM, after a while SIGKILL. Returns what could not be ended."""
         signalled: set[int] = set()
@@ -176,7 +194,7 @@ class Children:
 
         left = yield from self.until_gone(self.everything, ask, GRACE_SECONDS)
         if left:
-            left = yield from self.until_gone(self.everything, kill, KILL_SECONDS)
+            left = yield from self.kill_all(self.everything)
         return left
 
     def _note_end(self, pid: int) -> None:

@@ -83,7 +83,7 @@ class ProcessTree:
 
         left = yield from self._children.until_gone(members, ask, GRACE_SECONDS)
         if left:
-            left = yield from self._children.until_gone(members, kill, KILL_SECONDS)
+            left = yield from self._children.kill_all(members)
         self._gone = not left
         if left:
             print(f"started by process {self.pid} and could not be ended: {sorted(left)}", file=sys.stderr)  # noqa: T201

@@ -16,13 +16,13 @@ import anyio
 from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream, BufferedByteStream
 
+from agentcore.workspace.tunnel import HALF_CLOSED_SECONDS, IDLE_SECONDS, LOST, IdleScope, pump, tunnel
 from agentcore_sandbox.network.addresses import Address, parse_address, private_kind, resolve
 from agentcore_sandbox.network.client_hello import UNRECOGNIZED_NAME, CheckedClient
 from agentcore_sandbox.network.http_body import pass_body
 from agentcore_sandbox.network.http_head import HEAD_END, MAX_HEAD, BadMessage, Request, parse_request, parse_response
 from agentcore_sandbox.network.policy import Allow
 from agentcore_sandbox.network.refusals import NetworkRefusal, Reason
-from agentcore_sandbox.network.tunnel import HALF_CLOSED_SECONDS, IDLE_SECONDS, LOST, IdleScope, pump, tunnel
 
 PROXY_PORT: Final = 3128
 """The port inside at which the proxy is reached, on 127.0.0.1."""

@@ -15,23 +15,18 @@ from anyio.abc import ByteStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.stapled import StapledByteStream
 
+from agentcore.workspace.tunnel import LOST, IdleScope, pump, tunnel
 from agentcore_sandbox.network.http_body import pass_body
 from agentcore_sandbox.network.http_head import HEAD_END, MAX_HEAD, STATUS_LINE, BadMessage, Headers, split_head
 from agentcore_sandbox.network.port_headers import request_headers, response_headers
-from agentcore_sandbox.network.tunnel import LOST, IdleScope, pump, tunnel
 from agentcore_sandbox.views.gate import PageRequest
+from agentcore_sandbox.views.policy import OWN_PAGE_POLICY, PAGE_HEADERS, first_page_link, format_page, page_policy
 
 _SILENT_SECONDS: Final = 24 * 3600.0
 """A person may look away for long: what ends a connection is one of its ends, or the workspace."""
 _MOST_INTERIM: Final = 8
 _SWITCHING: Final = 101
 _WEBSOCKET: Final = (b"sec-websocket-",)
-_POLICY: Final = (
-    "default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' ws://{authority} data: blob:; frame-ancestors 'self';"
-    " base-uri 'self'; form-action 'self'; object-src 'none';"
-    " sandbox allow-same-origin allow-scripts allow-forms allow-popups allow-modals allow-downloads allow-pointer-lock"
-)
-"""Pages from inside speak with the view alone, and not with other views, this machine's servers or the internet; navigation and WebRTC aside."""
 _REASONS: Final = {
     200: "OK",
     400: "Bad Request",
@@ -122,14 +117,8 @@ async def _read_answer(
                 raise BadMessage("The program changes to another protocol, which the request did not ask for.")
             return status, _format_head(first, _websocket_headers(headers))
         if status >= 200:
-            policy = _POLICY.format(authority=authority).encode()
-            passed = response_headers(headers, port, "", policy)
-            extra = [
-                (b"Connection", b"close"),
-                (b"X-DNS-Prefetch-Control", b"off"),
-                (b"Referrer-Policy", b"no-referrer"),
-            ]
-            return status, _format_head(first, [*passed, *extra])
+            passed = response_headers(headers, port, "", page_policy(f"ws://{authority}"))
+            return status, _format_head(first, [*passed, (b"Connection", b"close"), *PAGE_HEADERS])
     raise BadMessage("The program does not come to its answer.")
 
 
@@ -148,24 +137,16 @@ async def send_text(client: ByteStream, status: int, text: str) -> None:
 
 
 async def send_to_first_page(client: ByteStream, path: str, cookie: str | None) -> None:
-    """Answer with a page that goes on to the view, and sets a cookie first.
-
-    It is not a redirect: after one, a browser that came from another page would not send a strict cookie.
-    """
-    link = html.escape(path, quote=True)
-    body = f'<meta http-equiv="refresh" content="0;url={link}"><p><a href="{link}">Open the view</a></p>'
-    await _send_page(client, 200, body, cookie)
+    """Answer with a page that goes on to the view, and sets a cookie first."""
+    await _send_page(client, 200, first_page_link(path), cookie)
 
 
 async def _send_page(client: ByteStream, status: int, body: str, cookie: str | None = None) -> None:
-    page = f"<!doctype html><meta charset=utf-8><title>WebView</title>{body}\n".encode()
+    page = format_page(body)
     headers = [
         (b"Content-Type", b"text/html; charset=utf-8"),
         (b"Content-Length", b"%d" % len(page)),
-        (
-            b"Content-Security-Policy",
-            b"default-src 'none'; frame-ancestors 'self'; base-uri 'none'; form-action 'none'",
-        ),
+        (b"Content-Security-Policy", OWN_PAGE_POLICY),
         (b"Cache-Control", b"no-store"),
         (b"Referrer-Policy", b"no-referrer"),
         (b"X-Content-Type-Options", b"nosniff"),

@@ -1,6 +1,6 @@
 """Which requests of a browser reach a view: those of its own page, in a session that a ticket has opened.
 
-Above: the server of views. It looks at heads alone. Other pages, programs and users of this machine can reach the port; so can pages whose
+Above: the server of views here, and the one on a server. It looks at heads alone. Other pages, programs and users of this machine can reach the port; so can pages whose
 name was made to lead to it.
 """
 
@@ -102,10 +102,15 @@ def refuse_ticket_use(request: PageRequest) -> GateRefusal | None:
     return None
 
 
-def refuse_stranger(request: PageRequest, authority: bytes) -> GateRefusal | None:
-    """Return why a request with a session's cookie is not passed on: a browser also sends that along for other pages. None if it is."""
+def refuse_stranger(request: PageRequest, own: bytes) -> GateRefusal | None:
+    """Return why a request with a session's cookie is not passed on: a browser also sends that along for other pages. None if it is.
+
+    Args:
+        request: The request.
+        own: The view's origin.
+    """
     origin = request.header(b"origin")
-    if request.has(b"origin") and origin != b"http://" + authority:
+    if request.has(b"origin") and origin != own:
         return GateRefusal(403, "Another page asked for this.")
     if request.is_websocket and origin is None:
         return GateRefusal(403, "A WebSocket has to say which page it belongs to.")

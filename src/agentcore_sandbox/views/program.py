@@ -5,9 +5,9 @@ Above: the server of views. Below: the workspace's processes and tunnels.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
-from typing import Final, Protocol, final
+from typing import Final, Protocol, final, runtime_checkable
 
 import anyio
 from anyio.abc import ByteStream, TaskGroup, TaskStatus
@@ -16,7 +16,7 @@ from agentcore._groups import leaf_exceptions
 from agentcore.errors import WorkspaceError, WorkspaceLost
 from agentcore.logs import get_logger
 from agentcore.workspace.protocol import Process
-from agentcore_sandbox.network.tunnel import LOST
+from agentcore.workspace.tunnel import LOST
 from agentcore_sandbox.views.view import WebView
 
 START_SECONDS: Final = 60.0
@@ -37,6 +37,19 @@ class Place(Protocol):
 
     def connect(self, port: int, /) -> AbstractAsyncContextManager[ByteStream]:
         """Connect to a port inside."""
+        ...
+
+
+@runtime_checkable
+class HasViews(Place, Protocol):
+    """A workspace whose image may offer views."""
+
+    def image_views(self) -> Mapping[str, WebView]:
+        """Return the views that the image names in its label.
+
+        Raises:
+            WorkspaceError: The label is not one of views.
+        """
         ...
 
 

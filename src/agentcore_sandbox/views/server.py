@@ -18,9 +18,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from agentcore._groups import leaf_exceptions
 from agentcore.errors import WorkspaceError
 from agentcore.logs import get_logger
+from agentcore.workspace.ports import Exposed, listen_here
+from agentcore.workspace.tunnel import LOST
 from agentcore_sandbox.network.http_head import HEAD_END, MAX_HEAD, BadMessage
-from agentcore_sandbox.network.ports import Exposed, listen_here
-from agentcore_sandbox.network.tunnel import LOST
 from agentcore_sandbox.views.exchange import pass_request, send_text, send_to_first_page
 from agentcore_sandbox.views.gate import (
     GateRefusal,
@@ -135,7 +135,7 @@ class _OpenedView:
             elif not self._has_session(request):
                 refusal = GateRefusal(403, f"Nobody has opened this view here. {_ANEW}")
             else:
-                refusal = refuse_stranger(request, self._authority.encode())
+                refusal = refuse_stranger(request, f"http://{self._authority}".encode())
                 if refusal is None:
                     await self._pass_on(stream, reader, request)
         if refusal is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Final
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -60,7 +61,7 @@ def parse_views(label: str) -> dict[str, WebView]:
     if not label:
         return {}
     try:
-        views = TypeAdapter(dict[str, WebView]).validate_json(label)
+        views = _reader().validate_json(label)
         check_views(views)
     except (ValidationError, ValueError) as error:
         raise WorkspaceError(
@@ -68,6 +69,11 @@ def parse_views(label: str) -> dict[str, WebView]:
             ' Write it as {"app": {"port": 8000}}, or build the image with `agentcore sandbox build`.'
         ) from None
     return views
+
+
+@cache
+def _reader() -> TypeAdapter[dict[str, WebView]]:
+    return TypeAdapter(dict[str, WebView])
 
 
 def format_views(views: Mapping[str, WebView]) -> str:

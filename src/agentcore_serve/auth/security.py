@@ -16,6 +16,7 @@ from agentcore_serve.auth.database import DATABASE, open_auth_database
 from agentcore_serve.auth.exposure import check_exposure
 from agentcore_serve.auth.keys import KeyStore, check_file_key
 from agentcore_serve.auth.pages import PageSessions
+from agentcore_serve.auth.views import ViewSessions
 from agentcore_serve.refused import Refused
 from agentcore_serve.settings import ServeSettings
 
@@ -45,6 +46,8 @@ class Security:
         self.monotonic = monotonic
         self.tickets = OneUseCodes("act", TICKET_SECONDS, clock=monotonic)
         """Tickets of WebSockets: `tickets.issue(identity.key_id)`."""
+        self.views = ViewSessions(settings.views_host, clock=monotonic)
+        """Hosts, tickets and sessions of views."""
         self.audit = AuditLog(os.path.join(settings.store, AUDIT_LOG), clock=clock)
         self._keys: KeyStore | None = None
         self._pages: PageSessions | None = None

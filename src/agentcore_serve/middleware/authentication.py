@@ -1,4 +1,4 @@
-"""Who asks: a key in a header, the cookie of a page, or the ticket of a WebSocket."""
+"""Who asks: a key in a header, the cookie of a page or of a view, or the ticket of a WebSocket."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ class Authentication:
         if scope["type"] in ("http", "websocket"):
             scope.pop(IDENTITY, None)
             query = QueryParams(scope.get("query_string", b""))
+            # Where no key is taken, names are those of the program inside.
+            is_view = self._security.views.is_at_host(scope)
             if (
-                not _IN_URL.isdisjoint(name.lower() for name in query)
+                (not is_view and not _IN_URL.isdisjoint(name.lower() for name in query))
                 or contains_key(scope["path"])
                 or any(contains_key(text) for pair in query.multi_items() for text in pair)
             ):
@@ -67,9 +69,22 @@ class Authentication:
                     "A key in a URL ends up in logs and histories: send it as `Authorization: Bearer KEY` or `X-API-Key: KEY`. "
                     "Revoke this one and make another: agentcore keys revoke ID.",
                 )
-            if not self._is_public(app_path(scope)):
+            path = app_path(scope)
+            if is_view:
+                # Nothing but that view is there, and no key and no other cookie opens it.
+                if (key_id := self._security.views.admit(scope, path)) is not None:
+                    scope[IDENTITY] = (await self._find_viewer(key_id)).identity
+            elif not self._is_public(path):
                 scope[IDENTITY] = (await self._identify(scope, query)).identity
         await self._app(scope, receive, send)
+
+    async def _find_viewer(self, key_id: str) -> ValidKey:
+        if not self._security.settings.auth:
+            return ValidKey(LOCAL, b"")
+        valid = await self._security.keys.find(key_id)
+        if valid is None:
+            raise not_authenticated("The key that opened this view was revoked, or has expired.")
+        return valid
 
     def _is_public(self, path: str) -> bool:
         return path in self._public or any(pattern.match(path) for pattern in self._public_patterns)

@@ -17,7 +17,7 @@ from agentcore_serve.refused import Refused
 BodyKind = Literal["json", "message", "file"]
 """JSON; JSON that may hold images; the bytes of a file, of any type."""
 
-_FILE: Final = re.compile(r"/api/v1/workspaces/[^/]+/(files|folders|tar|archive|ports)(/.*)?")
+_FILE: Final = re.compile(r"/api/v1/workspaces/[^/]+/(files|folders|tar|archive|ports|views)(/.*)?")
 _MESSAGE: Final = re.compile(r"/api/v1/conversations(/[^/]+(/(messages|run|ask|questions/[^/]+|asks/[^/]+|agent))?)?")
 _JSON: Final = re.compile(r"application/([a-z0-9.-]+\+)?json\s*(;.*)?", re.IGNORECASE)
 

@@ -7,7 +7,7 @@ points at it (DNS rebinding). Such a call carries that site in `Origin`, or that
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final, final
 from urllib.parse import urlsplit
 
@@ -29,10 +29,14 @@ class OwnHosts:
         app: The app.
         bound: The host that the server listens on.
         allowed: Other names of it.
+        is_view: Returns whether a name is that of a view's host.
     """
 
-    def __init__(self, app: ASGIApp, *, bound: str, allowed: Collection[str] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, *, bound: str, allowed: Collection[str] = (), is_view: Callable[[str], bool] | None = None
+    ) -> None:
         self._app = app
+        self._is_view = is_view
         # A page is never served from a bare address that is not its own, so any address will do where all are bound.
         self._any_address = is_wildcard(bound)
         # A name may come with a port, which does not matter here; an IPv6 address has more colons.
@@ -62,7 +66,7 @@ class OwnHosts:
         await self._app(scope, receive, send)
 
     def _is_ours(self, name: str) -> bool:
-        if name in self._names or is_loopback(name):
+        if name in self._names or is_loopback(name) or (self._is_view is not None and self._is_view(name)):
             return True
         try:
             ipaddress.ip_address(name)

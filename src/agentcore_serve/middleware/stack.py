@@ -49,7 +49,12 @@ def security_middleware(
         Middleware(Problems),
         Middleware(HeaderSize, most=limits.header_bytes),
         # A Unix socket has no host of its own: its clients say localhost, or what they like.
-        Middleware(OwnHosts, bound="localhost" if settings.unix else settings.host, allowed=settings.allowed_hosts),
+        Middleware(
+            OwnHosts,
+            bound="localhost" if settings.unix else settings.host,
+            allowed=settings.allowed_hosts,
+            is_view=security.views.is_host,
+        ),
         Middleware(Authentication, security=security, public=public),
         Middleware(Rates, security=security),
         Middleware(Revocation, security=security),

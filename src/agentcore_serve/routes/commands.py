@@ -106,7 +106,8 @@ async def _do_job(
     link = served.conversation.link
     match job:
         case Ask():
-            return SideAnswer(text=cast("str", await served.jobs.do(job.id, lambda: link.job(job))))
+            text = cast("str", await served.jobs.do(job.id, lambda: link.job(job)))
+            return SideAnswer(text=text, seq=link.state.head)
         case Fork():
             forked = await served.jobs.do(job.id, lambda: call.hub.fork(call.identity, served, job))
             return ForkInfo(conversation=cast("str", forked))

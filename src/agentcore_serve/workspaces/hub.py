@@ -24,6 +24,7 @@ from agentcore._threads import Threads
 from agentcore.errors import PathError, WorkspaceError, WorkspaceLost
 from agentcore.logs import get_logger
 from agentcore.workspace import LocalWorkspace, Workspace, fence_workspace, record_workspace, resolve_workspace
+from agentcore_sandbox.views.program import ViewProgram
 from agentcore_serve.auth.identity import Identity
 from agentcore_serve.refused import Refused
 from agentcore_serve.workspaces.boxes import Boxes
@@ -60,6 +61,10 @@ class OpenWorkspace:
     def __init__(self, record: WorkspaceRecord) -> None:
         self.record = record
         self.workspace: Workspace
+        self.tasks: TaskGroup
+        """Runs what belongs to the workspace while it is open."""
+        self.programs: dict[str, ViewProgram] = {}
+        """The programs of its views that were looked at, by the view's name."""
         self.users = 0
         self.unused = anyio.Event()
         """Set while nobody uses it."""
@@ -224,6 +229,22 @@ class WorkspaceHub:
                 if record.fresh:
                     await _DISK.run(shutil.rmtree, self._root / record.folder, True)
 
+    async def discard(self, workspace_id: str) -> None:
+        """Forget a workspace that was made for what failed then, with its folder. It stays if it is used, or if there is something in it."""
+        record = self._records.get(workspace_id)
+        if record is None or not record.fresh or not await self._leave(workspace_id):
+            return
+        async with self._changing:
+            if workspace_id in self._open or self._records.get(workspace_id) is None:
+                return
+            try:
+                await _DISK.run(os.rmdir, self._root / record.folder)
+            except OSError:
+                return
+            del self._records[workspace_id]
+            await self._remove_box(record)
+            await _DISK.run(self._table.remove, workspace_id)
+
     async def drop_box(self, workspace_id: str) -> None:
         """Remove the box of a workspace that nobody uses. Its files stay, and it gets another one when it is opened again."""
         if self._boxes is None or workspace_id not in self._records or not await self._leave(workspace_id):
@@ -281,10 +302,12 @@ class WorkspaceHub:
                     record = record._replace(spec=spec)
                     await _DISK.run(self._table.save, record)
                     opened.record = self._records[record.id] = record
-                opened.ready.set()
-                with opened.use:
-                    await anyio.sleep_forever()
-                opened.closing = True
+                async with anyio.create_task_group() as opened.tasks:
+                    opened.ready.set()
+                    with opened.use:
+                        await anyio.sleep_forever()
+                    opened.closing = True
+                    opened.tasks.cancel_scope.cancel("the workspace is left")
         except Exception as error:
             opened.error = error
         finally:

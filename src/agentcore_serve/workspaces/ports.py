@@ -17,7 +17,8 @@ from starlette.types import Receive, Scope, Send
 
 from agentcore._groups import leaf_exceptions
 from agentcore.errors import WorkspaceError
-from agentcore_sandbox.network.port_headers import request_headers, response_headers
+from agentcore_sandbox.network.port_headers import SANDBOX, request_headers, response_headers
+from agentcore_sandbox.views.policy import PAGE_HEADERS
 from agentcore_serve.refused import Refused
 
 Connect = Callable[[int], AbstractAsyncContextManager[ByteStream]]
@@ -30,7 +31,15 @@ _MAX_HEAD: Final = 64 * 1024
 
 
 async def pass_http(
-    scope: Scope, receive: Receive, send: Send, *, connect: Connect, port: int, path: bytes, base: str
+    scope: Scope,
+    receive: Receive,
+    send: Send,
+    *,
+    connect: Connect,
+    port: int,
+    path: bytes,
+    base: str,
+    policy: bytes = SANDBOX,
 ) -> None:
     """Pass on a request, and its response.
 
@@ -42,11 +51,12 @@ async def pass_http(
         port: The port.
         path: The path inside, as it was sent, without the query.
         base: The path of the port on the server.
+        policy: What its pages may do.
 
     Raises:
         Refused: Nothing listens there, or what does speaks no HTTP (502).
     """
-    exchange = _Exchange(port, base)
+    exchange = _Exchange(port, base, policy)
     try:
         async with connect(port) as stream, anyio.create_task_group() as tasks:
             tasks.start_soon(exchange.send_request, scope, receive, path, stream, tasks.cancel_scope)
@@ -69,9 +79,10 @@ def not_reached(port: int) -> Refused:
 class _Exchange:
     """One request and its response."""
 
-    def __init__(self, port: int, base: str) -> None:
+    def __init__(self, port: int, base: str, policy: bytes) -> None:
         self._port = port
         self._base = base
+        self._policy = policy
         self._http = h11.Connection(h11.CLIENT, _MAX_HEAD)
         self.has_begun = False
         """True once the response has."""
@@ -119,9 +130,10 @@ class _Exchange:
                 self._http.receive_data(data)
             elif isinstance(event, h11.Response):
                 self.has_begun = True
+                passed = response_headers(event.headers, self._port, self._base, self._policy)
                 headers = [
                     (name.lower(), value)
-                    for name, value in response_headers(event.headers, self._port, self._base)
+                    for name, value in (*passed, *PAGE_HEADERS)
                     if name.lower() != b"transfer-encoding"  # which is the server's business
                 ]
                 await send({"type": "http.response.start", "status": event.status_code, "headers": headers})

@@ -137,6 +137,7 @@ def test_the_time_that_a_provider_names_is_read() -> None:
     assert as_model_error(Refused("slow down", 429, {}), CLAUDE).retry_after is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("provider", "words"), [("opnai", "Did you mean 'openai'?"), ("our-own", "LLM(base_url=...)")])
 def test_a_provider_that_there_is_not_is_named_and_the_one_that_may_be_meant(provider: str, words: str) -> None:
     model = LLM(model=f"{provider}/gpt-5", api_key="sk-some-key", num_retries=0)

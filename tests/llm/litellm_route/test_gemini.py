@@ -15,6 +15,7 @@ from agentcore.llm import LLM
 from agentcore.messages import TextBlock, ToolCallBlock
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from model_route import ASK, KEY, read
+from rounds import some_quick
 
 pytestmark = [
     pytest.mark.xdist_group("litellm"),
@@ -78,7 +79,9 @@ async def test_words_calls_signatures_and_counts_arrive_streamed_and_not() -> No
 BEGUN = f"data: {json.dumps(said({'text': 'The answer '}))}\r\n\r\n"
 
 
-@pytest.mark.parametrize("body", [2 * BEGUN, f'{BEGUN}data: {{"candi', BEGUN + "<html>Bad gateway</html>", ""])
+@pytest.mark.parametrize(
+    "body", some_quick([2 * BEGUN, f'{BEGUN}data: {{"candi', BEGUN + "<html>Bad gateway</html>", ""], 4)
+)
 async def test_a_stream_that_breaks_off_is_an_error_and_never_a_short_reply(body: str) -> None:
     async def cut(request: HTTPRequest, responder: Responder) -> None:
         del request

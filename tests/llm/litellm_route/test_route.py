@@ -157,6 +157,7 @@ logging.getLogger("LiteLLM").warning("nobody asked for this")
     assert run(program, tmp_path) == "Hi.\n"
 
 
+@pytest.mark.slow
 def test_without_litellm_the_extra_to_install_is_named(tmp_path: Path) -> None:
     program = """
 import sys

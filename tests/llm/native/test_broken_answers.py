@@ -286,6 +286,7 @@ def _is_right(answer: Reply | ModelError, whole: Reply, outcome: Outcome) -> boo
     return outcome != "same"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 50), marks=pytest.mark.slow)], ids=str)
 async def test_a_changed_answer_is_the_same_reply_or_an_error(wire: str, seeds: range) -> None:

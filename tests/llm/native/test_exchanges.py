@@ -11,6 +11,7 @@ from chat_exchanges import CHAT
 from exchanges import Exchange, serve_exchange
 from model_route import ASK, read
 from responses_exchanges import RESPONSES
+from rounds import some_quick
 
 EXCHANGES = [*CHAT, *RESPONSES, *ANTHROPIC]
 
@@ -29,7 +30,7 @@ def check(reply: Reply, exchange: Exchange) -> None:
     assert Reply.model_validate_json(reply.model_dump_json()) == reply
 
 
-@pytest.mark.parametrize("exchange", EXCHANGES, ids=[f"{each.wire}-{each.name}" for each in EXCHANGES])
+@pytest.mark.parametrize("exchange", some_quick(EXCHANGES, 6), ids=[f"{each.wire}-{each.name}" for each in EXCHANGES])
 async def test_an_answer_gives_its_reply_however_it_comes_and_goes_back(exchange: Exchange) -> None:
     async with serve_exchange(exchange) as provider:
         check(await provider.model().complete(ASK), exchange)

@@ -206,7 +206,10 @@ def call(name: str, request: Any, arguments: dict[str, Any], meta: dict[str, Any
             answer(request, text(arguments.get("text", "")))
         case "hang":
             send(
-                {"method": "notifications/progress", "params": {"progressToken": meta["progressToken"], "progress": 1}}
+                {
+                    "method": "notifications/progress",
+                    "params": {"progressToken": meta["progressToken"], "progress": 1, **arguments},
+                }
             )
         case "large":
             answer(request, text("x" * arguments["size"]))

@@ -141,7 +141,7 @@ def groups() -> list[list[Event]]:
         [ConversationErrorEvent(code="steps", detail="50 steps were taken.")],
         [UnknownEvent.model_validate({"kind": "dream", "about": {"sheep": 3}}), fact(UnknownFact.model_validate({"fact": "mood", "mood": "good"}))],
         [MessageEvent(source="user", message=Message.user("blob:sha256:is how this message begins")).model_copy(update={"later": 1})],
-        [action("ev_asking", "call_4", arguments={"text": "Which port?"}), QuestionAsked(id="ev_question", source="agent", cause="ev_asking", text="Which port?", answer_schema={"type": "integer"}, options=())],
+        [action("ev_asking", "call_4", arguments={"text": "Which port?"}, tool_digest="0" * 64), QuestionAsked(id="ev_question", source="agent", cause="ev_asking", text="Which port?", answer_schema={"type": "integer"}, options=())],
         [QuestionAnswered(source="user", cause="ev_asking", question="ev_question", answer=8080, outcome="answered", by="ada"), ObservationEvent(source="user", cause="ev_asking", tool_name="ask_user", call_id="call_4", content=(TextBlock(text="8080"),), data={"answer": 8080})],
         [action("ev_resumed", "call_5", arguments={"command": "deploy"}), ActionStarted(cause="ev_resumed")],
         [QuestionAsked(id="ev_required", cause="ev_resumed", text="Wohin, żółw?", options=("staging", "production"), resumes=True, note={"state": ["<secret:TOKEN>", 1, None]}, typed_masks=("<secret:TOKEN>",))],

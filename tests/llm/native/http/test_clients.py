@@ -49,6 +49,7 @@ class Echo:
         self._waiting -= 1
 
 
+@pytest.mark.slow
 async def test_hundreds_at_once_are_answered_by_small_pools_whose_connections_are_used_again() -> None:
     echo = Echo(together=300)
     with anyio.fail_after(60):

@@ -20,6 +20,7 @@ from agentcore.llm import LLM, Reply
 from agentcore.testing.http import HTTPRequest, Responder, serve_http
 from model_route import ASK, KEY, read
 from raw_server import Act, RawServer, drip, hang, just, keep, reset, serve_raw
+from rounds import some_quick
 
 WHOLE: dict[str, Any] = {
     "id": "1",
@@ -209,7 +210,7 @@ async def test_a_stream_whose_connection_is_reset_in_the_middle_starts_over() ->
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream", "text/plain", "text/html"])
+@pytest.mark.parametrize("kind", some_quick(["application/json", "text/event-stream", "text/plain", "text/html"], 4))
 async def test_json_is_read_whatever_it_is_said_to_be(way: Way, kind: str) -> None:
     async with served(just(http(b"\n" + JSON, f"Content-Type: {kind}"))) as server:
         assert (await way(model_at(server.url))).message.text == "Hi there."
@@ -256,6 +257,7 @@ async def test_a_squeezed_answer_is_read(way: Way, name: str, squeeze: Callable[
             await way(model_at(server.url))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_answer_that_drips_byte_by_byte_is_read_and_a_line_of_ten_megabytes(way: Way) -> None:
     async with served(drip(http(JSON) if way is complete else sse(BEGIN + END))) as server:
@@ -303,6 +305,7 @@ async def test_an_address_that_sends_on_is_named_and_the_key_not_sent_there(way:
     assert raised.value.status == int(status[:3])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("act", [hang(), hang(b"HTTP/1.1 200 OK\r\n"), hang(sse(BEGIN)), drip(sse(BEGIN + END * 99))])
 async def test_a_call_that_is_cancelled_at_any_moment_leaves_nothing(way: Way, act: Act) -> None:

@@ -87,6 +87,7 @@ def model_at(url: str) -> LLM:
     return LLM(model="openai/m", base_url=url, api_key=KEY, num_retries=3, retry_min_wait=60)
 
 
+@pytest.mark.slow
 def test_the_authority_that_the_environment_names_is_trusted(
     anyio_backend: str, authority: Path, trusting_anew: pytest.MonkeyPatch
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_certificate_that_nobody_trusts_is_said_at_once_and_what_to_do(
     anyio.run(main, backend=anyio_backend)
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_left_closes_its_connection_without_waiting_for_the_other_side(
     anyio_backend: str, authority: Path, trusting_anew: pytest.MonkeyPatch
 ) -> None:

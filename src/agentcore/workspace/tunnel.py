@@ -1,6 +1,6 @@
 """Bytes between two streams, both ways, until both have ended or nothing has moved for too long.
 
-Above: the proxy and the ports. Below: anyio's streams.
+Above: ports that are exposed, and the proxy of boxes. Below: anyio's streams.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from anyio.abc import ByteStream, SocketAttribute, SocketListener, SocketStream,
 
 from agentcore.errors import WorkspaceError
 from agentcore.logs import get_logger
-from agentcore_sandbox.network.tunnel import LOST, tunnel
+from agentcore.workspace.tunnel import LOST, tunnel
 
 _log = get_logger(__name__)
 
