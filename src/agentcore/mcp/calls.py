@@ -160,7 +160,7 @@ def _urls(data: object) -> list[str]:
         return []
 
 
-def describe_progress(done: float, total: float | None, message: str) -> str:
+def describe_progress(done: float, total: float | None, message: str | None) -> str:
     """Return how far a call is, in words."""
     far = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     return f"{message[:_LONGEST_PROGRESS]} ({far})" if message else far
